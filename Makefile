@@ -1,0 +1,42 @@
+# Every target that needs Python makes .venv first, from requirements.lock; see scripts/bootstrap.
+BIN := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help bootstrap demo test lint fmt bench docs check clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+bootstrap: ## Make .venv with everything that is needed
+	@scripts/bootstrap
+
+demo: bootstrap ## A small experiment, from question to report
+	@scripts/demo $(ARGS)
+
+test: bootstrap ## All tests; ARGS="-m 'not server'" leaves out those that need PostgreSQL
+	$(BIN)/pytest $(ARGS)
+
+lint: bootstrap ## Rules of style, types and the one-way rule between rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: bootstrap ## Format, and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: bootstrap ## Measure pgstrata itself
+	$(BIN)/python bench $(ARGS)
+
+docs: bootstrap ## Write the generated references anew
+	$(BIN)/typer pgstrata.cli.main utils docs --name pgstrata --output docs/reference/command-line.md
+	$(BIN)/python -m pgstrata.experiment.schema > docs/reference/experiment.schema.json
+	$(BIN)/python scripts/reference.py
+
+check: lint test ## What has to pass before a change is merged
+
+clean: ## Remove caches and the demo; .venv stays
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis demo build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,128 @@
+"""`pgstrata try` and `pgstrata init`: write an experiment file, never over somebody's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.app.places import capacity_here
+from pgstrata.app.question import load_plan
+from pgstrata.errors import PgstrataError, UsageError
+from pgstrata.experiment.compose import compose_try
+from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.model.plan import Plan
+
+_MOST_FILES: Final = 1000
+_EXAMPLE: Final = """\
+# A question about PostgreSQL's performance. `pgstrata plan FILE` shows what it would do.
+question  = "Is 18 faster than 16 here?"
+threshold = "3 %"        # a difference that matters
+blocks    = 13           # at most; each holds every environment once, in random order
+budget    = "20m"        # whichever ends first
+controls  = ["same"]     # the baseline a second time: it must not differ from itself
+seed      = 42
+
+[factors]                # every key varies; the first level is the baseline
+server = ["16", "18"]    # also "embedded", "prefix:/usr/lib/postgresql/15", "dsn:SERVICE"
+# "settings.shared_buffers" = ["1GB", "4GB"]
+
+[common.settings]        # the same in all environments
+# synchronous_commit = "off"
+
+[[cells]]                # what is measured in every environment
+workload = "simple-update"   # also select-only, tpcb-like, or scripts = [{ file = "my.sql", weight = 1 }]
+scale    = 10                # 150 MB
+clients  = 4
+run      = "10s"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the user said besides the factors; None where nothing was said."""
+
+    workloads: tuple[str, ...] = ()
+    scale: int | None = None
+    clients: int | None = None
+    run: str | None = None
+    blocks: int | None = None
+    threshold: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    controls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposedFile:
+    """The file that was written (or was there with the same text), and its plan."""
+
+    file: Path
+    plan: Plan
+    remarks: tuple[str, ...]
+
+
+def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path | None) -> ComposedFile:
+    """Write the experiment file of a line of assignments; passwords stay out of it, and in the plan."""
+    composed = compose_try(
+        assignments,
+        workload=wishes.workloads,
+        scale=wishes.scale,
+        clients=wishes.clients,
+        run=wishes.run,
+        budget=wishes.budget,
+        blocks=wishes.blocks,
+        threshold=wishes.threshold,
+        seed=wishes.seed,
+        controls=wishes.controls,
+        cpus=capacity_here().cpus,
+        resolve_path=lambda path: str(Path(path).expanduser().absolute()),
+    )
+    file = output or _free_name(assignments, composed.text)
+    _write_new(file, composed.text)
+    try:
+        plan = load_plan(file, conninfo=composed.conninfo)
+    except PgstrataError:
+        # a question that cannot be asked leaves no file behind
+        file.unlink(missing_ok=True)
+        raise
+    return ComposedFile(file=file, plan=plan, remarks=composed.remarks)
+
+
+def write_example(file: Path) -> None:
+    """An experiment file to start from."""
+    _write_new(file, _EXAMPLE)
+
+
+def _free_name(assignments: Sequence[str], text: str) -> Path:
+    """try-WORDS.toml; the same question finds the same file again, another one gets a number."""
+    masked = [mask_conninfo(assignment) for assignment in assignments]
+    stem = "try-" + re.sub(r"[^A-Za-z0-9]+", "-", " ".join(masked)).strip("-").lower()[:40]
+    for number in range(1, _MOST_FILES):
+        file = Path(f"{stem}.toml" if number == 1 else f"{stem}-{number}.toml")
+        if not file.exists() or _text_of(file) == text:
+            return file
+    raise UsageError("there are a thousand files of that name", where=f"{stem}.toml", remedy="name one with -o FILE")
+
+
+def _text_of(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _write_new(file: Path, text: str) -> None:
+    if file.exists() and _text_of(file) == text:
+        return
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise UsageError("there is such a file already; it is not overwritten", where=str(file),
+                         remedy="name another one") from None  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"the file cannot be written: {error.strerror}", where=str(file),
+                         remedy="name another place") from None  # fmt: skip

@@ -1,0 +1,106 @@
+"""This machine as pgstrata uses it: doors, servers, clock."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgstrata.app.places import find_machine_places
+from pgstrata.errors import UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.ports.host import Clock, Host
+from pgstrata.servers.places import Owner, Places, make_places, server_user
+from pgstrata.servers.supply import Servers
+
+
+class SystemClock:
+    """Implements `ports.Clock`."""
+
+    def wall(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The coordinator's machine: `here` acts as the user of pgstrata, `host` as the user that servers run as.
+
+    Programs on `host` do not get the user's PG* variables, which are meant for servers of the user's own.
+    """
+
+    places: Places
+    here: Host
+    host: Host
+    servers: Servers
+    clock: Clock
+
+
+@contextmanager
+def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
+    """Make the folders, open the doors, close them at the end.
+
+    PGSTRATA_DOOR=shell sends everything that concerns servers through one `sh` behind a pipe, as it would be sent to
+    another host; the default is to do it directly.
+    """
+    user = server_user(os.getuid(), os.environ, known=_known)
+    places = find_machine_places()
+    entry = pwd.getpwnam(user) if user else None
+    make_places(places, uid=os.getuid(), server=Owner(uid=entry.pw_uid, gid=entry.pw_gid) if entry else None)
+    here = LocalHost()
+    host = _open_host(user)
+    try:
+        servers = Servers.make(
+            here=here, host=host, cache=places.cache, machine=os.uname().machine, python=sys.executable, note=note
+        )
+        yield Machine(places=places, here=here, host=host, servers=servers, clock=SystemClock())
+    finally:
+        host.close()
+        here.close()
+
+
+def libpq_variables(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The PG* variables of an environment, without pgstrata's own."""
+    return {name: text for name, text in environ.items() if name.startswith("PG") and not name.startswith("PGSTRATA_")}
+
+
+def _known(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _open_host(user: str | None) -> Host:
+    door = os.environ.get("PGSTRATA_DOOR", "local")
+    hidden = libpq_variables(os.environ)
+    if door == "local":
+        return LocalHost(user=user, hidden=frozenset(hidden))
+    if door != "shell":
+        raise UsageError(f"{door!r} is no door", where="PGSTRATA_DOOR", remedy="use local or shell")
+    from pgstrata.hosts.shell import ShellHost  # noqa: PLC0415 - rarely needed
+
+    if user is None:
+        return ShellHost(("env", *(f"--unset={name}" for name in hidden), "sh"), name="shell")
+    switch = (
+        "setpriv",
+        f"--reuid={user}",
+        f"--regid={pwd.getpwnam(user).pw_gid}",
+        "--init-groups",
+        "--reset-env",
+        "sh",
+    )
+    return ShellHost(switch, name="shell")

@@ -1,0 +1,34 @@
+"""Where things lie on this machine and how much it has: all that a plan needs to know of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from pgstrata.datasets.marker import sum_datasets
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.plan import HostCapacity
+from pgstrata.ports.host import Host
+from pgstrata.servers.places import Places, find_places
+
+
+def find_machine_places() -> Places:
+    """The folders of this user on this machine; nothing is created."""
+    return find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=os.access("/dev/shm", os.W_OK))  # noqa: S108
+
+
+def capacity_here() -> HostCapacity:
+    """What this machine has; room that datasets take already counts as free, because plans count all they need."""
+    host, data = LocalHost(), find_machine_places().data
+    capacity = observe_capacity(host, data)
+    return replace(capacity, free_disk=capacity.free_disk + sum_datasets(host, data))
+
+
+def observe_capacity(host: Host, folder: str) -> HostCapacity:
+    """Memory, CPUs that may be used, free bytes where datasets lie."""
+    meminfo = host.read("/proc/meminfo").decode()
+    total = next(line for line in meminfo.splitlines() if line.startswith("MemTotal:"))
+    return HostCapacity(
+        memory=int(total.split()[1]) * 1024, cpus=len(os.sched_getaffinity(0)), free_disk=host.free_bytes(folder)
+    )

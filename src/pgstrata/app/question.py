@@ -1,0 +1,77 @@
+"""From a file on disk to a plan: read, parse, complete, plan. Nothing is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pgstrata.app.places import capacity_here
+from pgstrata.errors import UsageError
+from pgstrata.experiment.defaults import complete_experiment
+from pgstrata.experiment.parse import parse_experiment
+from pgstrata.model.experiment import Environment, Experiment, ServerKind
+from pgstrata.model.plan import Plan
+from pgstrata.model.secret import Secret
+from pgstrata.plan import make_plan
+from pgstrata.workloads import builtin_workloads
+
+
+def load_plan(
+    file: Path,
+    *,
+    seed: int | None = None,
+    budget: float | None = None,
+    conninfo: Mapping[str, Secret] | None = None,
+) -> Plan:
+    """The plan of an experiment file; ExperimentError or PlanRefusedError where there is none."""
+    capacity = capacity_here()
+    workloads = builtin_workloads()
+    experiment = parse_experiment(
+        _read_text(file),
+        str(file),
+        read_file=lambda name: _read_named(file.parent / name),
+        workloads=workloads,
+        cpus=capacity.cpus,
+        seed=seed,
+        budget=budget,
+        conninfo=conninfo,
+    )
+    experiment = _with_absolute_prefixes(experiment, file.absolute().parent)
+    return make_plan(complete_experiment(experiment, capacity, workloads), workloads, capacity)
+
+
+def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
+    """A relative prefix is relative to the experiment file, wherever the command is given."""
+
+    def absolute(environment: Environment) -> Environment:
+        server = environment.server
+        if server.kind is not ServerKind.PREFIX:
+            return environment
+        path = Path(os.path.normpath(folder / Path(server.value).expanduser()))
+        return replace(environment, server=replace(server, value=str(path)))
+
+    return replace(experiment, environments=tuple(absolute(environment) for environment in experiment.environments))
+
+
+def _read_named(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(f"is not UTF-8: {error.reason}") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            "there is no such file", where=str(path), remedy="`pgstrata init` writes one to start from"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the file is not UTF-8: {error.reason} at byte {error.start}", where=str(path),
+                         remedy="save it as UTF-8, as TOML asks for") from None  # fmt: skip
+    except OSError as error:
+        remedy = "name the file in it" if path.is_dir() else "check its owner and permissions"
+        raise UsageError(f"the file cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None

@@ -1,0 +1,25 @@
+"""Write the report of a study as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pgstrata.app.answer import load_answer
+from pgstrata.errors import DiskFullError, PgstrataError
+from pgstrata.report.html import render_html
+
+
+def write_report(study: Path, output: Path | None) -> Path:
+    """The file that was written: by default report.html in the study's folder."""
+    target = output or study / "report.html"
+    text = render_html(load_answer(study, series=True))
+    partial = target.with_name(f".{target.name}.new")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        kind = DiskFullError if error.errno == 28 else PgstrataError  # noqa: PLR2004 - ENOSPC
+        raise kind(f"the report cannot be written: {error.strerror}", where=str(target),
+                   remedy="give another place with -o") from None  # fmt: skip
+    return target

@@ -1,0 +1,103 @@
+"""Carry out an experiment: make or resume its study, until done, out of budget or interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgstrata import __version__
+from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.wiring import make_derive, make_rig, socket_root
+from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
+from pgstrata.errors import InterruptedByUserError
+from pgstrata.model.plan import Plan
+from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.store.load import load_study
+from pgstrata.store.study import StudyStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """Where the study is and why the run ended.
+
+    `done` of `total` runs are in the study, `measured` of them are new; `block_seconds` is the forecast of one block.
+    """
+
+    study: Path
+    ending: Ending
+    done: int
+    total: int
+    measured: int
+    block_seconds: float
+
+
+def default_study(file: Path, plan: Plan) -> Path:
+    """studies/NAME-IDENTITY below the current folder: the same command finds the same study."""
+    return Path("studies") / f"{file.stem}-{plan.identity[:8]}"
+
+
+def run_experiment(plan: Plan, study: Path, events: Events, *, budget: float | None = None) -> RunOutcome:
+    """Measure what is missing.
+
+    Args:
+        plan: what is to be done.
+        study: folder of the study, made or resumed.
+        events: where progress goes.
+        budget: seconds for this call; None means what is left of the experiment's own budget.
+
+    Raises:
+        InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
+    """
+    tell = _teller(events)
+    with (
+        open_machine(tell) as machine,
+        StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
+    ):
+        spent = 0.0 if budget is not None else _spent(study)
+        before = len(store.committed())
+        limit = plan.experiment.budget if budget is None else budget
+        try:
+            ending = _carry_out(plan, machine, store, events, limit, spent)
+        except KeyboardInterrupt:
+            raise InterruptedByUserError(
+                f"stopped: {len(store.committed())} of {len(plan.runs)} runs are kept",
+                where=str(study),
+                remedy="give the same command again to go on",
+            ) from None
+        done = len(store.committed())
+    events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
+    return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
+                      block_seconds=plan.forecast.seconds_per_block)  # fmt: skip
+
+
+def _teller(events: Events) -> Callable[[str], None]:
+    return lambda text: events.emit(Event(kind=EventKind.NOTE, text=text))
+
+
+def _carry_out(
+    plan: Plan, machine: Machine, store: StudyStore, events: Events, budget: float | None, spent: float
+) -> Ending:
+    for said in sweep_leftovers(machine.host, machine.clock, machine.places.data):
+        events.emit(Event(kind=EventKind.NOTE, text=said))
+    for root in {machine.places.memory, machine.places.run}:
+        sweep_scratch(machine.here, root)
+    rig = make_rig(plan, machine, store, events, str(store.folder))
+    # clients write into the one, servers make their sockets in the other; both carry a marker
+    folders = ((rig.client, rig.scratch), (machine.host, socket_root(machine, str(store.folder))))
+    try:
+        for host, folder in folders:
+            host.remove_tree(folder)
+            host.make_folder(folder)
+            mark_scratch(host, folder, str(store.folder))
+        return Conduct(rig=rig, plan=plan, budget=budget, spent=spent).carry_out()
+    finally:
+        for host, folder in folders:
+            host.remove_tree(folder)
+
+
+def _spent(study: Path) -> float:
+    """Seconds that the finished runs took, with all that was done around them."""
+    runs = load_study(study, metrics=()).runs
+    return sum(run.measured_seconds + sum(run.dead_time.values()) for run in runs)

@@ -1,0 +1,31 @@
+"""`pgstrata show`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pgstrata.app.answer import load_answer
+from pgstrata.errors import UsageError
+
+
+def show_answer(study: Path, *, json: bool, form: str | None) -> None:
+    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal."""
+    if form not in {None, "text"}:
+        raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
+    answer = load_answer(study)
+    if json:
+        from pgstrata.report.json_form import answer_json
+
+        print(answer_json(answer))
+    elif form == "text" or not sys.stdout.isatty():
+        from pgstrata.report.text import render_text
+
+        print(render_text(answer))
+    else:
+        from rich.console import Console
+
+        from pgstrata.report.table import render_terminal
+
+        console = Console()
+        console.print(render_terminal(answer, console.width))

@@ -1,0 +1,260 @@
+"""Commands and options; everything behind them lives in `app`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from pgstrata.errors import ExitCode, PgstrataError
+
+app = typer.Typer(
+    name="pgstrata",
+    help="Find which layer changed PostgreSQL's performance: by how much, how surely, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(servers_app, name="servers")
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
+StudyFolder = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
+Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
+EventsOption = Annotated[bool, typer.Option("--events", help="Progress as JSON lines on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+
+
+@app.command()
+def init(file: Annotated[Path, typer.Argument(metavar="FILE")] = Path("experiment.toml")) -> None:
+    """Write an experiment file to start from."""
+    from pgstrata.app.compose import write_example
+
+    write_example(file)
+    print(f"{file} is written: edit it, then `pgstrata plan {file}` and `pgstrata run {file}`.")
+
+
+@app.command("try")
+def try_(
+    assignments: Annotated[
+        list[str], typer.Argument(metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.")
+    ],
+    workload: Annotated[
+        list[str] | None, typer.Option("--workload", "-w", help="select-only, simple-update, tpcb-like (repeatable).")
+    ] = None,
+    scale: Annotated[int | None, typer.Option(help="Scale of the dataset.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Number of clients.")] = None,
+    run: Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks, at most.")] = None,
+    threshold: Annotated[str | None, typer.Option(help="Difference that matters, such as '3 %'.")] = None,
+    control: Annotated[bool, typer.Option("--control", help="Add the baseline a second time.")] = False,
+    budget: Budget = None,
+    seed: Seed = None,
+    study: StudyOption = None,
+    output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Where the experiment file goes.")] = None,
+    events: EventsOption = False,
+) -> None:
+    """Ask in one line: write the experiment file and run it."""
+    from pgstrata.app.compose import Wishes, compose_experiment
+    from pgstrata.cli.progress import run_with_progress
+
+    wishes = Wishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, blocks=blocks,
+                    threshold=threshold, budget=budget, seed=seed, controls=("same",) if control else ())  # fmt: skip
+    composed = compose_experiment(assignments, wishes, output)
+    print(f"experiment file: {composed.file}", file=sys.stderr if events else sys.stdout)
+    for line in composed.remarks:
+        print(line, file=sys.stderr if events else sys.stdout)
+    run_with_progress(composed.plan, composed.file, study, None, events=events)
+
+
+@app.command()
+def plan(file: File, json: Json = False, seed: Seed = None) -> None:
+    """Show what would be done, with forecasts; nothing is touched."""
+    from pgstrata.app.question import load_plan
+    from pgstrata.report.plan import plan_json, render_plan
+
+    loaded = load_plan(file, seed=seed)
+    print(plan_json(loaded) if json else render_plan(loaded))
+
+
+@app.command()
+def run(
+    file: File, study: StudyOption = None, budget: Budget = None, seed: Seed = None, events: EventsOption = False
+) -> None:
+    """Carry out an experiment; the same command resumes it."""
+    from pgstrata.app.question import load_plan
+    from pgstrata.cli.progress import run_with_progress
+
+    run_with_progress(load_plan(file, seed=seed), file, study, _duration(budget), events=events)
+
+
+def _duration(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--budget", remedy="write a time such as 90s, 10m or 1h30m") from None
+
+
+@app.command()
+def show(
+    study: StudyFolder,
+    json: Json = False,
+    format_: Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns.")] = None,
+) -> None:
+    """The answer: in words, then a table for each cell."""
+    from pgstrata.cli.answer import show_answer
+
+    show_answer(study, json=json, form=format_)
+
+
+@app.command()
+def report(
+    study: StudyFolder,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
+) -> None:
+    """Write one self-contained HTML file: answer, tables, charts."""
+    from pgstrata.app.report import write_report
+
+    print(f"report: {write_report(study, output)}")
+
+
+@app.command()
+def reparse(study: StudyFolder) -> None:
+    """Derive everything anew from the evidence of a study."""
+    from pgstrata.app.reparse import reparse as rebuild
+
+    print(f"{rebuild(study)} runs derived anew from their evidence")
+
+
+@servers_app.command("list")
+def servers_list(json: Json = False) -> None:
+    """Servers that can be used as levels here."""
+    from pgstrata.cli.servers import list_servers
+
+    list_servers(json=json)
+
+
+@servers_app.command("fetch")
+def servers_fetch(levels: Annotated[list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18")]) -> None:
+    """Fetch servers ahead of time; afterwards no network is needed."""
+    from pgstrata.cli.servers import fetch_servers
+
+    fetch_servers(levels)
+
+
+@servers_app.command("check")
+def servers_check(
+    levels: Annotated[list[str] | None, typer.Argument(metavar="LEVEL...", help="All that are there if none.")] = None,
+) -> None:
+    """Check that programs start and what they say of themselves."""
+    from pgstrata.cli.servers import check_servers
+
+    check_servers(levels or [])
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        from pgstrata import __version__
+
+        print(f"pgstrata {__version__}")
+        raise typer.Exit
+
+
+def entry() -> NoReturn:
+    """The program: expected failures become a message and an exit code, never a traceback."""
+    # pydantic would look through all installed packages for plug-ins, a fifth of the time to a plan
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    _open_missing_streams()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        app(standalone_mode=False)
+        sys.stdout.flush()
+    except PgstrataError as error:
+        _leave(f"pgstrata: {error}", error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _leave("pgstrata: interrupted", ExitCode.INTERRUPTED)
+    except OSError as error:
+        _leave_unheard(error)
+    except typer.Exit as done:
+        _end(done.exit_code)
+    except SystemExit as done:
+        # typer makes an exit of its own of a broken pipe
+        _end(ExitCode.DONE if isinstance(done.__context__, BrokenPipeError) else done.code)
+    except _usage_errors() as error:
+        error.show()  # type: ignore[attr-defined]
+        _end(ExitCode.USAGE)
+    _end(ExitCode.DONE)
+
+
+def _open_missing_streams() -> None:
+    """A program may be started with closed streams; then there is nobody to tell, which is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the program ends
+
+
+def _usage_errors() -> type[Exception]:
+    """Typer's own base of errors in the words of a command, wherever this version of typer keeps it."""
+    return next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """The first signal begins the clean end; later ones must not break it off half-way."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _already_ending)
+    raise KeyboardInterrupt
+
+
+def _already_ending(_signal: int, _frame: FrameType | None) -> None:
+    # not by print: the signal may have come in the middle of one, and the terminal may be gone
+    with suppress(OSError):
+        os.write(2, b"\npgstrata: stopping servers and removing clones, a moment\n")
+
+
+def _leave_unheard(error: OSError) -> NoReturn:
+    """Standard output takes no more: whoever read it has seen enough, or its disk is full. Others are defects."""
+    if isinstance(error, BrokenPipeError):
+        _end(ExitCode.DONE)
+    if error.errno != errno.ENOSPC or error.filename is not None:
+        raise error
+    _leave(
+        "pgstrata: standard output: the disk is full\n  -> free space, or send the output elsewhere",
+        ExitCode.HOST_NOT_FIT,
+    )
+
+
+def _leave(text: str, code: ExitCode) -> NoReturn:
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+    _end(code)
+
+
+def _end(code: int | str | None) -> NoReturn:
+    """Leave; what nobody takes any more is dropped without a word, and no signal changes the exit code now."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)

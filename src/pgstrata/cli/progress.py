@@ -1,0 +1,192 @@
+"""Progress while a plan is carried out: one living line on a terminal, plain lines elsewhere, or JSON lines."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import sys
+import textwrap
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+from pgstrata.app.answer import load_answer
+from pgstrata.app.run import RunOutcome, default_study, run_experiment
+from pgstrata.conduct.loop import Ending
+from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
+from pgstrata.model.plan import Plan
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.report.words import answer_sentences
+from pgstrata.units import render_duration
+
+_WIDTH = 100
+_GO_ON = "give the same command again to go on: finished runs are kept"
+
+
+def run_with_progress(plan: Plan, file: Path, study: Path | None, budget: float | None, *, events: bool) -> None:
+    """Run, telling progress; at the end the answer in words and what to do next."""
+    gc.enable()
+    folder = study or default_study(file, plan)
+    out = sys.stderr if events else sys.stdout
+    print(f"study: {folder}", file=out)
+    print(_chosen(plan, file), file=out)
+    sink = choose_sink(events=events)
+    try:
+        outcome = run_experiment(plan, folder, sink, budget=budget)
+    finally:
+        sink.close()
+    _say_ending(outcome, file, out)
+    if outcome.done:
+        answer = load_answer(folder)
+        print(file=out)
+        for sentence in answer_sentences(answer):
+            print(_wrapped(sentence.text), file=out)
+        print(f"\nmore: pgstrata show {folder}   pgstrata report {folder}", file=out)
+
+
+def _chosen(plan: Plan, file: Path) -> str:
+    """What was chosen or noted, in short; the plan gives the reasons."""
+    short = [note.partition(":")[0] for note in plan.experiment.notes if " = " in note.partition(":")[0]]
+    text = f"chosen, the same everywhere: {', '.join(short)}" if short else "nothing was chosen for you"
+    return _wrapped(f"{text} (reasons: pgstrata plan {file})")
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, width=_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
+    counted = f"{outcome.done} of {outcome.total} runs"
+    if outcome.ending is Ending.BUDGET and not outcome.measured:
+        block = render_duration(outcome.block_seconds)
+        print(f"nothing was measured: the budget, or what is left of it, is less than a block, which needs {block}",
+              f"  -> `pgstrata run {file} --study {outcome.study} --budget TIME` with more than that",
+              sep="\n", file=out)  # fmt: skip
+    elif outcome.ending is Ending.BUDGET:
+        print(f"the budget is spent: {counted}; `pgstrata run {file} --study {outcome.study} --budget TIME` goes on",
+              file=out)  # fmt: skip
+    else:
+        print(f"done: {counted}", file=out)
+
+
+def choose_sink(*, events: bool) -> Sink:
+    """Where events go: JSON lines, a terminal's living line, or plain lines."""
+    if events:
+        return JsonSink(sys.stdout)
+    return TerminalSink(sys.stdout) if sys.stdout.isatty() else PlainSink(sys.stdout)
+
+
+class Sink(Events):
+    """A place for events that can be ended. When nobody takes them any more, that interrupts the experiment."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+    def _write(self, text: str) -> None:
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise DiskFullError("the progress cannot be written: the disk is full", where="standard output",
+                                    remedy=_GO_ON) from None  # fmt: skip
+            raise InterruptedByUserError(
+                f"stopped, because nobody takes the progress any more ({error.strerror})", remedy=_GO_ON
+            ) from None
+
+
+class JsonSink(Sink):
+    """One JSON object a line, for other programs."""
+
+    def emit(self, event: Event) -> None:
+        fields = {key: value for key, value in asdict(event).items() if value not in ("", None)}
+        self._write(f"{json.dumps(fields)}\n")
+
+
+class PlainSink(Sink):
+    """A line for each thing that is finished; no progress within a run."""
+
+    def emit(self, event: Event) -> None:
+        line = render_event(event)
+        if line:
+            self._write(f"{line}\n")
+
+
+class TerminalSink(Sink):
+    """Finished things scroll by; the last line lives: what runs now, throughput as it comes, time left."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._left = ""
+
+    def emit(self, event: Event) -> None:
+        if event.seconds_left is not None:
+            self._left = f" · {render_duration(event.seconds_left)} left"
+        line = render_event(event)
+        if line:
+            self._write(f"\r\x1b[2K{line}\n")
+        living = _living(event)
+        if living:
+            self._write(f"\r\x1b[2K{living}{self._left}"[: 4 + _columns(self._out)])
+
+    def close(self) -> None:
+        with suppress(PgstrataError):
+            self._write("\r\x1b[2K")
+
+
+def _columns(out: TextIO) -> int:
+    try:
+        return os.get_terminal_size(out.fileno()).columns
+    except OSError:
+        return 80
+
+
+def _living(event: Event) -> str:
+    match event.kind:
+        case EventKind.PROGRESS:
+            return f"{event.run} · {event.text} · {event.value:,.0f} tps"
+        case EventKind.STEP:
+            return f"{event.run or 'preparing'} · {event.text}"
+        case EventKind.BUILDING:
+            return f"dataset for {event.text}"
+        case _:
+            return ""
+
+
+def _doubt(event: Event) -> str:
+    """What keeps a run from being simply valid."""
+    word = event.validity if event.status == RunStatus.COMPLETED else event.status
+    return f"{word}: {event.text}" if event.text else word
+
+
+def render_event(event: Event) -> str:
+    """A finished thing as a line; empty for what only lives."""
+    match event.kind:
+        case EventKind.RUN_FINISHED:
+            tps = f"{event.value:>9,.0f} tps" if event.value is not None else "    no tps"
+            doubt = "" if event.validity == Validity.VALID else f"  {_doubt(event)}"
+            return f"[{event.done}/{event.total}] {event.run}  {tps}{doubt}"
+        case EventKind.BLOCK_FINISHED:
+            left = f", {render_duration(event.seconds_left)} left" if event.seconds_left else ""
+            return f"block {event.text} finished ({event.done} of {event.total}){left}"
+        case EventKind.BUILDING:
+            return ""
+        case EventKind.NOTE:
+            return event.text
+        case EventKind.WARNING:
+            return f"warning: {event.text}"
+        case EventKind.STUDY_STARTED:
+            return (
+                f"resuming: {event.done} of {event.total} runs are there"
+                if event.done
+                else f"{event.total} runs to make"
+            )
+        case _:
+            return ""

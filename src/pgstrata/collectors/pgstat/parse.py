@@ -1,0 +1,105 @@
+"""Two captures of the server's statistics as measurements of the window between them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import ParseError
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.collector import Window
+
+_PER_TRANSACTION: Final = (
+    ("wal_per_tx", "lsn.position"),
+    ("wal_records_per_tx", "wal.records"),
+    ("wal_fpi_per_tx", "wal.fpi"),
+    ("blocks_hit_per_tx", "database.blks_hit"),
+    ("blocks_read_per_tx", "database.blks_read"),
+)
+_COMPLETE: Final = 0.95
+"""Share of the client's transactions that the server's statistics must have seen for their sums to be believed."""
+
+
+def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+    """Measurements of the window between two captures; counters that are missing or went backwards give none.
+
+    - `wal_per_tx`: distance of the insert positions, of the whole server, as are records and full-page images.
+    - `blocks_*_per_tx`: of the current database, all sessions; left out where the server's statistics have not (yet)
+      counted the client's transactions.
+    - `checkpoints`: timed and requested; the timed ones that a server skips for idleness are among them, because only
+      18 counts apart what was done.
+    - `autovacuums`: tables of the current database that autovacuum finished with.
+    - `database_size`: at the end.
+
+    Raises:
+        ParseError: a line is not a name and a number; the message quotes it.
+    """
+    counters = _Counters(first=parse_counters(before), last=parse_counters(after))
+    return tuple(Measurement(metric=metric, value=value) for metric, value in _values(counters, window))
+
+
+def parse_counters(capture: bytes) -> Mapping[str, float]:
+    """A capture as numbers by name; NULL, the empty text, is left out.
+
+    Raises:
+        ParseError: a line is not a name and a number; the message quotes it.
+    """
+    found = {}
+    for line in capture.decode("utf-8", "replace").split("\n"):
+        if not line:
+            continue
+        name, tab, value = line.partition("\t")
+        number = _number(value)
+        if not (name and tab) or number is None:
+            raise ParseError(f"unknown shape of a line in the server's statistics: {line[:200]!r}")
+        if not math.isnan(number):
+            found[name] = number
+    return found
+
+
+def _number(text: str) -> float | None:
+    if not text:
+        return math.nan
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counters:
+    first: Mapping[str, float]
+    last: Mapping[str, float]
+
+    def increase(self, name: str) -> float | None:
+        """How much it grew; None if it is missing, went backwards, or its view was reset in between."""
+        start, end = self.first.get(name), self.last.get(name)
+        reset = f"{name.partition('.')[0]}.stats_reset"
+        if start is None or end is None or end < start or self.first.get(reset) != self.last.get(reset):
+            return None
+        return end - start
+
+    def have_seen(self, transactions: int) -> bool:
+        """Whether the current database's statistics hold the client's transactions."""
+        ended = (self.increase("database.xact_commit"), self.increase("database.xact_rollback"))
+        return sum(count for count in ended if count is not None) >= _COMPLETE * transactions
+
+
+def _values(counters: _Counters, window: Window) -> Iterator[tuple[str, float]]:
+    if window.transactions > 0:
+        seen = counters.have_seen(window.transactions)
+        for metric, name in _PER_TRANSACTION:
+            increase = counters.increase(name)
+            if increase is not None and (seen or not name.startswith("database.")):
+                yield metric, increase / window.transactions
+    timed, requested = counters.increase("checkpoints.timed"), counters.increase("checkpoints.requested")
+    if timed is not None and requested is not None:
+        yield "checkpoints", timed + requested
+    autovacuums = counters.increase("tables.autovacuum_count")
+    if autovacuums is not None:
+        yield "autovacuums", autovacuums
+    if "database.size" in counters.last:
+        yield "database_size", counters.last["database.size"]

@@ -1,0 +1,67 @@
+"""Takes the server's statistics as text: one line `name<TAB>value` for each counter.
+
+The statements lie beside as `sql/snapshot.VERSION.sql`: the highest that is not newer than the server is used, for
+servers newer than all of them the newest. 14 to 18 were run on real servers; 9.6 to 13 were not.
+
+Any user may read all that is asked for. What the capture itself costs, some hundred buffer hits, is in the counters.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+from pgstrata.collectors.pgstat.parse import parse_window
+from pgstrata.errors import SqlError
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.server import Table
+
+_SHARED_MEMORY_SINCE: Final = 150000
+"""Up to 14 a process of its own collects the statistics and hands out files that are up to half a second old."""
+
+_SETTLE: Final = "SELECT pg_sleep(0.6)"
+_UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
+"""SQLSTATEs of a column, relation or function that is not there: a fork, or a server newer than the statements."""
+
+
+class PgstatCollector:
+    """Implements `ports.Collector` with the statistics views of the current database and its server."""
+
+    @property
+    def name(self) -> str:
+        return "pgstat"
+
+    def capture(self, subject: Subject) -> bytes:
+        version = subject.server.build.version.number
+        if version < _SHARED_MEMORY_SINCE:
+            subject.sql.query(subject.server.address, _SETTLE)
+        number, table = _query_snapshot(subject, statements_for(version))
+        rows = (("snapshot", str(number)), *((row["name"], row["value"]) for row in table.records()))
+        return "".join(f"{name}\t{value}\n" for name, value in rows).encode()
+
+    def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+        return parse_window(before, after, window)
+
+
+def statements_for(version: int) -> tuple[tuple[int, str], ...]:
+    """Version and text of the statements to try on a server of that version, best first."""
+    known = sorted(
+        (int(file.name.split(".")[1]), file.read_text("utf-8"))
+        for file in (files(__package__) / "sql").iterdir()
+        if file.name.startswith("snapshot.")
+    )
+    suited = [one for one in known if one[0] <= version] or known[:1]
+    return tuple(reversed(suited))
+
+
+def _query_snapshot(subject: Subject, statements: tuple[tuple[int, str], ...]) -> tuple[int, Table]:
+    """The answer to the first statement whose columns the server has."""
+    *better, last = statements
+    for number, statement in better:
+        try:
+            return number, subject.sql.query(subject.server.address, statement)
+        except SqlError as error:
+            if error.sqlstate not in _UNDEFINED:
+                raise
+    return last[0], subject.sql.query(subject.server.address, last[1])

@@ -1,0 +1,183 @@
+"""Two captures of /proc as measurements of the window between them. Pure.
+
+Times are in ticks of 10 ms, truncated per process: a figure of CPU per transaction is off by up to two ticks for each
+living process of the server. Rates are over the difference of the two uptimes, which is what the counters cover.
+
+The client is taken to run on the captured host, as its CPU time is subtracted from the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.collector import Window
+
+MICROSECOND: Final = 1e-6
+
+_KERNEL_THREADS: Final = 2
+"""kthreadd, the parent of all threads of the kernel."""
+
+
+def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+    """Measurements of the window between two captures; counters that are missing or went backwards give none.
+
+    - `server_cpu`: CPU time of the postmaster's process tree, see `tree_ticks`.
+    - `observer_cpu`: own time of pgstrata's processes; that of their children is left out, because a client that they
+      have waited for is among them.
+    - `foreign_cpu`: the larger of two: busy time of the host without server, client and observer, which the kernel
+      samples by ticks and gets too low where processes sleep often; and the time of all other processes, which is
+      exact but without interrupts and the kernel's own threads.
+    - `client_share`: client / (client + server).
+    - `steal_cpu` stands apart from busy time; guests are part of it.
+    - `context_switches_per_tx`, `page_faults_per_tx`, `disk_read`, `disk_written`: of the whole host, not of the
+      server alone. Disks are whole physical devices.
+    - `pressure_*`: share of the window in which some task waited for the resource (PSI, total of "some").
+
+    Raises:
+        ParseError: a capture has an unknown shape.
+    """
+    first, last = parse_snapshot(before), parse_snapshot(after)
+    seconds = _elapsed(first, last, window)
+    if seconds <= 0:
+        return ()
+    values = (
+        *_cpu_values(first, last, window, seconds),
+        *_host_values(first, last, window),
+        *_disk_values(first, last),
+        *_pressure_values(first, last, seconds),
+    )
+    return tuple(Measurement(metric=metric, value=value) for metric, value in values)
+
+
+_Value = tuple[str, float]
+
+
+def _elapsed(first: Snapshot, last: Snapshot, window: Window) -> float:
+    if first.uptime is None or last.uptime is None:
+        return window.seconds
+    return last.uptime - first.uptime
+
+
+# -------------------------------------------------------------------------------------------------- CPU
+
+
+def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float) -> Iterator[_Value]:
+    server = _server_seconds(first, last, window)
+    observer = _observer_seconds(first, last, window)
+    client = window.client_cpu
+    yield "client_cpu", client / seconds
+    if window.transactions > 0:
+        yield "client_cpu_per_tx", client / window.transactions
+    if observer is not None:
+        yield "observer_cpu", observer / seconds
+    if first.cpu is not None and last.cpu is not None and last.cpu.steal >= first.cpu.steal:
+        yield "steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds
+    if server is None:
+        return
+    yield "server_cpu", server / seconds
+    if window.transactions > 0:
+        yield "server_cpu_per_tx", server / window.transactions
+    if client + server > 0:
+        yield "client_share", client / (client + server)
+    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, client, observer or 0.0)) / seconds
+
+
+def _foreign_seconds(first: Snapshot, last: Snapshot, window: Window, ours: Iterable[float]) -> float:
+    """CPU time that is nobody's of ours, at least 0."""
+    processes = (_other_ticks(last, window) - _other_ticks(first, window)) / last.ticks
+    if first.cpu is None or last.cpu is None or last.cpu.busy < first.cpu.busy:
+        return max(0.0, processes)
+    busy = (last.cpu.busy - first.cpu.busy) / last.ticks
+    return max(0.0, processes, busy - sum(ours))
+
+
+def _other_ticks(snapshot: Snapshot, window: Window) -> int:
+    """Own and waited-for time of all processes but ours, theirs below them, and the kernel's threads."""
+    roots = (window.postmaster_pid, *window.door_pids)
+    ours = _members(snapshot.processes.values(), (root for root in roots if root is not None))
+    return sum(
+        process.own + process.waited
+        for process in snapshot.processes.values()
+        if process.pid not in ours and _KERNEL_THREADS not in {process.pid, process.parent}
+    )
+
+
+def tree_ticks(processes: Iterable[ProcessTime], root: int) -> int:
+    """CPU time of a process and all below it, in ticks: own and waited-for time of every living member.
+
+    A backend that is alive in one capture and gone in the next moves its time into its parent's waited-for time, so
+    the difference of two such sums is right however many backends came and went between them.
+    """
+    known = {process.pid: process for process in processes}
+    return sum(known[pid].own + known[pid].waited for pid in _members(known.values(), (root,)) if pid in known)
+
+
+def _members(processes: Iterable[ProcessTime], roots: Iterable[int]) -> frozenset[int]:
+    """The roots and all processes below them."""
+    children: dict[int, list[int]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process.pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, ())
+    return frozenset(found)
+
+
+def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | None:
+    root = window.postmaster_pid
+    if root is None or not _same_process(first, last, root):
+        return None
+    used = tree_ticks(last.processes.values(), root) - tree_ticks(first.processes.values(), root)
+    return used / last.ticks if used >= 0 else None
+
+
+def _observer_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | None:
+    known = [pid for pid in window.door_pids if _same_process(first, last, pid)]
+    if not known:
+        return None
+    used = sum(last.processes[pid].own - first.processes[pid].own for pid in known)
+    return used / last.ticks if used >= 0 else None
+
+
+def _same_process(first: Snapshot, last: Snapshot, pid: int) -> bool:
+    """Whether that pid is in both captures and was not reused between them."""
+    one, other = first.processes.get(pid), last.processes.get(pid)
+    return one is not None and other is not None and one.start == other.start
+
+
+# ------------------------------------------------------------------------------------- host, disks, pressure
+
+
+def _host_values(first: Snapshot, last: Snapshot, window: Window) -> Iterator[_Value]:
+    if window.transactions <= 0:
+        return
+    for metric, start, end in (
+        ("context_switches_per_tx", first.context_switches, last.context_switches),
+        ("page_faults_per_tx", first.page_faults, last.page_faults),
+    ):
+        if start is not None and end is not None and end >= start:
+            yield metric, (end - start) / window.transactions
+
+
+def _disk_values(first: Snapshot, last: Snapshot) -> Iterator[_Value]:
+    pairs: list[tuple[DiskBytes, DiskBytes]] = [
+        (first.disks[name], disk) for name, disk in last.disks.items() if name in first.disks
+    ]
+    if not pairs or any(new.read < old.read or new.written < old.written for old, new in pairs):
+        return
+    yield "disk_read", float(sum(new.read - old.read for old, new in pairs))
+    yield "disk_written", float(sum(new.written - old.written for old, new in pairs))
+
+
+def _pressure_values(first: Snapshot, last: Snapshot, seconds: float) -> Iterator[_Value]:
+    for resource in RESOURCES:
+        start, end = first.pressure.get(resource), last.pressure.get(resource)
+        if start is not None and end is not None and end >= start:
+            yield f"pressure_{resource}", (end - start) * MICROSECOND / seconds

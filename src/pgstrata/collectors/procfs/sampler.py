@@ -1,0 +1,65 @@
+"""Captures the kernel's counters as one text: the files of /proc under headings, then every process's stat."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgstrata.collectors.procfs.parse import parse_window
+from pgstrata.collectors.procfs.snapshot import PROCESSES, TICKS, render_heading
+from pgstrata.errors import CommandFailedError, HostNotFitError
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.host import Command, Host
+
+FILES: Final = (
+    "/proc/uptime",
+    "/proc/stat",
+    "/proc/diskstats",
+    "/proc/vmstat",
+    "/proc/meminfo",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
+    "/proc/loadavg",
+)
+_DEFAULT_TICKS: Final = b"100\n"
+"""USER_HZ on every architecture that PostgreSQL is built for, for hosts without getconf."""
+
+
+class ProcfsCollector:
+    """Implements `ports.Collector` for the server's host."""
+
+    def __init__(self) -> None:
+        self._ticks: dict[str, bytes] = {}
+
+    @property
+    def name(self) -> str:
+        return "procfs"
+
+    def capture(self, subject: Subject) -> bytes:
+        host = subject.host
+        ticks = self._clock_ticks(host)
+        files = host.read_files(FILES)
+        processes = host.read_matching(PROCESSES)
+        sections = {TICKS: ticks, **{path: files[path] for path in FILES if path in files}, PROCESSES: processes}
+        return b"".join(render_heading(name) + _closed(content) for name, content in sections.items())
+
+    def _clock_ticks(self, host: Host) -> bytes:
+        if host.name not in self._ticks:
+            self._ticks[host.name] = _observe_ticks(host)
+        return self._ticks[host.name]
+
+    def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+        return parse_window(before, after, window)
+
+
+def _observe_ticks(host: Host) -> bytes:
+    try:
+        answer = host.run(Command(argv=("getconf", "CLK_TCK")), timeout=60)
+    except (CommandFailedError, HostNotFitError):
+        return _DEFAULT_TICKS
+    return answer.stdout
+
+
+def _closed(content: bytes) -> bytes:
+    return content if content.endswith(b"\n") or not content else content + b"\n"

@@ -1,0 +1,79 @@
+"""One run in the making, and the load that its environment and cell make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from pgstrata.conduct.judge import exhausted
+from pgstrata.conduct.rig import Rig
+from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.plan import Plan, PlannedRun
+from pgstrata.model.runs import Reason, RunStatus
+from pgstrata.plan import workload_of
+from pgstrata.ports.driver import Load
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.server import RunningServer
+
+
+@dataclass(slots=True, kw_only=True)
+class Arm:
+    """One run in the making: what was planned, what is up, what was seen so far."""
+
+    planned: PlannedRun
+    environment: Environment
+    cell: Cell
+    files: dict[str, bytes] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    remarks: list[Reason] = field(default_factory=list)
+    dead_time: dict[str, float] = field(default_factory=dict)
+    started: str = ""
+    seconds: float = 0.0
+    wall_drift: float = 0.0
+    client_cpu: float = 0.0
+    warmup_seconds: float = 0.0
+    sampling_rate: float | None = None
+    failure: str = ""
+    failure_kind: str = ""
+
+    def fail(self, text: str, *signs: str) -> None:
+        """Record a failure; it is a collapse where a sign says that connections or memory ran out."""
+        line = exhausted((text, *signs))
+        self.failure = line or text
+        self.failure_kind = RunStatus.COLLAPSED if line else RunStatus.FAILED
+
+
+def make_arm(plan: Plan, planned: PlannedRun) -> Arm:
+    """An arm before anything has happened."""
+    experiment = plan.experiment
+    return Arm(planned=planned, environment=experiment.environment(planned.environment),
+               cell=experiment.cell(planned.cell))  # fmt: skip
+
+
+@contextmanager
+def step(rig: Rig, arm: Arm, name: str) -> Iterator[None]:
+    """Time one step around the measured window."""
+    rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=name))
+    begun = rig.clock.monotonic()
+    try:
+        yield
+    finally:
+        arm.dead_time[name] = arm.dead_time.get(name, 0.0) + rig.clock.monotonic() - begun
+
+
+def make_load(rig: Rig, arm: Arm, server: RunningServer, *, seconds: float, seed: int) -> Load:
+    """What the driver is asked for; options of the workload may be factors of the environment."""
+    return Load(
+        cell=replace(arm.cell, options={**arm.cell.options, **arm.environment.options}),
+        workload=workload_of(arm.cell, rig.workloads),
+        address=server.address,
+        seconds=seconds,
+        seed=seed,
+    )
+
+
+def scratch_folder(rig: Rig, arm: Arm, part: str = "") -> str:
+    """The folder of one execution of the driver, or of all that belong to the run."""
+    name = f"{rig.scratch}/{arm.planned.identity.replace('/', '--')}"
+    return f"{name}/{part}" if part else name

@@ -1,0 +1,108 @@
+"""Pure: the record of a run from its evidence; the same for a fresh run and for `reparse`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pgstrata.conduct.judge import judge_run
+from pgstrata.errors import ParseError
+from pgstrata.model.experiment import Allow
+from pgstrata.model.metrics import Measurement
+from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.ports.collector import Collector, Window
+from pgstrata.ports.driver import DriverResult
+from pgstrata.ports.store import RunHeader
+
+ParseDriver = Callable[[Mapping[str, bytes]], DriverResult]
+
+_QUANTILES = {0.5: "latency_p50", 0.95: "latency_p95", 0.99: "latency_p99"}
+
+
+def derive_record(
+    header: RunHeader, evidence: Mapping[str, bytes], parse: ParseDriver, collectors: Sequence[Collector], allow: Allow
+) -> RunRecord:
+    """Everything that is known of a run, from what was kept of it.
+
+    Evidence of an unknown shape makes an invalid run that says so: the evidence is kept, and a later version of the
+    parser can make a valid run of it (`reparse`).
+    """
+    try:
+        result = parse(evidence) if driver_ran(evidence) else None
+        measurements = _driver_measurements(result) + _collected(header, evidence, result, collectors)
+    except ParseError as error:
+        unreadable = Reason(code="unreadable", text=str(error))
+        return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None)
+    foreign = next((found.value for found in measurements if found.metric == "foreign_cpu"), None)
+    judged = judge_run(header, result, foreign, allow)
+    return _record(header, judged, measurements, result)
+
+
+def _record(
+    header: RunHeader,
+    judged: tuple[RunStatus, Validity, tuple[Reason, ...]],
+    measurements: tuple[Measurement, ...],
+    result: DriverResult | None,
+) -> RunRecord:
+    status, validity, reasons = judged
+    return RunRecord(
+        identity=header.identity,
+        block=header.block,
+        environment=header.environment,
+        cell=header.cell,
+        status=status,
+        validity=validity,
+        reasons=reasons,
+        started=header.started,
+        measured_seconds=header.seconds,
+        measurements=measurements,
+        series=result.series if result else (),
+        dead_time=header.dead_time,
+        statements=_statements(result),
+    )
+
+
+def _statements(result: DriverResult | None) -> tuple[StatementLatency, ...]:
+    found = result.statements if result else ()
+    return tuple(StatementLatency(text=text, seconds=seconds) for seconds, text in found)
+
+
+def driver_ran(evidence: Mapping[str, bytes]) -> bool:
+    """Whether the measured execution left anything to parse."""
+    return any(name.endswith(".out") and content for name, content in evidence.items())
+
+
+def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]:
+    if result is None:
+        return ()
+    named = {
+        "tps": result.tps,
+        "transactions": float(result.transactions),
+        "latency_mean": result.latency_mean,
+        "latency_stddev": result.latency_stddev,
+        "failed": float(result.failed),
+        "retried": float(result.retried),
+        "skipped": float(result.skipped),
+        **{_QUANTILES[quantile]: value for quantile, value in result.percentiles.items() if quantile in _QUANTILES},
+    }
+    return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
+
+
+def _collected(
+    header: RunHeader, evidence: Mapping[str, bytes], result: DriverResult | None, collectors: Sequence[Collector]
+) -> tuple[Measurement, ...]:
+    if result is None:
+        return ()
+    window = Window(
+        seconds=header.seconds,
+        transactions=result.transactions,
+        client_cpu=header.client_cpu,
+        postmaster_pid=header.postmaster_pid,
+        door_pids=header.door_pids,
+        server_version=header.server_version,
+    )
+    found: list[Measurement] = []
+    for collector in collectors:
+        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+        if before is not None and after is not None:
+            found += collector.parse(before, after, window)
+    return tuple(found)

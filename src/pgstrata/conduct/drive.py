@@ -1,0 +1,64 @@
+"""One execution of the driver, followed to its end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgstrata.conduct.arm import Arm, scratch_folder
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import ServerFailedError
+from pgstrata.ports.driver import Load
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.host import Process, ProcessExit, StopSignal
+
+GRACE: Final = 60.0
+_POLL: Final = 1.0
+_POLL_AT_END: Final = 0.05
+_LAST_LINES: Final = 3
+
+
+def drive(rig: Rig, arm: Arm, load: Load, part: str) -> ProcessExit | None:
+    """Run the driver to its end, telling its progress; None if it had to be stopped."""
+    folder = scratch_folder(rig, arm, part)
+    rig.client.remove_tree(folder)
+    rig.client.make_folder(folder)
+    process = rig.driver.start(load, folder)
+    try:
+        return _follow(rig, arm, load, process, folder)
+    except TimeoutError:
+        return None
+    finally:
+        if process.poll() is None:
+            process.signal(StopSignal.KILL, group=True)
+
+
+def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> ProcessExit:
+    begun = rig.clock.monotonic()
+    offset = 0
+    while True:
+        passed = rig.clock.monotonic() - begun
+        if passed > load.seconds + GRACE:
+            raise TimeoutError
+        rig.clock.sleep(min(_POLL, max(_POLL_AT_END, load.seconds - passed)))
+        points, offset = rig.driver.progress(folder, offset)
+        for point in points[-1:]:
+            rig.events.emit(
+                Event(kind=EventKind.PROGRESS, run=arm.planned.identity, value=point.tps, text=f"{point.time:.0f} s")
+            )
+        ended = process.poll()
+        if ended is not None:
+            return ended
+
+
+def raise_driver_failed(rig: Rig, arm: Arm, what: str, part: str) -> None:
+    """ServerFailedError with the driver's last words; what it left is kept with the run."""
+    evidence = rig.driver.collect(scratch_folder(rig, arm, part))
+    arm.files.update({f"{part}.{name}": content for name, content in evidence.items() if not name.endswith(".gz")})
+    lines = [
+        line
+        for name, text in evidence.items()
+        if name.endswith(".err")
+        for line in text.decode("utf-8", "replace").splitlines()
+        if not line.startswith("progress:")
+    ]
+    raise ServerFailedError(f"the driver failed in the {what}: {' / '.join(lines[-_LAST_LINES:]) or 'no message'}")

@@ -1,0 +1,108 @@
+"""The end of a run: its failure explained, its evidence kept, its record derived and committed."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from pgstrata.conduct.arm import Arm
+from pgstrata.conduct.derive import derive_record
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import DiskFullError, ParseError, find_disk_full
+from pgstrata.model.plan import Plan
+from pgstrata.model.runs import RunRecord, RunStatus
+from pgstrata.ports.server import RunningServer
+from pgstrata.ports.store import RunHeader
+
+_COMPLAINTS: Final = ("server.log", "pgbench.err", "warmup.pgbench.err")
+_OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+_VMSTAT: Final = "/proc/vmstat"
+
+
+def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: bytes) -> RunRecord:
+    """Evidence kept, record derived, run committed."""
+    if log:
+        arm.files["server.log"] = log
+    _raise_if_disk_full(arm, server)
+    _explain_failure(rig, arm, log)
+    header = _header(rig, plan, arm, server)
+    record = derive_record(header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow)
+    evidence = rig.store.begin(arm.planned.identity)
+    for name, content in arm.files.items():
+        (evidence.keep_shared if name == "settings.tsv" else evidence.keep)(name, content)
+    for name, content in rig.host_facts.items():
+        evidence.keep_shared(name, content)
+    rig.store.commit(evidence, header, record)
+    return record
+
+
+def _raise_if_disk_full(arm: Arm, server: RunningServer | None) -> None:
+    """A full disk is no property of an environment: it ends the experiment, and nothing is committed of the run."""
+    said = (arm.files.get(name, b"").decode("utf-8", "replace") for name in _COMPLAINTS)
+    if full := find_disk_full("\n".join((arm.failure, *said))):
+        raise DiskFullError(
+            f"the disk was full during the run {arm.planned.identity}, which is not kept",
+            where=server.clone.location if server else arm.environment.name,
+            details=(full,),
+            remedy="free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
+            "command again to go on",
+        )
+
+
+def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
+    """A driver that complained or a server that died is named before the record is made."""
+    if arm.failure or not arm.started:
+        return
+    try:
+        result = rig.driver.parse(arm.files) if arm.files.get("pgbench.out") or arm.files.get("pgbench.err") else None
+    except ParseError:
+        return  # the record will say that the evidence is unreadable, and keep it
+    died = [line for line in log.decode("utf-8", "replace").splitlines()
+            if "PANIC:" in line or "was terminated by signal" in line]  # fmt: skip
+    if died:
+        arm.fail(f"the server died during the run: {died[0].strip()}")
+        if _out_of_memory(rig, arm):
+            arm.failure_kind = RunStatus.COLLAPSED
+    elif result is None or not result.complete:
+        errors = result.errors if result else ()
+        arm.fail(f"the driver broke off: {errors[0] if errors else 'no message'}", *errors)
+
+
+def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> RunHeader:
+    build = rig.supplies[arm.environment.name].build
+    facts = {key: value for key, value in arm.facts.items() if not key.startswith("settings.")}
+    return RunHeader(
+        identity=arm.planned.identity,
+        plan=plan.identity,
+        block=arm.planned.block,
+        environment=arm.environment.name,
+        cell=arm.cell.identity,
+        started=arm.started or now(rig),
+        seconds=arm.seconds,
+        wall_drift=arm.wall_drift,
+        client_cpu=arm.client_cpu,
+        postmaster_pid=server.postmaster_pid if server else None,
+        door_pids=rig.host.door_pids,
+        server_version=build.version.number,
+        sampling_rate=arm.sampling_rate,
+        warmup_seconds=arm.warmup_seconds,
+        failure=arm.failure,
+        failure_kind=arm.failure_kind,
+        remarks=tuple(arm.remarks),
+        dead_time=dict(arm.dead_time),
+        facts=facts,
+        version=rig.version,
+    )
+
+
+def _out_of_memory(rig: Rig, arm: Arm) -> bool:
+    """Whether the kernel killed a process for want of memory since the run began."""
+    before = _OOM_KILLS.search(arm.files.get("procfs.before", b""))
+    after = _OOM_KILLS.search(rig.host.read_files((_VMSTAT,)).get(_VMSTAT, b""))
+    return before is not None and after is not None and int(after.group(1)) > int(before.group(1))
+
+
+def now(rig: Rig) -> str:
+    """The coordinator's wall clock as ISO 8601 with milliseconds and offset."""
+    return datetime.fromtimestamp(rig.clock.wall(), tz=UTC).astimezone().isoformat(timespec="milliseconds")

@@ -1,0 +1,95 @@
+"""One run: relations and caches warmed, everything quiet, then the measured window with captures on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from pgstrata.conduct.arm import Arm, make_load, scratch_folder, step
+from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
+from pgstrata.conduct.finish import now
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import ServerFailedError
+from pgstrata.model.runs import Reason
+from pgstrata.plan import warmup_of, workload_of
+from pgstrata.ports.collector import Subject
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.host import ClockReading, Command, ProcessExit
+from pgstrata.ports.server import RunningServer
+
+_SYNC_TIMEOUT: Final = 3600.0
+_NO_PRIVILEGE: Final = "42501"
+
+
+def warm(rig: Rig, arm: Arm, server: RunningServer) -> None:
+    """Relations into memory, then the workload itself unmeasured, with random numbers of its own."""
+    with step(rig, arm, "touch"):
+        rig.sql.execute(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
+    arm.warmup_seconds = warmup_of(arm.cell)
+    if arm.warmup_seconds > 0:
+        with step(rig, arm, "warmup"):
+            # the measured run's own seed would make the warm-up touch exactly the rows that are measured first
+            load = make_load(rig, arm, server, seconds=arm.warmup_seconds, seed=arm.planned.seed + 1)
+            exit_ = drive(rig, arm, load, "warmup")
+            if exit_ is None or exit_.code != 0:
+                raise_driver_failed(rig, arm, "warm-up", "warmup")
+
+
+def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
+    """A checkpoint in every server that is up, then everything written back that copying and warm-up left dirty."""
+    with step(rig, arm, "checkpoint"):
+        for server in servers:
+            _checkpoint(rig, arm, server)
+    with step(rig, arm, "settle"):
+        for location in {server.clone.location for server in servers if server.postmaster_pid is not None}:
+            rig.host.run(Command(argv=("sync", "-f", location)), timeout=_SYNC_TIMEOUT)
+
+
+def _checkpoint(rig: Rig, arm: Arm, server: RunningServer) -> None:
+    try:
+        rig.sql.execute(server.address, "CHECKPOINT;")
+    except ServerFailedError as error:
+        if getattr(error, "sqlstate", "") != _NO_PRIVILEGE:
+            raise
+        arm.remarks.append(Reason(code="no_checkpoint", text="no privilege for CHECKPOINT before the run"))
+
+
+def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
+    """The measured window with captures on both sides; failures are recorded in the arm."""
+    arm.sampling_rate = rig.sampling.get(arm.cell.identity)
+    load = make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed)
+    subject = Subject(host=rig.host, sql=rig.sql, server=server)
+    with step(rig, arm, "capture"):
+        for collector in rig.collectors:
+            arm.files[f"{collector.name}.before"] = collector.capture(subject)
+    rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
+    arm.started = now(rig)
+    before = rig.client.clock()
+    exit_ = drive(rig, arm, replace(load, sampling_rate=arm.sampling_rate), "run")
+    _close_window(arm, before, rig.client.clock(), exit_)
+    with step(rig, arm, "capture"):
+        # the host first: it is the server's end of the window that must not wait
+        if rig.control_alive(server):
+            _capture_after(rig, arm, subject)
+        arm.files.update(rig.driver.collect(scratch_folder(rig, arm, "run")))
+        rig.client.remove_tree(scratch_folder(rig, arm))
+
+
+def _capture_after(rig: Rig, arm: Arm, subject: Subject) -> None:
+    for collector in reversed(rig.collectors):
+        try:
+            arm.files[f"{collector.name}.after"] = collector.capture(subject)
+        except ServerFailedError as error:
+            # the driver's figures are there: they are not given up for a counter
+            text = f"{collector.name} could not be read after the run: {error.what}"
+            arm.remarks.append(Reason(code="capture_failed", text=text))
+
+
+def _close_window(arm: Arm, before: ClockReading, after: ClockReading, exit_: ProcessExit | None) -> None:
+    arm.seconds = after.monotonic - before.monotonic
+    arm.wall_drift = (after.wall - before.wall) - arm.seconds
+    if exit_ is None:
+        arm.fail(f"the driver did not end within {GRACE:.0f} s after its time and was stopped")
+    else:
+        arm.client_cpu = exit_.cpu.total

@@ -1,0 +1,161 @@
+"""A visit: its residents' servers up, one stage after the other, everything taken down again.
+
+With one resident a stage is a single run. With several residents all their servers are up before the first of them is
+measured, and they take turns in the stage's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from pgstrata.conduct.arm import Arm, make_arm, step
+from pgstrata.conduct.finish import finish
+from pgstrata.conduct.observe import assert_levels
+from pgstrata.conduct.rig import Rig, Supply, to_the_end
+from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.errors import (
+    DiskFullError,
+    HostLostError,
+    HostNotFitError,
+    InterruptedByUserError,
+    PgstrataError,
+    ServerFailedError,
+    StudyError,
+)
+from pgstrata.model.experiment import Reset
+from pgstrata.model.plan import Plan, PlannedRun, Stage, Visit
+from pgstrata.model.runs import RunRecord
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.server import Clone, RunningServer
+
+# These end the experiment: not the environment is at fault, and the next run would fare no better.
+FATAL = (DiskFullError, HostLostError, HostNotFitError, StudyError, InterruptedByUserError)
+
+
+@dataclass(slots=True, kw_only=True)
+class Residents:
+    """What is up within a visit and may be used again by its later runs (reset = restart or none)."""
+
+    clones: dict[tuple[str, str], Clone] = field(default_factory=dict)
+    servers: dict[tuple[str, str], RunningServer] = field(default_factory=dict)
+
+
+def conduct_visit(
+    rig: Rig, plan: Plan, visit: Visit, *, done: frozenset[str], tell: Callable[[RunRecord], None]
+) -> None:
+    """Carry out what is missing of a visit; every finished run is committed and told before the next begins."""
+    kept = Residents()
+    try:
+        for stage in visit.stages:
+            _conduct_stage(rig, plan, stage, kept, done, tell)
+    finally:
+        to_the_end(partial(_clear, rig, kept))
+
+
+def _conduct_stage(
+    rig: Rig, plan: Plan, stage: Stage, kept: Residents, done: frozenset[str], tell: Callable[[RunRecord], None]
+) -> None:
+    arms = [make_arm(plan, run) for run in stage.runs if run.identity not in done]
+    up: dict[str, RunningServer] = {}
+    try:
+        for arm in arms:
+            _bring_up(rig, plan, arm, kept, up)
+        for arm in arms:
+            if not arm.failure:
+                _guarded(arm, partial(_measure_quietly, rig, arm, up))
+        for arm in arms:
+            tell(_take_down(rig, plan, arm, kept, up))
+    finally:
+        to_the_end(partial(_stop_all, rig, up))
+
+
+def _measure_quietly(rig: Rig, arm: Arm, up: dict[str, RunningServer]) -> None:
+    quiesce(rig, arm, tuple(up.values()))
+    measure(rig, arm, up[arm.planned.identity])
+
+
+def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
+    for server in up.values():
+        _supply(rig, server).control.stop(server)
+
+
+def _guarded(arm: Arm, action: Callable[[], None]) -> None:
+    """Failures of one environment become the record of its run; failures of the host end the experiment."""
+    try:
+        action()
+    except FATAL:
+        raise
+    except PgstrataError as error:
+        arm.fail(str(error), *error.details)
+
+
+def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> None:
+    supply = rig.supplies[arm.environment.name]
+    reset = plan.experiment.reset
+
+    def action() -> None:
+        with step(rig, arm, "clone"):
+            dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
+            key = (arm.environment.name, dataset.identity)
+            if key not in kept.clones:
+                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned))
+        with step(rig, arm, "start"):
+            if key not in kept.servers:
+                kept.servers[key] = supply.control.start(arm.environment, supply.build, kept.clones[key])
+            up[arm.planned.identity] = kept.servers[key]
+            if reset is not Reset.NONE:
+                del kept.servers[key]
+        with step(rig, arm, "assert"):
+            assert_levels(rig, arm, up[arm.planned.identity])
+        warm(rig, arm, up[arm.planned.identity])
+
+    _guarded(arm, action)
+
+
+def _clone_name(planned: PlannedRun) -> str:
+    return planned.identity.replace("/", "-")
+
+
+def _take_down(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> RunRecord:
+    supply = rig.supplies[arm.environment.name]
+    server = up.get(arm.planned.identity)
+    log = b""
+    if server is not None:
+        with step(rig, arm, "stop"):
+            if plan.experiment.reset is not Reset.NONE:
+                supply.control.stop(server)
+            log = supply.control.log(server)
+        del up[arm.planned.identity]
+    # what was measured is safe before anything else can fail
+    record = finish(rig, plan, arm, server, log)
+    if plan.experiment.reset is Reset.CLONE:
+        _discard(rig, kept, _of_environment(kept, arm.environment.name))
+    return record
+
+
+def _of_environment(kept: Residents, environment: str) -> Iterable[tuple[str, str]]:
+    return [key for key in kept.clones if key[0] == environment]
+
+
+def _discard(rig: Rig, kept: Residents, keys: Iterable[tuple[str, str]]) -> None:
+    for key in keys:
+        try:
+            rig.supplies[key[0]].datasets.discard(kept.clones[key])
+        except ServerFailedError as error:
+            # such as a session of somebody's in a running server: the next clone of that name tries again
+            rig.events.emit(Event(kind=EventKind.WARNING, text=f"a clone is still there: {error.what}"))
+        # forgotten when it has gone, not before: whoever is interrupted in between tries again
+        del kept.clones[key]
+
+
+def _clear(rig: Rig, kept: Residents) -> None:
+    for key in list(kept.servers):
+        rig.supplies[key[0]].control.stop(kept.servers[key])
+        del kept.servers[key]
+    _discard(rig, kept, list(kept.clones))
+
+
+def _supply(rig: Rig, server: RunningServer) -> Supply:
+    return rig.supplies[server.environment.name]

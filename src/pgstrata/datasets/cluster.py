@@ -1,0 +1,347 @@
+"""Datasets that are data directories of our own: initdb, data, freeze, clean stop, sync; then cloned file by file."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pgstrata.datasets.marker import (
+    MARKER,
+    Marker,
+    holds_nothing,
+    load_marker,
+    observe_owner,
+    owner_alive,
+    remove_marked,
+    save_marker,
+)
+from pgstrata.errors import (
+    CommandFailedError,
+    DiskFullError,
+    HostNotFitError,
+    PgstrataError,
+    ServerFailedError,
+    find_disk_full,
+)
+from pgstrata.libpq import compose_connection
+from pgstrata.model.experiment import Cell, ConnectionKind, Environment
+from pgstrata.model.server import Address, Build
+from pgstrata.model.workload import Workload
+from pgstrata.plan import workload_of
+from pgstrata.ports.host import Clock, Command, Host
+from pgstrata.ports.server import Clone, Dataset, RunningServer, ServerControl, Sql
+from pgstrata.units import render_bytes
+
+DATABASE: Final = "bench"
+_RECIPE: Final = "2"  # another one wherever datasets are made otherwise than before
+_PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
+# The socket's folder admits nobody else; md5 takes SCRAM where the server stores it, which is from 14 on.
+_ACCESS: Final = b"local all all trust\nhost all all 127.0.0.1/32 md5\n"
+_SUPERUSER: Final = "pgstrata"
+_CHECKSUMS_OPTION_FROM: Final = 180000  # initdb --no-data-checksums; off is the default before
+_BUILD_TIMEOUT: Final = 6 * 3600.0
+_COPY_TIMEOUT: Final = 3600.0
+_HEADROOM: Final = 1.3
+# Only while a dataset is built: it is synced as a whole afterwards, and thrown away if anything fails before.
+_BUILD_SETTINGS: Final[Mapping[str, str]] = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum": "off",
+    "shared_buffers": "256MB",
+    "maintenance_work_mem": "256MB",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "1h",
+    # few recycled segments: each would be copied with every clone
+    "min_wal_size": "32MB",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How the data of a workload are made: statements as functions of the scale, given by the workloads."""
+
+    verify: Callable[[int], str]
+    marker: str
+
+
+class ClusterDatasets:
+    """Implements `ports.Datasets` with data directories below `root` on a host.
+
+    Args:
+        host: where data and servers are.
+        sql: statements to the servers.
+        control: starts the server that builds the data.
+        tools: the build whose pgbench makes the data.
+        workloads: descriptions by name.
+        recipe: how the data are made.
+        clock: the coordinator's time.
+        root: folder for datasets and clones.
+        study: name of the study, for markers and the clones' folder.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it works with, each named
+        self,
+        *,
+        host: Host,
+        sql: Sql,
+        control: ServerControl,
+        tools: Build,
+        workloads: Mapping[str, Workload],
+        recipe: Recipe,
+        clock: Clock,
+        root: str,
+        study: str,
+    ) -> None:
+        self._host = host
+        self._sql = sql
+        self._control = control
+        self._tools = tools
+        self._workloads = workloads
+        self._recipe = recipe
+        self._clock = clock
+        self._root = root
+        self._study = study
+        self._known: dict[str, Dataset] = {}
+
+    # ------------------------------------------------------------------------------------------- ensure
+
+    def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
+        """The pristine dataset, built and verified if there is none yet."""
+        identity = dataset_identity(environment, build, cell, workload_of(cell, self._workloads))
+        if identity not in self._known:
+            folder = f"{self._root}/datasets/{identity}"
+            marker = load_marker(self._host, folder)
+            if marker is None:
+                self._refuse_foreign(folder)
+                marker = self._build(folder, identity, environment, build, cell)
+            self._verify_stopped(build, f"{folder}/data")
+            self._known[identity] = Dataset(
+                identity=identity, location=f"{folder}/data", bytes=marker.bytes, seconds_building=marker.seconds
+            )
+        return self._known[identity]
+
+    def _refuse_foreign(self, folder: str) -> None:
+        if self._host.exists(folder):
+            raise HostNotFitError(
+                f"this folder has no readable {MARKER}, so it is not used and not removed",
+                where=folder,
+                remedy="remove it yourself if it is a broken dataset",
+            )
+
+    def _build(self, folder: str, identity: str, environment: Environment, build: Build, cell: Cell) -> Marker:
+        self._check_space(cell)
+        started = self._clock.monotonic()
+        partial = f"{folder}.partial"
+        self._clear_partial(partial)
+        marker = Marker(purpose="dataset", subject=identity, study=self._study, owner=observe_owner(self._host))
+        try:
+            self._host.make_folder(partial)
+            save_marker(self._host, partial, marker)
+            self._initdb(environment, build, f"{partial}/data")
+            self._fill(partial, environment, build, cell)
+            size = self._sync_and_size(partial)
+            marker = replace(marker, bytes=size, seconds=self._clock.monotonic() - started)
+            save_marker(self._host, partial, marker)
+            self._host.rename(partial, folder)
+        except BaseException as error:
+            remove_marked(self._host, partial)
+            if isinstance(error, DiskFullError):
+                raise self._disk_full(f"a dataset of scale {cell.scale} is built", error) from error
+            raise
+        return marker
+
+    def _disk_full(self, doing: str, error: PgstrataError) -> DiskFullError:
+        return DiskFullError(
+            f"the disk is full while {doing}", where=self._root, details=(error.what, *error.details[-5:]),
+            remedy="free space there, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system; "
+            "the same command then goes on",
+        )  # fmt: skip
+
+    def _check_space(self, cell: Cell) -> None:
+        needed = workload_of(cell, self._workloads).bytes_per_scale * cell.scale * _HEADROOM
+        free = self._host.free_bytes(self._root)
+        if free < needed:
+            raise HostNotFitError(
+                f"a dataset of scale {cell.scale} needs about {render_bytes(needed)}, {render_bytes(free)} are free",
+                where=self._root,
+                remedy="free space, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system",
+            )
+
+    def _clear_partial(self, partial: str) -> None:
+        marker = load_marker(self._host, partial)
+        if marker is not None and owner_alive(self._host, marker.owner) and marker.owner != observe_owner(self._host):
+            raise HostNotFitError(
+                f"another pgstrata (process {marker.owner.pid}) is building this dataset",
+                where=partial,
+                remedy="wait until it is done",
+            )
+        if marker is None and not holds_nothing(self._host, partial):
+            self._refuse_foreign(partial)
+        remove_marked(self._host, partial)
+
+    def _initdb(self, environment: Environment, build: Build, data: str) -> None:
+        checksums: tuple[str, ...] = ("--data-checksums",) if environment.checksums else ()
+        if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:
+            checksums = ("--no-data-checksums",)
+        options = tuple(f"--{key.replace('_', '-')}={value}" for key, value in sorted(environment.initdb.items()))
+        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", "--no-sync")
+        command = Command(
+            argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
+            environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
+        )
+        try:
+            self._host.run(command)
+        except CommandFailedError as error:
+            raise ServerFailedError(
+                "initdb failed",
+                where=build.program("initdb"),
+                details=(error.what, *error.details),
+                remedy="check the initdb options and `pgstrata servers check`",
+            ) from error
+        conf = self._host.read(f"{data}/postgresql.conf")
+        self._host.write(f"{data}/pg_hba.conf", _ACCESS)
+        self._host.write(f"{data}/postgresql.conf", conf + b"\ninclude_if_exists = 'pgstrata.conf'\n")
+
+    def _fill(self, partial: str, environment: Environment, build: Build, cell: Cell) -> None:
+        building = replace(environment, settings=_BUILD_SETTINGS, connection=ConnectionKind.SOCKET)
+        clone = Clone(
+            dataset=Dataset(identity="", location="", bytes=0, seconds_building=0), location=f"{partial}/data",
+            database="postgres",
+            folder=partial,
+        )  # fmt: skip
+        server = self._control.start(building, build, clone)
+        try:
+            self._load(server, environment, cell)
+        except PgstrataError as error:
+            # a server that dies of it says so in its log only
+            log = self._control.log(server).decode("utf-8", "replace")
+            if full := find_disk_full("\n".join((error.what, *error.details, log))):
+                raise DiskFullError(full, where=partial) from error
+            raise
+        finally:
+            self._control.stop(server)
+        self._host.remove_tree(f"{partial}/data/pgstrata.conf")
+
+    def _load(self, server: RunningServer, environment: Environment, cell: Cell) -> None:
+        password = secrets.token_hex(16)
+        self._host.write(f"{server.clone.location}/{_PASSWORD_FILE}", password.encode())
+        self._sql.execute(server.address, f"ALTER ROLE {_SUPERUSER} PASSWORD '{password}';")
+        self._sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
+        address = server.address.with_database(DATABASE)
+        self._sql.execute(address, self._recipe.marker)
+        if has_extension(self._sql, address, "pg_prewarm"):
+            self._sql.execute(address, "CREATE EXTENSION pg_prewarm;")
+        load_pgbench(self._host, self._tools, address, cell.scale)
+        for script in setup_scripts(environment, cell):
+            self._sql.execute(address, script)
+        verify_counts(self._sql, address, self._recipe.verify(cell.scale))
+        self._sql.execute(address, "VACUUM (FREEZE, ANALYZE);\nCHECKPOINT;")
+
+    def _sync_and_size(self, folder: str) -> int:
+        self._host.run(Command(argv=("sync", "-f", folder)), timeout=_COPY_TIMEOUT)
+        done = self._host.run(Command(argv=("du", "-s", "--block-size=1", f"{folder}/data")))
+        return int(done.text.split()[0])
+
+    def _verify_stopped(self, build: Build, data: str) -> None:
+        done = self._host.run(
+            Command(
+                argv=(build.program("pg_controldata"), data),
+                environment={**build.process_environment, "LC_ALL": "C"},
+            )
+        )
+        state = next((line for line in done.text.splitlines() if line.startswith("Database cluster state:")), "")
+        if state.partition(":")[2].strip() != "shut down":
+            raise HostNotFitError(
+                f"the dataset was not stopped cleanly ({state.strip() or 'no state found'})",
+                where=data,
+                remedy="remove the dataset's folder; it will be built again",
+            )
+
+    # -------------------------------------------------------------------------------------------- clone
+
+    def clone(self, dataset: Dataset, name: str) -> Clone:
+        """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
+        folder = f"{self._root}/clones/{self._study}/{name}"
+        if self._host.exists(folder):
+            self.discard(Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder))
+        marker = Marker(purpose="clone", subject=name, study=self._study, owner=observe_owner(self._host))
+        try:
+            self._host.make_folder(folder)
+            save_marker(self._host, folder, marker)
+            copy = ("cp", "-a", "--reflink=auto", dataset.location, f"{folder}/data")
+            self._host.run(Command(argv=copy), timeout=_COPY_TIMEOUT)
+        except BaseException as error:
+            self._remove_clone(folder)
+            if isinstance(error, DiskFullError):
+                raise self._disk_full("a dataset is cloned", error) from error
+            raise
+        return Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder)
+
+    def discard(self, clone: Clone) -> None:
+        """Remove a clone; only if it carries the marker, or nothing is in it."""
+        if load_marker(self._host, clone.folder) is None and not holds_nothing(self._host, clone.folder):
+            self._refuse_foreign(clone.folder)
+        self._remove_clone(clone.folder)
+
+    def _remove_clone(self, folder: str) -> None:
+        remove_marked(self._host, folder)
+        together = f"{self._root}/clones/{self._study}"
+        if not self._host.list_folder(together):
+            self._host.remove_tree(together)
+
+
+def dataset_identity(environment: Environment, build: Build, cell: Cell, workload: Workload) -> str:
+    """Readable, and different wherever the data could differ: workload data, scale, build, initdb options, set-up."""
+    options = (f"{key}={value}" for key, value in sorted(environment.initdb.items()))
+    parts = (_RECIPE, build.digest, str(environment.checksums), *options, *setup_scripts(environment, cell))
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+    return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"
+
+
+def setup_scripts(environment: Environment, cell: Cell) -> tuple[str, ...]:
+    """SQL that runs once on the dataset before it is frozen: the cell's first, then the environment's."""
+    return tuple(options["setup_sql"] for options in (cell.options, environment.options) if "setup_sql" in options)
+
+
+def has_extension(sql: Sql, address: Address, name: str) -> bool:
+    """Whether the server's installation offers that extension."""
+    found = sql.query(address, f"SELECT count(*) AS n FROM pg_available_extensions WHERE name = '{name}'").value()
+    return found == "1"
+
+
+def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None:
+    """pgbench's own tables and data at that scale; its VACUUM is left out because FREEZE follows."""
+    connection = compose_connection(address)
+    done = host.run(
+        Command(
+            argv=(tools.program("pgbench"), "-i", "-q", "-I", "dtgp", "-s", str(scale), *connection.arguments),
+            environment={**tools.process_environment, **connection.environment, "LC_ALL": "C"},
+            secrets=connection.secrets,
+        ),
+        timeout=_BUILD_TIMEOUT,
+        check=False,
+    )
+    if done.code != 0:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        full = find_disk_full("\n".join(lines))
+        raise (DiskFullError if full else ServerFailedError)(
+            "the disk is full while a dataset is built" if full else "pgbench could not build the dataset",
+            where=f"scale {scale}",
+            remedy="free space where the server's data lie, or use a smaller scale" if full else "",
+            details=tuple(lines[-5:]),
+        )
+
+
+def verify_counts(sql: Sql, address: Address, statement: str) -> None:
+    """Every row of the check must say ok; ServerFailedError names those that do not."""
+    rows = tuple(sql.query(address, statement).records())
+    wrong = tuple(", ".join(f"{k} {v}" for k, v in row.items()) for row in rows if row.get("ok") != "t")
+    if wrong or not rows:
+        raise ServerFailedError("the dataset is not what it must be", where=address.database, details=wrong,
+                                remedy="build it again; report this if it happens twice")  # fmt: skip

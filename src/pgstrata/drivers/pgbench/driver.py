@@ -1,0 +1,171 @@
+"""Starts pgbench on a host and collects what it leaves; reading that is `parse`'s part.
+
+One folder holds one execution: the scripts, pgbench.out, pgbench.err, and one transaction log per thread.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, parse_progress, parse_result
+from pgstrata.errors import HostFileError, UsageError
+from pgstrata.libpq import compose_connection
+from pgstrata.model.experiment import Cell, Script
+from pgstrata.model.server import Build
+from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
+from pgstrata.ports.host import Command, Host, Process
+
+_LOG_PREFIX: Final = "tx"
+_LOG_PART = re.compile(rf"{_LOG_PREFIX}\.\d+(?:\.(?P<thread>\d+))?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_FOR_SCRIPTS: Final = frozenset({"setup_sql"})
+"""Options of a workload that concern its data, not its scripts."""
+
+_FAILURES_DETAILED_SINCE: Final = 150000
+_MILLISECONDS: Final = 1e3
+
+
+class PgbenchDriver:
+    """pgbench of one build, on the client's host.
+
+    Args:
+        host: where pgbench runs.
+        tools: the build whose pgbench drives every server of a study.
+    """
+
+    def __init__(self, host: Host, tools: Build) -> None:
+        self._host = host
+        self._tools = tools
+        self._facts: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """pgbench."""
+        return "pgbench"
+
+    def facts(self) -> Mapping[str, str]:
+        """Keys `version` and `sha256`; asked of the binary once."""
+        if self._facts is None:
+            self._facts = self._observe_facts()
+        return self._facts
+
+    def _observe_facts(self) -> Mapping[str, str]:
+        program = self._tools.program("pgbench")
+        answer = self._host.run(
+            Command(argv=(program, "--version"), environment=self._environment(), folder="/"), timeout=60
+        )
+        return {
+            "version": answer.text.strip().removeprefix("pgbench (PostgreSQL) "),
+            "sha256": hashlib.sha256(self._host.read(program)).hexdigest(),
+        }
+
+    def start(self, load: Load, folder: str) -> Process:
+        for path, script in _script_files(load.cell, folder):
+            self._host.write(path, script.text.encode())
+        connection = compose_connection(load.address)
+        command = Command(
+            argv=(self._tools.program("pgbench"), *self._options(load, folder), *connection.arguments),
+            environment={**self._environment(), **connection.environment},
+            secrets=connection.secrets,
+            folder=folder,
+        )
+        return self._host.spawn(command, stdout=f"{folder}/{OUTPUT}", stderr=f"{folder}/{ERRORS}")
+
+    def _environment(self) -> Mapping[str, str]:
+        # The parser knows the English texts only; decimal points would follow the locale as well.
+        return {**self._tools.process_environment, "LC_ALL": "C"}
+
+    def _options(self, load: Load, folder: str) -> tuple[str, ...]:
+        cell = load.cell
+        options = ["-n", "-M", cell.protocol.value, "-c", str(cell.clients), "-j", str(cell.threads)]
+        if load.transactions is not None:
+            options += ["-t", str(load.transactions)]  # pgbench counts them per client
+        else:
+            options += ["-T", str(max(1, math.ceil(load.seconds)))]
+        if load.progress is not None:
+            options += ["-P", str(load.progress)]
+        options.append(f"--random-seed={load.seed}")
+        options += _what_runs(load, folder)
+        if cell.rate is not None:
+            options += ["-R", f"{cell.rate:.12g}"]
+        if cell.latency_limit is not None:
+            options += ["-L", f"{cell.latency_limit * _MILLISECONDS:.12g}"]
+        options += _logging(load.sampling_rate, folder)
+        if cell.profile:
+            options.append("-r")
+        if self._tools.version.number >= _FAILURES_DETAILED_SINCE:
+            options.append("--failures-detailed")
+        return tuple(options)
+
+    def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
+        try:
+            tail = self._host.read(f"{folder}/{ERRORS}", offset=offset)
+        except HostFileError:
+            return (), offset
+        whole = tail[: tail.rfind(b"\n") + 1]
+        return parse_progress(whole.decode("utf-8", "replace")), offset + len(whole)
+
+    def collect(self, folder: str) -> Mapping[str, bytes]:
+        """Output, complaints, and the threads' transaction logs joined and packed, as far as each of them is there.
+
+        The only thing that is not kept of a log is a last line without its end: it belongs to a pgbench that was
+        killed, and would merge with the next thread's first line.
+        """
+        found = dict(self._read_each(folder, (OUTPUT, ERRORS)))
+        parts = sorted(
+            (int(match["thread"] or 0), name)
+            for name in self._host.list_folder(folder)
+            if (match := _LOG_PART.fullmatch(name)) is not None
+        )
+        if parts:
+            logs = (part[: part.rfind(b"\n") + 1] for _, part in self._read_each(folder, [name for _, name in parts]))
+            found[TRANSACTIONS] = gzip.compress(b"".join(logs), compresslevel=1, mtime=0)
+        return found
+
+    def _read_each(self, folder: str, names: Iterable[str]) -> Iterable[tuple[str, bytes]]:
+        for name in names:
+            try:
+                yield name, self._host.read(f"{folder}/{name}")
+            except HostFileError:
+                continue
+
+    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
+        return parse_result(evidence)
+
+
+def _script_files(cell: Cell, folder: str) -> tuple[tuple[str, Script], ...]:
+    """Where the scripts of a cell lie; numbered, so that equal names from several folders do not collide."""
+    return tuple((f"{folder}/script-{number}.sql", script) for number, script in enumerate(cell.scripts, start=1))
+
+
+def _what_runs(load: Load, folder: str) -> list[str]:
+    cell = load.cell
+    if not cell.scripts:
+        if not load.workload.builtin:
+            raise UsageError(
+                f"the workload {load.workload.name} has nothing to run",
+                where=cell.identity,
+                remedy='name its scripts: scripts = [{ file = "my.sql", weight = 1 }]',
+            )
+        return ["-b", load.workload.builtin]
+    options = ["-s", str(cell.scale)]  # pgbench knows the scale of its own scripts only
+    for name, value in sorted(cell.options.items()):
+        if name not in _NOT_FOR_SCRIPTS and _VARIABLE.fullmatch(name):
+            options += ["-D", f"{name}={value}"]
+    for path, script in _script_files(cell, folder):
+        options += ["-f", f"{path}@{script.weight}"]
+    return options
+
+
+def _logging(sampling_rate: float | None, folder: str) -> list[str]:
+    if sampling_rate is None:
+        return []
+    options = ["-l", f"--log-prefix={folder}/{_LOG_PREFIX}"]
+    if sampling_rate < 1:
+        options.append(f"--sampling-rate={sampling_rate:.12g}")
+    return options

@@ -1,0 +1,309 @@
+"""What pgbench wrote, as values: summary, per-statement profile, progress lines, complaints.
+
+Pure: bytes and text in, values out. The summary and the progress lines are read by the names of their fields, never by
+position, so that pgbench 9.6 to 18 and their options need no cases; a field whose value cannot be read raises
+ParseError with the line. The transaction log has its own file, `transactions`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.drivers.pgbench.transactions import QUANTILES, TransactionLatencies, parse_transactions
+from pgstrata.errors import ParseError
+from pgstrata.model.metrics import Series
+from pgstrata.ports.driver import DriverResult, ProgressPoint
+
+OUTPUT: Final = "pgbench.out"
+ERRORS: Final = "pgbench.err"
+TRANSACTIONS: Final = "transactions.log.gz"
+
+MILLISECONDS: Final = 1000
+"""In a second. Divided by, not multiplied with 1e-3: 0.017 ms stays 1.7e-05 s."""
+
+_VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
+_FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
+_NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
+_STATEMENTS = re.compile(r"^(?: - )?statement latencies in milliseconds(?P<columns>[^:]*):$")
+_SECTION = re.compile(r"^SQL script \d+: ")
+_COMPLAINT = re.compile(
+    r"^pgbench: (?:error|fatal): |\b(?:FATAL|PANIC): |\bclient \d+ (?:script \d+ )?aborted\b|^Run was aborted"
+)
+_ABORTED = re.compile(r"\bRun was aborted\b|\bclient \d+ (?:script \d+ )?aborted\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What pgbench says at the end. Latencies and times in seconds, None where it was not printed.
+
+    `connection_time` is the initial connection time, or with a connection per transaction their average.
+    """
+
+    version: str
+    transactions: int | None
+    tps: float | None
+    latency_mean: float | None
+    latency_stddev: float | None
+    schedule_lag: float | None
+    connection_time: float | None
+    failed: int
+    retried: int
+    retries: int
+    skipped: int
+    over_limit: int | None
+    statements: tuple[tuple[float, str], ...]
+
+
+def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
+    """The evidence of one execution as a result.
+
+    Args:
+        evidence: contents by evidence name; what is missing counts as empty, as after a start that failed.
+
+    Raises:
+        ParseError: a part has an unknown shape; the message quotes the line.
+    """
+    summary = parse_summary(_text(evidence, OUTPUT))
+    complaints = _text(evidence, ERRORS)
+    points = parse_progress(complaints)
+    latencies = parse_transactions(_unpack(evidence.get(TRANSACTIONS, b"")))
+    return DriverResult(
+        complete=summary.tps is not None and _ABORTED.search(complaints) is None,
+        transactions=summary.transactions or 0,
+        tps=summary.tps,
+        latency_mean=summary.latency_mean,
+        latency_stddev=summary.latency_stddev,
+        failed=summary.failed,
+        retried=summary.retried,
+        skipped=summary.skipped,
+        percentiles=_percentiles(latencies),
+        samples=latencies.samples,
+        series=_series(points),
+        statements=summary.statements,
+        errors=parse_complaints(complaints),
+        version=summary.version,
+    )
+
+
+def _text(evidence: Mapping[str, bytes], name: str) -> str:
+    return evidence.get(name, b"").decode("utf-8", "replace")
+
+
+def _unpack(packed: bytes) -> bytes:
+    if not packed:
+        return b""
+    try:
+        return gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ParseError(f"the transaction log cannot be unpacked: {error}", where=TRANSACTIONS) from error
+
+
+def _percentiles(latencies: TransactionLatencies) -> Mapping[float, float]:
+    return {quantile: value for quantile in QUANTILES if (value := latencies.quantile(quantile)) is not None}
+
+
+def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
+    if not points:
+        return ()
+    # A second without transactions has a throughput, 0, but no latency: pgbench prints 0.000 there.
+    busy = tuple(point for point in points if point.tps > 0)
+    return (
+        Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),
+        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency for p in busy)),
+    )
+
+
+# ----------------------------------------------------------------------------------------------- summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    key: str
+    value: str
+    line: str
+
+    def number(self, per_unit: int = 1) -> float | None:
+        """The leading number; None for NaN, which old versions print where nothing was processed."""
+        match = _NUMBER.match(self.value)
+        if match is not None:
+            return float(match["number"]) / per_unit
+        if self.value.lower().startswith(("nan", "-nan")):
+            return None
+        raise ParseError(f"pgbench's summary has no number where one is expected: {self.line!r}", where=OUTPUT)
+
+    def count(self) -> int:
+        """The leading whole number."""
+        match = _NUMBER.match(self.value)
+        if match is None or "." in match["number"]:
+            raise ParseError(f"pgbench's summary has no count where one is expected: {self.line!r}", where=OUTPUT)
+        return int(match["number"])
+
+
+def parse_summary(text: str) -> Summary:
+    """The summary on standard output; all None and zero if pgbench did not come to it.
+
+    Raises:
+        ParseError: a known field has no readable value, or there is a throughput but no count of transactions.
+    """
+    lines = text.splitlines()
+    fields = _fields(lines)
+    summary = Summary(
+        version=_version(lines),
+        transactions=_count(fields, "number of transactions actually processed"),
+        tps=_tps(fields),
+        latency_mean=_milliseconds(fields, "latency average"),
+        latency_stddev=_milliseconds(fields, "latency stddev"),
+        schedule_lag=_schedule_lag(fields),
+        connection_time=_milliseconds(fields, "initial connection time", "average connection time"),
+        failed=_count(fields, "number of failed transactions") or 0,
+        retried=_count(fields, "number of transactions retried") or 0,
+        retries=_count(fields, "total number of retries") or 0,
+        skipped=_count(fields, "number of transactions skipped") or 0,
+        over_limit=_over_limit(fields),
+        statements=_statements(lines),
+    )
+    if summary.tps is not None and summary.transactions is None:
+        raise ParseError(
+            f"pgbench's summary has a throughput but no count of transactions: {_last(fields, 'tps').line!r}",
+            where=OUTPUT,
+        )
+    return summary
+
+
+def _fields(lines: list[str]) -> tuple[_Field, ...]:
+    """Fields of the whole run: those of single scripts are indented, or follow a heading of their own."""
+    found = []
+    for line in lines:
+        if _SECTION.match(line):
+            break
+        match = _FIELD.match(line)
+        if match is not None:
+            found.append(_Field(key=match["key"], value=match["value"], line=line))
+    return tuple(found)
+
+
+def _version(lines: list[str]) -> str:
+    """Version of pgbench, which it prints first since 14; empty before. The server's version may follow in it."""
+    for line in lines:
+        match = _VERSION.match(line)
+        if match is not None:
+            return match["version"].split(", server ")[0]
+    return ""
+
+
+def _last(fields: tuple[_Field, ...], *keys: str) -> _Field:
+    return [field for field in fields if field.key in keys][-1]
+
+
+def _count(fields: tuple[_Field, ...], key: str) -> int | None:
+    return next((field.count() for field in fields if field.key == key), None)
+
+
+def _milliseconds(fields: tuple[_Field, ...], *keys: str) -> float | None:
+    return next((field.number(MILLISECONDS) for field in fields if field.key in keys), None)
+
+
+def _tps(fields: tuple[_Field, ...]) -> float | None:
+    """Throughput without the connections' establishment: the last of two lines before 14, the only one since."""
+    if not any(field.key == "tps" for field in fields):
+        return None
+    return _last(fields, "tps").number()
+
+
+def _schedule_lag(fields: tuple[_Field, ...]) -> float | None:
+    for field in fields:
+        if field.key == "rate limit schedule lag":
+            match = re.match(r"avg (\d+\.\d+) \(max \d+\.\d+\) ms$", field.value)
+            if match is None:
+                raise ParseError(f"unknown shape of the schedule lag: {field.line!r}", where=OUTPUT)
+            return float(match[1]) / MILLISECONDS
+    return None
+
+
+def _over_limit(fields: tuple[_Field, ...]) -> int | None:
+    for field in fields:
+        if re.fullmatch(r"number of transactions above the \d+(?:\.\d+)? ms latency limit", field.key):
+            return field.count()
+    return None
+
+
+def _statements(lines: list[str]) -> tuple[tuple[float, str], ...]:
+    """Mean latency in seconds and text of each statement, in the order of the scripts (option -r)."""
+    found = []
+    counts = None
+    for line in lines:
+        heading = _STATEMENTS.match(line)
+        if heading is not None:
+            counts = _columns_of_counts(heading["columns"], line)
+        elif counts is not None and line.startswith("   "):
+            found.append(_statement(line, counts))
+        else:
+            counts = None
+    return tuple(found)
+
+
+def _columns_of_counts(text: str, line: str) -> int:
+    try:
+        return {"": 0, " and failures": 1, ", failures and retries": 2}[text]
+    except KeyError:
+        raise ParseError(f"unknown columns of the statements: {line!r}", where=OUTPUT) from None
+
+
+def _statement(line: str, counts: int) -> tuple[float, str]:
+    words = line.split(maxsplit=1 + counts)
+    # A comment or an empty command leaves no text behind its figures; its latency still belongs to the profile.
+    try:
+        latency = float(words[0]) / MILLISECONDS
+        tuple(int(word) for word in words[1 : 1 + counts])
+    except (ValueError, IndexError):
+        raise ParseError(f"unknown shape of a statement's latency: {line!r}", where=OUTPUT) from None
+    return latency, words[1 + counts] if len(words) > 1 + counts else ""
+
+
+# -------------------------------------------------------------------------------- progress, complaints
+
+
+def parse_progress(text: str) -> tuple[ProgressPoint, ...]:
+    """All progress lines of pgbench's standard error; a last line without its end is left out.
+
+    Raises:
+        ParseError: a progress line has an unknown shape.
+    """
+    lines = text.split("\n")[:-1]
+    return tuple(_progress_point(line) for line in lines if line.startswith("progress: "))
+
+
+_PROGRESS: Final[Mapping[str, re.Pattern[str]]] = {
+    "time": re.compile(r"(\d+(?:\.\d+)?) s"),
+    "tps": re.compile(r"(\d+(?:\.\d+)?) tps"),
+    "latency": re.compile(r"lat (\d+(?:\.\d+)?|-?nan) ms(?: stddev (?:\d+(?:\.\d+)?|-?nan))?", re.IGNORECASE),
+    "failed": re.compile(r"(\d+) failed"),
+}
+
+
+def _progress_point(line: str) -> ProgressPoint:
+    found: dict[str, float] = {}
+    for part in line.removeprefix("progress: ").split(", "):
+        for name, pattern in _PROGRESS.items():
+            match = pattern.fullmatch(part)
+            if match is not None:
+                # Old versions print NaN for a second without transactions, new ones 0.000.
+                found[name] = 0.0 if "nan" in match[1].lower() else float(match[1])
+    if not {"time", "tps", "latency"} <= found.keys():
+        raise ParseError(f"unknown shape of a progress line: {line!r}", where=ERRORS)
+    return ProgressPoint(
+        time=found["time"],
+        tps=found["tps"],
+        latency=found["latency"] / MILLISECONDS,
+        failed=int(found.get("failed", 0)),
+    )
+
+
+def parse_complaints(text: str) -> tuple[str, ...]:
+    """The lines in which pgbench or, through it, the server complained of something that ended a client or the run."""
+    return tuple(line for line in text.splitlines() if _COMPLAINT.search(line))

@@ -1,0 +1,141 @@
+"""pgbench's transaction log: latencies of the transactions that came to their end. Pure.
+
+One line per transaction, separated by single spaces (pgbench's documentation, "Per-Transaction Logging"):
+`client_id transaction_no time script_no time_epoch time_us [schedule_lag] [retries]`. `time` is microseconds, counted
+from the scheduled start under a rate, or a word for a transaction that has no latency. Logs reach millions of lines,
+so the columns are cut by numpy: one pass over the bytes, no Python object per line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pgstrata.errors import ParseError
+
+QUANTILES: Final = (0.5, 0.9, 0.95, 0.99)
+SAMPLES_BEYOND: Final = 100
+"""A quantile is given only where this many samples lie beyond it: fewer, and a single outlier moves it."""
+
+MICROSECOND: Final = 1e-6
+WORDS: Final = (b"failed", b"serialization", b"deadlock", b"skipped")
+"""What stands in place of a latency. Failed by kind if pgbench was asked for details, skipped under a limit."""
+
+_LINE = re.compile(rb"\d+ \d+ (?:\d+|[a-z]+) \d+ \d{9,} \d{1,6}(?: -?\d+){0,2}")
+_CHUNK: Final = 16 * 1024 * 1024
+_DIGITS: Final = 15
+_NEWLINE, _SPACE, _ZERO, _NINE = b"\n"[0], b" "[0], b"0"[0], b"9"[0]
+
+_Bytes = npt.NDArray[np.uint8]
+_Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionLatencies:
+    """Latencies in microseconds, as logged; `without` counts the logged transactions that have none."""
+
+    microseconds: _Integers = field(repr=False)
+    without: int
+
+    @property
+    def samples(self) -> int:
+        """Number of latencies."""
+        return int(self.microseconds.size)
+
+    def quantile(self, quantile: float) -> float | None:
+        """Latency in seconds below which that share lies, interpolated linearly; None with too few samples."""
+        # The tolerance is for floating point, in which 100 samples leave 9.999... of them beyond 0.9.
+        if self.samples * (1 - quantile) < SAMPLES_BEYOND - 1e-6:
+            return None
+        return float(np.quantile(self.microseconds, quantile)) * MICROSECOND
+
+
+def parse_transactions(log: bytes) -> TransactionLatencies:
+    """Latencies of a transaction log; a last line without its end, left by a killed pgbench, is not counted.
+
+    Raises:
+        ParseError: a line has an unknown shape or another number of columns than the first.
+    """
+    end = log.rfind(b"\n") + 1
+    if end == 0:
+        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64), without=0)
+    first = log[: log.find(b"\n")]
+    if _LINE.fullmatch(first) is None:
+        raise _unknown(first)
+    spaces = first.count(b" ")
+    found = []
+    without = 0
+    for start, stop in _chunks(log, end):
+        latencies, words = _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
+        found.append(latencies)
+        without += words
+    return TransactionLatencies(microseconds=np.concatenate(found), without=without)
+
+
+def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
+    """Stretches of whole lines, so that a long log needs little memory beside itself."""
+    found = []
+    start = 0
+    while start < end:
+        stop = end if end - start <= _CHUNK else log.rfind(b"\n", start, start + _CHUNK) + 1
+        if stop <= start:
+            raise _unknown(log[start : start + 200])
+        found.append((start, stop))
+        start = stop
+    return found
+
+
+def _third_column(text: _Bytes, spaces: int) -> tuple[_Integers, int]:
+    """Latencies, and the number of words instead of one."""
+    ends = np.flatnonzero(text == _NEWLINE)
+    gaps = np.flatnonzero(text == _SPACE)
+    rows = ends.size
+    # As many gaps as the lines need together, and the first and last of each share inside its line: each has its own.
+    if gaps.size != rows * spaces:
+        raise _odd_line(text, ends, gaps, spaces)
+    table = gaps.reshape(rows, spaces)
+    starts = np.concatenate((np.zeros(1, dtype=np.int64), ends[:-1] + 1))
+    if bool(np.any(table[:, 0] < starts) or np.any(table[:, -1] > ends)):
+        raise _odd_line(text, ends, gaps, spaces)
+    empty = (table[:, 0] == starts) | (np.diff(table, axis=1) == 1).any(axis=1)
+    if bool(empty.any()):
+        row = int(np.flatnonzero(empty)[0])
+        raise _unknown(text[starts[row] : ends[row]].tobytes())
+    return _integers(text, table[:, 1] + 1, table[:, 2], starts, ends)
+
+
+def _integers(
+    text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers
+) -> tuple[_Integers, int]:
+    numeric = (text[begins] >= _ZERO) & (text[begins] <= _NINE)
+    for row in np.flatnonzero(~numeric):
+        if text[begins[row] : stops[row]].tobytes() not in WORDS:
+            raise _unknown(text[starts[row] : ends[row]].tobytes())
+    begins, widths = begins[numeric], (stops - begins)[numeric]
+    values = np.zeros(begins.size, dtype=np.int64)
+    bad = widths > _DIGITS
+    for position in range(min(int(widths.max(initial=0)), _DIGITS)):
+        within = position < widths
+        digits = text[np.where(within, begins + position, 0)].astype(np.int64) - _ZERO
+        bad |= within & ((digits < 0) | (digits > 9))  # noqa: PLR2004 - the largest digit
+        values = np.where(within, values * 10 + digits, values)
+    if bool(bad.any()):
+        odd = np.flatnonzero(numeric)[np.flatnonzero(bad)[0]]
+        raise _unknown(text[starts[odd] : ends[odd]].tobytes())
+    return values, int((~numeric).sum())
+
+
+def _odd_line(text: _Bytes, ends: _Integers, gaps: _Integers, spaces: int) -> ParseError:
+    """The first line whose number of columns is not that of the log's first line."""
+    before = np.searchsorted(gaps, ends)
+    row = int(np.flatnonzero(np.diff(before, prepend=0) != spaces)[0])
+    start = int(ends[row - 1]) + 1 if row else 0
+    return _unknown(text[start : int(ends[row])].tobytes())
+
+
+def _unknown(line: bytes) -> ParseError:
+    return ParseError(f"unknown shape of a line in the transaction log: {line[:200].decode('utf-8', 'replace')!r}")

@@ -1,0 +1,159 @@
+"""Errors that a user can act on: what happened, where, what to do, and the exit code.
+
+Expected failures are raised as one of these; a traceback is always a defect of pgstrata.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
+"""Texts of ENOSPC and EDQUOT in the C locale, in which every program is run."""
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line, fixed by the reference of the experiment file."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNDECIDED = 3
+    HOST_NOT_FIT = 4
+    INTERRUPTED = 130
+
+
+class PgstrataError(Exception):
+    """An expected failure.
+
+    Args:
+        what: one sentence that says what happened.
+        where: file, line, key, host or path; empty if `what` already says it.
+        remedy: what the user can do about it.
+        details: further lines, such as the end of a server's log.
+    """
+
+    exit_code: ExitCode = ExitCode.FAILED
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", details: tuple[str, ...] = ()) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        self.details = details
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.what}" if self.where else self.what
+        lines = [head, *(f"  | {line}" for line in self.details)]
+        if self.remedy:
+            lines.append(f"  -> {self.remedy}")
+        return "\n".join(lines)
+
+
+class UsageError(PgstrataError):
+    """The question cannot be asked like this: a file, key, option or level is wrong."""
+
+    exit_code = ExitCode.USAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong with an experiment file; line is None where no line can be named."""
+
+    line: int | None
+    key: str
+    what: str
+    remedy: str
+
+
+class ExperimentError(UsageError):
+    """Everything that is wrong with an experiment file, at once."""
+
+    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
+        count = len(problems)
+        super().__init__(f"{count} {'problem' if count == 1 else 'problems'} in the experiment file", where=source)
+        self.source = source
+        self.problems = problems
+
+    def __str__(self) -> str:
+        lines = [f"{self.what}: {self.source}"]
+        for problem in self.problems:
+            place = f"{self.source}:{problem.line}" if problem.line else self.source
+            lines.append(f"{place}: {problem.key}: {problem.what}" if problem.key else f"{place}: {problem.what}")
+            if problem.remedy:
+                lines.append(f"  -> {problem.remedy}")
+        return "\n".join(lines)
+
+
+class PlanRefusedError(UsageError):
+    """The plan would produce a lie (guards) or cannot be carried out as asked."""
+
+
+class HostNotFitError(PgstrataError):
+    """The host cannot carry the plan now: disk, memory, a missing program, another pgstrata at work."""
+
+    exit_code = ExitCode.HOST_NOT_FIT
+
+
+class DiskFullError(HostNotFitError):
+    """A write failed because a file system is full."""
+
+
+def find_disk_full(text: str) -> str:
+    """The first line that says that a disk is full, or the empty text.
+
+    A segment of shared memory that cannot be made says so too, but what has run out there is memory.
+    """
+    for line in text.splitlines():
+        if any(words in line for words in DISK_FULL) and "shared memory" not in line:
+            return line.strip()
+    return ""
+
+
+class ServerUnusableError(HostNotFitError):
+    """An installed server cannot be used as it is: its programs do not start, or may not be started."""
+
+    exit_code = ExitCode.FAILED
+
+
+class CommandFailedError(PgstrataError):
+    """A command on a host ended with an error."""
+
+
+class HostFileError(PgstrataError):
+    """A file on a host is missing or cannot be read or written."""
+
+
+class HostLostError(PgstrataError):
+    """The connection to a host broke."""
+
+
+class ServerFailedError(PgstrataError):
+    """A server did not start, died, or answered with an error; details carry the end of its log."""
+
+
+class SqlError(ServerFailedError):
+    """A statement failed; `sqlstate` is the five-character code or empty."""
+
+    def __init__(self, what: str, *, sqlstate: str = "", where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.sqlstate = sqlstate
+
+
+class LevelNotTakenError(PgstrataError):
+    """A level was asked for and, seen from inside, is not there."""
+
+
+class ParseError(PgstrataError):
+    """Output of a tool has an unknown shape; the message quotes the line."""
+
+
+class StudyError(PgstrataError):
+    """A study is damaged, locked, read-only, or belongs to another plan."""
+
+
+class InterruptedByUserError(PgstrataError):
+    """The user asked to stop; what was measured is kept."""
+
+    exit_code = ExitCode.INTERRUPTED

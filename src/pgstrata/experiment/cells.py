@@ -1,0 +1,181 @@
+"""The tables [[cells]]: lists expand to one cell for each combination; identities are made unique."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.keys import Path, suggest
+from pgstrata.experiment.naming import slug
+from pgstrata.experiment.schema import CellTable
+from pgstrata.experiment.stacks import Stack, StackReader, flatten
+from pgstrata.model.experiment import Cell, Protocol, Script
+from pgstrata.model.workload import Workload
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
+    ("protocol", lambda cell: str(cell.protocol)),
+    ("run", lambda cell: f"{cell.run:g}s"),
+    ("warmup", lambda cell: "w-auto" if cell.warmup is None else f"w{cell.warmup:g}s"),
+    ("threads", lambda cell: f"j{cell.threads}"),
+    ("latency_limit", lambda cell: "" if cell.latency_limit is None else f"L{cell.latency_limit * 1000:g}ms"),
+    ("scripts", lambda cell: slug("-".join(f"{_stem(one.file)}{one.weight}" for one in cell.scripts))),
+    ("options", lambda cell: slug("-".join(f"{key}-{value}" for key, value in cell.options.items()) or "plain")),
+    ("profile", lambda cell: "profile" if cell.profile else ""),
+)
+"""What may tell cells of one workload, scale and number of clients apart, and how it is written."""
+
+
+def read_cells(
+    tables: list[CellTable], workloads: Mapping[str, Workload], reader: StackReader, cpus: int
+) -> tuple[Cell, ...]:
+    """Cells of the file in order; all that is wrong with them is noted."""
+    findings = reader.findings
+    if not tables and not findings.touches(("cells",)):
+        remedy = 'add [[cells]] with workload = "simple-update", scale = 10, clients = 4'
+        findings.add(("cells",), "the experiment measures nothing: there are no cells", remedy)
+    cells: list[tuple[Cell, int]] = []
+    for index, table in enumerate(tables):
+        path: Path = ("cells", index)
+        scripts = _read_scripts(table, path, reader)
+        _check_table(table, path, findings)
+        name = _read_workload(table, path, workloads, findings)
+        options = _read_options(table, path, reader)
+        if name is None:
+            continue
+        for scale, clients in product(table.scale, table.clients):
+            threads = min(clients, max(1, cpus)) if table.threads is None else table.threads
+            cell = Cell(
+                workload=name,
+                scale=scale,
+                clients=clients,
+                threads=threads,
+                protocol=Protocol(table.protocol),
+                run=table.run,
+                warmup=table.warmup,
+                rate=table.rate,
+                latency_limit=table.latency_limit,
+                scripts=scripts,
+                options=options,
+                profile=table.profile,
+            )
+            cells.append((cell, index))
+    return _labelled(cells, findings)
+
+
+def _check_table(table: CellTable, path: Path, findings: Findings) -> None:
+    for key, example in (("scale", "scale = 10"), ("clients", "clients = [1, 8, 64]")):
+        if not getattr(table, key) and not findings.touches((*path, key)):
+            findings.add((*path, key), f"the cell has no {key}", f"write for example {example}")
+    if table.threads is not None and table.clients and table.threads > min(table.clients):
+        what = f"{table.threads} threads are more than {min(table.clients)} clients"
+        findings.add((*path, "threads"), what, 'a thread needs a client: write threads = "auto"')
+
+
+def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
+    """The name of the workload; None where there is none."""
+    name = table.workload
+    place: Path = (*path, "workload")
+    if table.scripts or findings.touches((*path, "scripts")):
+        return _custom_name(name, place, workloads, findings)
+    builtin = tuple(key for key, workload in workloads.items() if workload.builtin)
+    if name is None:
+        if not findings.touches(place):
+            findings.add(place, "the cell has no workload", f"write one of {', '.join(builtin)}, or scripts")
+        return None
+    if name in builtin:
+        return name
+    if name in workloads:
+        remedy = 'write scripts = [{ file = "script.sql", weight = 1 }]'
+        findings.add((*path, "scripts"), f"the workload {name!r} needs scripts", remedy)
+    else:
+        remedy = suggest(name, builtin) + "; a workload of your own needs scripts"
+        findings.add(place, f"there is no workload {name!r}", remedy)
+    return None
+
+
+def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
+    if name is None:
+        return "custom"
+    if name in workloads and workloads[name].builtin:
+        remedy = "take out scripts, or give the workload a name of your own"
+        findings.add(place, f"{name!r} is built in and has its own script", remedy)
+        return None
+    if not _NAME.fullmatch(name):
+        findings.add(place, f"{name!r} cannot be the name of a workload", "use letters, digits, hyphens, underscores")
+        return None
+    return name
+
+
+def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Script, ...]:
+    scripts: list[Script] = []
+    for index, entry in enumerate(table.scripts):
+        place: Path = (*path, "scripts", index)
+        if entry.file is None:
+            if not reader.findings.touches((*place, "file")):
+                reader.findings.add(place, "the script has no file", 'write { file = "script.sql", weight = 1 }')
+            continue
+        text = reader.read_text(entry.file, (*place, "file"))
+        if text is None:
+            continue
+        if not text.strip():
+            reader.findings.add((*place, "file"), f"the script {entry.file!r} is empty", "write a transaction into it")
+        scripts.append(Script(file=entry.file, text=text, weight=entry.weight))
+    return tuple(scripts)
+
+
+def _read_options(table: CellTable, path: Path, reader: StackReader) -> dict[str, str]:
+    stack = Stack()
+    for name, value in flatten(table.options).items():
+        place: Path = (*path, "options", name)
+        if name != "setup_sql" and not table.scripts:
+            what = f"the built-in workload {table.workload!r} has no option {name!r}"
+            reader.findings.add(
+                place, what, "options become variables of your own scripts: add scripts, or take it out"
+            )
+            continue
+        stack = (reader.read_entry("options", name, value, place) or Stack()).over(stack)
+    return dict(sorted(stack.options.items()))
+
+
+def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:
+    """Cells whose identities would be the same get labels of what differs; true duplicates are noted."""
+    groups: dict[str, list[Cell]] = {}
+    for cell, index in cells:
+        group = groups.setdefault(cell.identity, [])
+        if cell in group:
+            what = f"the cell {cell.identity} is listed twice"
+            findings.add(("cells", index), what, "take one of the two out; blocks repeat every cell")
+        else:
+            group.append(cell)
+    labels = {identity: _labels(group) for identity, group in groups.items()}
+    seen: list[Cell] = []
+    for cell, _ in cells:
+        identity = cell.identity
+        label = labels[identity][groups[identity].index(cell)]
+        labelled = replace(cell, label=label)
+        if labelled not in seen:
+            seen.append(labelled)
+    return tuple(seen)
+
+
+def _labels(group: list[Cell]) -> list[str]:
+    if len(group) == 1:
+        return [""]
+    differing = [write for key, write in _LABELS if any(getattr(cell, key) != getattr(group[0], key) for cell in group)]
+    labels: list[str] = []
+    for cell in group:
+        label = "".join(f"-{part}" for part in (write(cell) for write in differing) if part)
+        number, candidate = 2, label
+        while candidate in labels:
+            candidate, number = f"{label}-{number}", number + 1
+        labels.append(candidate)
+    return labels
+
+
+def _stem(file: str) -> str:
+    return file.rpartition("/")[2].rpartition(".")[0] or file.rpartition("/")[2]

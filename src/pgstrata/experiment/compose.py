@@ -1,0 +1,215 @@
+"""The experiment file that `pgstrata try` writes from a few words.
+
+What belongs here: assignments to TOML text, and the choice of run length where only a budget is given. The text is then
+parsed like any other file, so nothing is checked here that `parse` checks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import UsageError
+from pgstrata.experiment.keys import FACTORS, SETTING_NAME, nearest
+from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.model.secret import Secret
+from pgstrata.units import parse_duration, render_duration
+
+_OPTIONS: Final = ("workload", "scale", "clients", "run", "budget", "blocks", "threshold", "seed", "controls")
+_DEFAULT_BUDGET: Final = "10m"
+_GOOD_BLOCKS: Final = 12
+_LEAST_BLOCKS: Final = 7
+_SHORT_RUN: Final = 5
+_GOOD_RUN: Final = 10
+_LONG_RUN: Final = 60
+_SECONDS_AROUND: Final = 4.0
+_SECONDS_PER_DATASET: Final = 15.0
+_WARMUP_SHARE: Final = 1.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """An experiment file, without passwords; `conninfo` restores them by their masked form; `remarks` for people."""
+
+    text: str
+    conninfo: Mapping[str, Secret]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Assignment:
+    key: str
+    levels: tuple[str, ...]
+
+
+def compose_try(  # noqa: PLR0913 - the options of the command
+    assignments: Sequence[str],
+    *,
+    workload: Sequence[str] = (),
+    scale: int | None = None,
+    clients: int | None = None,
+    run: str | None = None,
+    budget: str | None = None,
+    blocks: int | None = None,
+    threshold: str | None = None,
+    seed: int | None = None,
+    controls: Sequence[str] = (),
+    cpus: int = 1,
+    resolve_path: Callable[[str], str] = str,
+) -> Composed:
+    r"""The experiment file for assignments such as server=16,18 or shared_buffers=1GB,4GB.
+
+    A comma inside of a level is written `\,`; a key may be given more than once. Without `run` its length follows from
+    the budget (10 minutes if none is given): see `fitting_run`.
+
+    Args:
+        assignments: KEY=LEVEL,LEVEL... each; a key that is no factor is a PostgreSQL setting.
+        workload: names of workloads; simple-update if there is none.
+        scale: default 10, or as many as there are clients.
+        clients: default one per CPU, at least 4.
+        run: length of a run, such as 10s.
+        budget: time to spend, such as 10m.
+        blocks: at most so many.
+        threshold: difference that matters, such as 3 %.
+        seed: of the order of runs.
+        controls: such as same.
+        cpus: CPUs of this machine.
+        resolve_path: makes the path of an installation absolute.
+
+    Raises:
+        UsageError: an assignment cannot be read, or its key is misspelt.
+    """
+    factors = _collect(assignments)
+    secrets: dict[str, Secret] = {}
+    lines = [_factor_line(factor, resolve_path, secrets) for factor in factors]
+    names = tuple(workload) or ("simple-update",)
+    clients = clients or max(4, cpus)
+    remarks: list[str] = []
+    if run is None:
+        run, remark = _choose_run(budget or _DEFAULT_BUDGET, factors, len(names), len(controls))
+        remarks.append(remark)
+    head = {
+        "question": _question(factors),
+        "threshold": threshold,
+        "blocks": blocks,
+        "budget": budget or (None if blocks else _DEFAULT_BUDGET),
+        "controls": list(controls) or None,
+        "seed": seed,
+    }
+    text = [
+        "# Written by pgstrata try. Change what you like, look at it with `pgstrata plan FILE`,",
+        "# and carry it out with `pgstrata run FILE`; all keys: docs/reference/experiment.schema.json",
+        *(f"{key} = {_toml(value)}" for key, value in head.items() if value is not None),
+        "",
+        "# Each key is something that varies; its first level is the baseline.",
+        "[factors]",
+        *lines,
+    ]
+    for name in names:
+        text += ["", "# What is measured in every environment.", "[[cells]]", f"workload = {_toml(name)}"]
+        text += [f"scale = {scale or max(10, clients)}", f"clients = {clients}", f"run = {_toml(run)}"]
+    return Composed(text="\n".join(text) + "\n", conninfo=secrets, remarks=tuple(remarks))
+
+
+def fitting_run(budget: float, environments: int, cells: int, servers: int) -> int:
+    """Seconds of one run so that a budget holds enough blocks.
+
+    What is left after the datasets (15 s for each server, at most half of the budget) is divided by 12 blocks times
+    environments times cells; from each share go 4 s for clone, start and stop, and a tenth for the warm-up. If that
+    gives less than 10 s, 7 blocks are aimed at, the fewest that give an interval. Always from 5 s to 60 s.
+    """
+    left = budget - min(budget / 2, _SECONDS_PER_DATASET * servers)
+    seconds = 0.0
+    for blocks in (_GOOD_BLOCKS, _LEAST_BLOCKS):
+        seconds = (left / (blocks * environments * cells) - _SECONDS_AROUND) / _WARMUP_SHARE
+        if seconds >= _GOOD_RUN:
+            return min(_LONG_RUN, int(seconds))
+    return min(_GOOD_RUN, max(_SHORT_RUN, int(seconds)))
+
+
+def _choose_run(budget: str, factors: Sequence[_Assignment], cells: int, controls: int) -> tuple[str, str]:
+    try:
+        seconds = parse_duration(budget)
+    except ValueError:
+        raise UsageError(f"{budget!r} is not a duration", where="budget", remedy="write 90s, 10m or 1h30m") from None
+    environments, servers = controls, 1
+    count = 1
+    for factor in factors:
+        count *= len(factor.levels)
+        servers = len(factor.levels) if factor.key == "server" else servers
+    environments += count
+    run = fitting_run(seconds, environments, cells, servers)
+    remark = f"runs of {run} s, so that {render_duration(seconds)} hold enough blocks; --run changes it"
+    return f"{run}s", remark
+
+
+def _collect(assignments: Sequence[str]) -> tuple[_Assignment, ...]:
+    if not assignments:
+        raise UsageError("nothing varies", remedy="name a factor and its levels: server=16,18")
+    levels: dict[str, list[str]] = {}
+    for assignment in assignments:
+        key, equals, rest = assignment.partition("=")
+        if not equals or not key.strip():
+            remedy = "write KEY=LEVEL,LEVEL: server=16,18 or shared_buffers=1GB,4GB"
+            raise UsageError(f"{mask_conninfo(assignment)!r} is no assignment", remedy=remedy)
+        parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", rest)]
+        name = _key(key.strip())
+        if any(not part for part in parts):
+            raise UsageError(f"{key.strip()} has an empty level", remedy=f"write {key.strip()}=LEVEL,LEVEL")
+        levels.setdefault(name, []).extend(parts)
+    return tuple(_Assignment(key=key, levels=tuple(values)) for key, values in levels.items())
+
+
+def _key(key: str) -> str:
+    """The key of a factor; whatever else looks like a setting is one."""
+    head, dot, rest = key.partition(".")
+    if key in FACTORS or (dot and rest and head in FACTORS):
+        return key
+    if key in _OPTIONS:
+        raise UsageError(f"{key} is no factor of `try`", remedy=f"write it as an option: --{key} VALUE")
+    near = nearest(head, FACTORS)
+    # Settings often contain the name of a factor (log_connections); a slip of the hand has about the same length.
+    if near and abs(len(near) - len(head)) <= 1 and (not dot or near in {"settings", "initdb", "options"}):
+        raise UsageError(f"{key!r} is no factor", remedy=f"did you mean {near}{dot}{rest}? A setting: settings.{key}")
+    if SETTING_NAME.fullmatch(key.lower()):
+        return f"settings.{key.lower()}"
+    remedy = f"factors are {', '.join(FACTORS)}; anything else is the name of a PostgreSQL setting"
+    raise UsageError(f"{key!r} is neither a factor nor the name of a setting", remedy=remedy)
+
+
+def _factor_line(factor: _Assignment, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
+    key = factor.key if "." not in factor.key else _toml(factor.key)
+    levels: list[object] = list(factor.levels)
+    if factor.key == "server":
+        levels = [_server(level, resolve_path, secrets) for level in factor.levels]
+    elif factor.key == "checksums":
+        levels = [{"true": True, "on": True, "false": False, "off": False}.get(one, one) for one in factor.levels]
+    return f"{key} = {_toml(levels)}"
+
+
+def _server(level: str, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
+    """The level as it is written into the file: absolute paths, no passwords."""
+    masked = mask_conninfo(level)
+    if masked != level:
+        secrets[masked.removeprefix("dsn:").strip()] = Secret(level.removeprefix("dsn:").strip())
+        return masked
+    if level.startswith("prefix:"):
+        return f"prefix:{resolve_path(level.removeprefix('prefix:'))}"
+    if level.startswith((".", "~", "/")) or ("/" in level and ":" not in level):
+        return f"prefix:{resolve_path(level)}"
+    return level
+
+
+def _question(factors: Sequence[_Assignment]) -> str:
+    parts = [
+        f"{factor.key.removeprefix('settings.')} ({', '.join(map(mask_conninfo, factor.levels))})" for factor in factors
+    ]
+    return f"What changes with {' and '.join(parts)}?"
+
+
+def _toml(value: object) -> str:
+    """A TOML value; JSON's strings, numbers, booleans and lists are TOML as well."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,157 @@
+"""Settings that are chosen where the author gave none, the same in all environments, each with its reason.
+
+What belongs here: choices that follow from the size of the machine, and defaults that differ between major versions.
+Nothing depends on what changes from day to day, such as free disk: the same machine gives the same plan tomorrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pgstrata.model.experiment import Cell, Environment, Experiment, ServerKind
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.workload import Workload
+from pgstrata.units import render_bytes
+
+_MB: Final = 1024**2
+_GB: Final = 1024**3
+_SMALLEST_BUFFERS: Final = 128 * _MB
+_STEP: Final = 128 * _MB
+_LARGEST_BUFFERS: Final = 8 * _GB
+_SPARE_CONNECTIONS: Final = 10
+_MIN_CONNECTIONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A setting that pgstrata gives, and why. `since` is the first major version that knows it, 0 for all."""
+
+    setting: str
+    value: str
+    reason: str
+    since: int = 0
+
+
+def complete_experiment(
+    experiment: Experiment, capacity: HostCapacity, workloads: Mapping[str, Workload]
+) -> Experiment:
+    """The experiment with a value for each setting that matters here and that nobody gave.
+
+    A setting that the author gave in any environment is left alone in all: where it is missing it was meant to be the
+    server's own default. Running servers (dsn:) get nothing.
+
+    Args:
+        experiment: as parsed.
+        capacity: the machine; its memory counts, its free disk does not.
+        workloads: the workloads that exist, by name; checkpoints are tuned only where one writes.
+    """
+    own = [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
+    if not own:
+        note = "nothing is chosen or normalised: the servers run already and are taken as they are"
+        return replace(experiment, notes=(*experiment.notes, note))
+    writing = any(_writes(cell, workloads) for cell in experiment.cells)
+    choices = (*_sized(experiment, capacity), *(_for_writing() if writing else ()), *_normalised())
+    chosen, notes = _without_given(choices, own)
+    chosen, late = _without_unknown(chosen, own)
+    settings = {choice.setting: choice.value for choice in chosen}
+    return replace(
+        experiment,
+        environments=tuple(_with(environment, settings) for environment in experiment.environments),
+        notes=(
+            *experiment.notes,
+            *(f"{choice.setting} = {choice.value}: {choice.reason}" for choice in chosen),
+            *notes,
+            *late,
+            *_cluster_notes(own),
+        ),
+    )
+
+
+def _with(environment: Environment, settings: dict[str, str]) -> Environment:
+    if environment.server.kind is ServerKind.DSN:
+        return environment
+    return replace(environment, settings=dict(sorted({**settings, **environment.settings}.items())))
+
+
+def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]:
+    """What follows from the machine and from the load."""
+    # in coarse steps: a kernel that reserves a little more memory must not make another plan of the same file
+    buffers = min(max(capacity.memory // 4, _SMALLEST_BUFFERS), _LARGEST_BUFFERS) // _STEP * _STEP // _MB
+    cache = max(capacity.memory * 3 // 4, 2 * _SMALLEST_BUFFERS) // _STEP * _STEP // _MB
+    clients = max((cell.clients for cell in experiment.cells), default=1)
+    connections = max(_MIN_CONNECTIONS, clients + _SPARE_CONNECTIONS)
+    memory = render_bytes(capacity.memory)
+    return (
+        Choice(setting="shared_buffers", value=f"{buffers}MB", reason=f"a quarter of {memory} of memory, at most 8 GB"),
+        Choice(setting="effective_cache_size", value=f"{cache}MB", reason=f"three quarters of {memory} of memory"),
+        Choice(setting="max_connections", value=f"{connections}", reason=f"enough for {clients} and some more"),
+        Choice(setting="random_page_cost", value="1.1", reason="data in memory or on flash; the default is for disks"),
+        Choice(
+            setting="huge_pages",
+            value="off",
+            reason="with the default, try, one start may get huge pages and the next may not",
+        ),
+    )
+
+
+def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
+    workload = workloads.get("custom" if cell.scripts else cell.workload)
+    return workload is None or workload.writes
+
+
+def _for_writing() -> tuple[Choice, ...]:
+    """What keeps checkpoints alike in all runs."""
+    return (
+        Choice(setting="max_wal_size", value="4GB", reason="the default of 1 GB forces checkpoints during a run"),
+        Choice(
+            setting="checkpoint_timeout", value="15min", reason="a checkpoint by the clock would hit some runs only"
+        ),
+        Choice(setting="checkpoint_completion_target", value="0.9", reason="0.5 before 14"),
+    )
+
+
+def _normalised() -> tuple[Choice, ...]:
+    """Defaults that differ between major versions, or between machines, and that matter."""
+    return (
+        Choice(setting="timezone", value="GMT", reason="otherwise taken from the machine"),
+        Choice(setting="log_timezone", value="GMT", reason="otherwise taken from the machine"),
+        Choice(setting="log_checkpoints", value="on", reason="off before 15; checkpoints are counted"),
+        Choice(setting="effective_io_concurrency", value="16", reason="1 before 18"),
+        Choice(setting="jit", value="off", reason="off before 12; compiling short queries only adds noise", since=11),
+        Choice(setting="hash_mem_multiplier", value="2.0", reason="1.0 before 15", since=13),
+        Choice(setting="maintenance_io_concurrency", value="16", reason="10 before 18", since=13),
+    )
+
+
+def _without_given(choices: Iterable[Choice], own: list[Environment]) -> tuple[tuple[Choice, ...], tuple[str, ...]]:
+    """Choices that nobody made; a note for each that was made in some environments only."""
+    kept: list[Choice] = []
+    notes: list[str] = []
+    for choice in choices:
+        given = [environment for environment in own if choice.setting in environment.settings]
+        if not given:
+            kept.append(choice)
+        elif len(given) < len(own):
+            names = ", ".join(environment.name for environment in own if environment not in given)
+            notes.append(f"{choice.setting}: given in some environments; in {names} it is the server's own default")
+    return tuple(kept), tuple(notes)
+
+
+def _without_unknown(choices: tuple[Choice, ...], own: list[Environment]) -> tuple[tuple[Choice, ...], tuple[str, ...]]:
+    """Without settings that an old server would refuse, where it is not known how old the servers are."""
+    if all(environment.server.kind in {ServerKind.EMBEDDED, ServerKind.CATALOGUE} for environment in own):
+        return choices, ()
+    left = ", ".join(choice.setting for choice in choices if choice.since)
+    note = f"left as each server has it, because its version is not known yet: {left}"
+    return tuple(choice for choice in choices if not choice.since), (note,) if left else ()
+
+
+def _cluster_notes(own: list[Environment]) -> tuple[str, ...]:
+    states = {environment.checksums for environment in own}
+    notes = ["autovacuum stays as the server has it (on); its work is counted in each run"]
+    if len(states) == 1:
+        state = "on" if states.pop() else "off"
+        notes.append(f"data checksums are {state} everywhere: off by default before 18, on from 18")
+    return tuple(notes)

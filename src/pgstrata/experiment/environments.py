@@ -1,0 +1,292 @@
+"""From factors, or a list, to environments; which of them is the baseline; which may stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from pgstrata.experiment.factors import Choice, Factor, read_factors
+from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.keys import Path, suggest
+from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.schema import AllowTable, EnvironmentTable
+from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server, server_slugs
+from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
+from pgstrata.experiment.structure import Structure
+from pgstrata.model.experiment import (
+    ConnectionKind,
+    ControlKind,
+    Environment,
+    Level,
+    ServerKind,
+    ServerSpec,
+)
+
+_DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environments:
+    """The environments in order, the name of the baseline, and the keys of the factors."""
+
+    all: tuple[Environment, ...]
+    baseline: str
+    factors: tuple[str, ...]
+
+
+def read_environments(structure: Structure, reader: StackReader) -> Environments:
+    """Environments of the file; all that is wrong with them is noted, and what can be read comes back."""
+    file, findings = structure.file, reader.findings
+    common = reader.read_table(file.common, ("common",))
+    factors = read_factors(structure.factors, reader)
+    listed = bool(file.environments) or findings.touches(("environments",))
+    if listed and structure.factors:
+        remedy = "keep one: [factors] crosses levels, [[environments]] lists combinations one by one"
+        findings.add(("environments",), "stands beside [factors]", remedy)
+    if listed:
+        environments = _listed(file.environments, common, reader)
+        keys = _varying(environments)
+    else:
+        _note_useless(factors, structure, findings)
+        environments = _crossed(factors, common)
+        keys = tuple(factor.key for factor in factors)
+    baseline = _find_baseline(file.baseline, environments, factors, findings)
+    _check_number(environments, factors, structure, findings)
+    _check_suppliers(environments, file.allow, listed, findings)
+    _check_running(environments, factors, common, structure, findings)
+    return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
+
+
+def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, ...]:
+    """The full cross; the last factor varies fastest."""
+    combinations = list(product(*(factor.choices for factor in factors)))
+    names = unique(_crossed_name(choices, common) for choices in combinations)
+    return tuple(
+        _environment(name, tuple(choice.level for choice in choices), _overlay(choices, common))
+        for name, choices in zip(names, combinations, strict=True)
+    )
+
+
+def _crossed_name(choices: tuple[Choice, ...], common: Stack) -> str:
+    if not choices:
+        return slug(server_slugs([common.server or _DEFAULT_SERVER])[0])
+    return slug("-".join(choice.slug for choice in choices))
+
+
+def _overlay(choices: tuple[Choice, ...], common: Stack) -> Stack:
+    stack = common
+    for choice in choices:
+        stack = choice.stack.over(stack)
+    return stack
+
+
+def _environment(name: str, levels: tuple[Level, ...], stack: Stack) -> Environment:
+    return Environment(
+        name=name,
+        levels=levels,
+        server=stack.server or _DEFAULT_SERVER,
+        connection=stack.connection or ConnectionKind.SOCKET,
+        checksums=True if stack.checksums is None else stack.checksums,
+        settings=dict(sorted(stack.settings.items())),
+        initdb=dict(sorted(stack.initdb.items())),
+        options=dict(sorted(stack.options.items())),
+    )
+
+
+def _listed(tables: list[EnvironmentTable], common: Stack, reader: StackReader) -> tuple[Environment, ...]:
+    stacks = [reader.read_table(table, ("environments", index)) for index, table in enumerate(tables)]
+    names: dict[str, int] = {}
+    for index, table in enumerate(tables):
+        path: Path = ("environments", index)
+        if table.name is None and not reader.findings.touches((*path, "name")):
+            reader.findings.add((*path, "name"), "every listed environment needs a name", 'write name = "18 async"')
+        elif table.name in names:
+            reader.findings.add((*path, "name"), f"the name {table.name!r} is taken", "give it another name")
+        names.setdefault(table.name or "", index)
+    slugs = unique(slug(table.name or "") for table in tables)
+    return tuple(
+        _environment(name, _declared(stack), stack.over(common)) for name, stack in zip(slugs, stacks, strict=True)
+    )
+
+
+def _declared(stack: Stack) -> tuple[Level, ...]:
+    """Everything that a listed environment says for itself, as levels."""
+    levels: list[tuple[str, str]] = []
+    if stack.server:
+        levels.append(("server", stack.server.text))
+    if stack.connection:
+        levels.append(("connection", str(stack.connection)))
+    if stack.checksums is not None:
+        levels.append(("checksums", render_scalar(stack.checksums)))
+    for kind, entries in (("settings", stack.settings), ("initdb", stack.initdb), ("options", stack.options)):
+        levels.extend((f"{kind}.{name}", value) for name, value in entries.items())
+    return tuple(Level(factor=factor, value=value) for factor, value in levels)
+
+
+def _varying(environments: tuple[Environment, ...]) -> tuple[str, ...]:
+    levels = [{level.factor: level.value for level in environment.levels} for environment in environments]
+    keys = dict.fromkeys(key for each in levels for key in each)
+    return tuple(key for key in keys if len({each.get(key) for each in levels}) > 1)
+
+
+def _note_useless(factors: tuple[Factor, ...], structure: Structure, findings: Findings) -> None:
+    """A common value beneath a factor never takes effect; two factors on one setting contradict each other."""
+    common = structure.file.common
+    singles = {factor.key for factor in factors}
+    given = {key for key in ("server", "connection", "checksums") if getattr(common, key) is not None}
+    for kind in ("settings", "initdb", "options"):
+        given |= {f"{kind}.{name}" for name in flatten(getattr(common, kind))}
+    for key in sorted(given & singles):
+        path: Path = ("common", *key.split(".", 1))
+        findings.add(path, "is a factor too, so this value never takes effect", "take out one of the two")
+    for factor in (factor for factor in factors if factor.key == "settings"):
+        for choice in factor.choices:
+            for name in (name for name in choice.stack.settings if f"settings.{name}" in singles):
+                path = ("factors", "settings", choice.level.value, name)
+                findings.add(path, f"{name} is a factor of its own too", "take it out of one of the two")
+
+
+def _find_baseline(
+    baseline: str | dict[str, Any] | None,
+    environments: tuple[Environment, ...],
+    factors: tuple[Factor, ...],
+    findings: Findings,
+) -> str:
+    if not environments:
+        return ""
+    first = environments[0].name
+    if baseline is None or findings.touches(("factors",)) or findings.touches(("environments",)):
+        return first
+    if isinstance(baseline, dict) and set(baseline) == {"name"}:
+        baseline = str(baseline["name"])
+    if isinstance(baseline, str):
+        return _named_baseline(baseline, environments, findings) or first
+    wanted = {key: _level_text(key, value) for key, value in flatten(baseline).items()}
+    if not _known_baseline(wanted, environments, findings):
+        return first
+    defaults = {factor.key: factor.choices[0].level.value for factor in factors if factor.choices}
+    wanted = {**defaults, **wanted}
+    for environment in environments:
+        levels = {level.factor: level.value for level in environment.levels}
+        if all(levels.get(key) == value for key, value in wanted.items()):
+            return environment.name
+    names = ", ".join(environment.title for environment in environments)
+    findings.add(("baseline",), "matches no environment", f"the environments are: {names}")
+    return first
+
+
+def _named_baseline(name: str, environments: tuple[Environment, ...], findings: Findings) -> str | None:
+    names = tuple(environment.name for environment in environments)
+    if slug(name) in names:
+        return slug(name)
+    remedy = suggest(slug(name), names, noun="the environments")
+    findings.add(("baseline",), f"{mask_conninfo(name)!r} matches no environment", remedy)
+    return None
+
+
+def _level_text(key: str, value: object) -> str:
+    text = render_scalar(value) if isinstance(value, str | int | float) else str(value)
+    if key != "server":
+        return mask_conninfo(text)
+    # The level is compared as it was normalised: a bare folder is a prefix, a connection string has no password.
+    try:
+        return parse_server(text).text
+    except ServerLevelError:
+        return mask_conninfo(text)
+
+
+def _known_baseline(wanted: Mapping[str, str], environments: tuple[Environment, ...], findings: Findings) -> bool:
+    """Whether each key is a factor and each value one of its levels; notes what is not."""
+    levels: dict[str, dict[str, None]] = {}
+    for environment in environments:
+        for level in environment.levels:
+            levels.setdefault(level.factor, {})[level.value] = None
+    good = True
+    for key, value in wanted.items():
+        path: Path = ("baseline", *key.split(".", 1))
+        if key not in levels:
+            remedy = suggest(key, levels, noun="the factors") if levels else "take it out: nothing varies"
+            findings.add(path, "is no factor of this experiment", remedy)
+            good = False
+        elif value not in levels[key]:
+            remedy = suggest(value, levels[key], noun="the levels")
+            findings.add(path, f"the baseline {value!r} matches no environment", remedy)
+            good = False
+    return good
+
+
+def _check_number(
+    environments: tuple[Environment, ...], factors: tuple[Factor, ...], structure: Structure, findings: Findings
+) -> None:
+    """Something must be compared with something."""
+    if any(findings.touches((table,)) for table in ("factors", "environments", "controls")):
+        return
+    if len(environments) > 1 or structure.file.controls:
+        return
+    if structure.file.environments:
+        path: Path = ("environments",)
+    elif factors:
+        path = (*factors[0].path,)
+    else:
+        path = ("factors",)
+    remedy = 'add a factor with two levels, such as [factors] server = ["16", "18"], or controls = ["same"]'
+    findings.add(path, "there is only one environment, so nothing is compared", remedy)
+
+
+def _check_suppliers(
+    environments: tuple[Environment, ...],
+    allow: AllowTable,
+    listed: bool,
+    findings: Findings,
+) -> None:
+    kinds = dict.fromkeys(environment.server.kind for environment in environments)
+    if len(kinds) < 2 or allow.mixed_suppliers:  # noqa: PLR2004 - mixing takes two
+        return
+    path: Path = ("environments",) if listed else ("factors", "server")
+    what = f"servers of different suppliers are compared ({', '.join(kinds)}): how they were built differs too"
+    remedy = "take all from one supplier, or write [allow] mixed_suppliers = true"
+    findings.add(path, what, remedy)
+
+
+def _check_running(
+    environments: tuple[Environment, ...],
+    factors: tuple[Factor, ...],
+    common: Stack,
+    structure: Structure,
+    findings: Findings,
+) -> None:
+    """A running server is never reconfigured."""
+    if not any(environment.server.kind is ServerKind.DSN for environment in environments):
+        return
+    what = "would have to be changed on a running server (dsn:), and pgstrata never reconfigures one"
+    remedy = "take it out; or let pgstrata start the servers itself: embedded, 14 to 18 or prefix:DIR"
+    for factor in factors:
+        if factor.key.partition(".")[0] in {"settings", "initdb", "checksums", "connection"}:
+            findings.add(factor.path, what, remedy)
+    stacks: list[tuple[Path, Stack]] = [(("common",), common)]
+    for index, environment in enumerate(environments if structure.file.environments else ()):
+        if environment.server.kind is ServerKind.DSN:
+            table = structure.file.environments[index]
+            own = Stack(checksums=table.checksums, settings=flatten(table.settings), initdb=flatten(table.initdb))
+            stacks.append((("environments", index), own))
+    for path, stack in stacks:
+        for key, given in (
+            ("settings", bool(stack.settings)),
+            ("initdb", bool(stack.initdb)),
+            ("checksums", stack.checksums is not None),
+            ("connection", stack.connection is not None),
+        ):
+            if given:
+                findings.add((*path, key), what, remedy)
+
+
+def _with_controls(
+    environments: tuple[Environment, ...], baseline: str, controls: list[str]
+) -> tuple[Environment, ...]:
+    if "same" not in controls or not environments:
+        return environments
+    original = next(environment for environment in environments if environment.name == baseline)
+    names = unique([*(environment.name for environment in environments), f"{baseline}-control"])
+    return (*environments, replace(original, name=names[-1], control=ControlKind.SAME))

@@ -1,0 +1,174 @@
+"""The table [factors]: each key a factor, each level a part of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+
+from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.keys import UNAVAILABLE, Path
+from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.servers import mask_conninfo, server_slugs
+from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
+from pgstrata.experiment.values import Levels, read_levels
+from pgstrata.model.experiment import Level
+from pgstrata.units import parse_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One level: what it is called, its part of the environment's name, and what it makes of the environment."""
+
+    level: Level
+    slug: str
+    stack: Stack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """One thing that varies, with its levels in the order of the file."""
+
+    key: str
+    path: Path
+    choices: tuple[Choice, ...]
+
+
+def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor, ...]:
+    """All factors that can be read, in the order of the file; the others are noted."""
+    path: Path = ("factors",)
+    factors: list[Factor] = []
+    for key, value in table.items():
+        if key in UNAVAILABLE:
+            what = f"this version of pgstrata cannot change the layer {key!r}"
+            reader.findings.add((*path, key), what, UNAVAILABLE[key])
+        elif key == "settings":
+            factors.extend(_read_settings(value, reader))
+        elif key in {"initdb", "options"}:
+            for name, levels in _named_levels(value):
+                factors.append(_read_factor(f"{key}.{name}", (*path, key, name), levels, reader))
+        else:
+            factors.append(_read_factor(key, (*path, key), value, reader))
+    return tuple(factors)
+
+
+def _named_levels(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """A table of named levels and a list of levels are both one factor; deeper tables are dotted names."""
+    for name, value in table.items():
+        if isinstance(value, dict) and any(isinstance(item, list | dict) for item in value.values()):
+            yield from ((f"{name}.{deeper}", item) for deeper, item in _named_levels(value))
+        else:
+            yield name, value
+
+
+def _read_settings(table: Mapping[str, Any], reader: StackReader) -> list[Factor]:
+    """Tables are named sets, which together are one factor; lists are levels of single settings."""
+    path: Path = ("factors", "settings")
+    sets: dict[str, dict[str, Any]] = {}
+    factors: list[Factor] = []
+    for name, value in table.items():
+        flat = flatten({name: value})
+        if isinstance(value, dict) and not any(isinstance(item, list) for item in flat.values()):
+            sets[name] = value
+            continue
+        for setting, levels in flat.items():
+            factors.append(_read_factor(f"settings.{setting}", (*path, setting), levels, reader))
+    return ([_read_sets(sets, path, reader)] if sets else []) + factors
+
+
+def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackReader) -> Factor:
+    choices: list[Choice] = []
+    for name, settings in sets.items():
+        stack = Stack()
+        for setting, value in flatten(settings).items():
+            part = reader.read_entry("settings", setting, value, (*path, name, setting))
+            stack = (part or Stack()).over(stack)
+        choices.append(Choice(level=Level(factor="settings", value=name), slug=slug(name), stack=stack))
+    return Factor(key="settings", path=path, choices=tuple(choices))
+
+
+def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Factor:
+    try:
+        levels = read_levels(value)
+    except PydanticCustomError as error:
+        context = error.context or {}
+        reader.findings.add(path, str(context["what"]), str(context["remedy"]))
+        return Factor(key=key, path=path, choices=())
+    choices: list[Choice] = []
+    for (name, level), place in zip(levels, _places(levels, path), strict=True):
+        stack = _read_level(key, level, place, reader)
+        if stack is None:
+            continue
+        text = name or _text(key, stack, render_scalar(level))
+        choices.append(Choice(level=Level(factor=key, value=text), slug=_slug(key, text, name), stack=stack))
+    _note_duplicates(key, choices, path, reader.findings)
+    return Factor(key=key, path=path, choices=_with_server_slugs(key, levels, tuple(choices)))
+
+
+def _places(levels: Levels, path: Path) -> list[Path]:
+    return [(*path, index if name is None else name) for index, (name, _) in enumerate(levels)]
+
+
+def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -> Stack | None:
+    match key:
+        case "server":
+            return reader.read_server(level, path)
+        case "connection":
+            return reader.read_connection(level, path)
+        case "checksums":
+            return reader.read_checksums(level, path)
+        case _:
+            kind, _, name = key.partition(".")
+            return reader.read_entry(kind, name, level, path)
+
+
+def _text(key: str, stack: Stack, written: str) -> str:
+    return stack.server.text if key == "server" and stack.server else mask_conninfo(written)
+
+
+def _slug(key: str, text: str, name: str | None) -> str:
+    if name is not None:
+        return slug(name)
+    return slug(text) if key in {"server", "connection"} else slug(f"{key.partition('.')[2] or key}-{text}")
+
+
+def _with_server_slugs(key: str, levels: Levels, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    if key != "server" or any(name is not None for name, _ in levels):
+        return choices
+    names = server_slugs([choice.stack.server for choice in choices if choice.stack.server])
+    return tuple(
+        Choice(level=choice.level, slug=name, stack=choice.stack)
+        for choice, name in zip(choices, unique(slug(name) for name in names), strict=True)
+    )
+
+
+def _note_duplicates(key: str, choices: list[Choice], path: Path, findings: Findings) -> None:
+    seen: dict[object, str] = {}
+    for choice in choices:
+        same = _canonical(key, choice)
+        if same in seen:
+            first = seen[same]
+            what = (
+                f"the level {first!r} stands twice"
+                if first == choice.level.value
+                else (f"the levels {first!r} and {choice.level.value!r} are the same")
+            )
+            findings.add(path, what, 'take one out; to repeat the baseline write controls = ["same"]')
+        seen.setdefault(same, choice.level.value)
+
+
+def _canonical(key: str, choice: Choice) -> object:
+    """What a level comes to: 1GB and 1024MB are the same."""
+    stack = choice.stack
+    if key == "server":
+        return stack.server.text if stack.server else ""
+    entries = {**stack.settings, **stack.initdb, **stack.options}
+    if not entries:
+        return (stack.connection, stack.checksums)
+    value = next(iter(entries.values()))
+    try:
+        return parse_bytes(value)
+    except ValueError:
+        return value

@@ -1,0 +1,75 @@
+"""Names that an experiment file may use, and the nearest right one for a name that it may not.
+
+What belongs here: spelling only; what a key means stands in the modules that read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import Final
+
+Path = tuple[str | int, ...]
+"""Where something stands in the file: table names, keys, and indices counted from 0."""
+
+TABLE_FACTORS: Final = ("settings", "initdb", "options")
+PLAIN_FACTORS: Final = ("server", "connection", "checksums")
+CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
+
+_HOST_REMEDY = (
+    "take it out; set the host up as you want it before the run: it is recorded in the fingerprint, "
+    "and all environments share it"
+)
+_PAGES_REMEDY = 'reserve the pages on the host, and compare "settings.huge_pages" = ["off", "on"]'
+_GROUP_REMEDY = "take it out; start pgstrata itself under taskset or systemd-run: all environments then share the limit"
+_BUILD_REMEDY = 'build both variants yourself and compare them: server = ["prefix:DIR-A", "prefix:DIR-B"]'
+
+UNAVAILABLE: Final = {
+    "host": _HOST_REMEDY,
+    "kernel": _HOST_REMEDY,
+    "pages": _PAGES_REMEDY,
+    "thp": _HOST_REMEDY,
+    "filesystem": _HOST_REMEDY,
+    "storage": _HOST_REMEDY,
+    "cpu": _GROUP_REMEDY,
+    "limits": _GROUP_REMEDY,
+    "sysctl": _HOST_REMEDY,
+    "build": _BUILD_REMEDY,
+}
+"""Layers that the file can name and that this version cannot change, with what to do instead."""
+
+FACTORS: Final = (*PLAIN_FACTORS, *TABLE_FACTORS, *UNAVAILABLE)
+
+SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """The choice that `word` was most likely meant to be, or None; swapped letters count as close."""
+    best, best_score = None, 0.6
+    for choice in choices:
+        score = SequenceMatcher(None, word.lower(), choice.lower()).ratio()
+        if sorted(word.lower()) == sorted(choice.lower()):
+            score = max(score, 0.9)
+        if score > best_score or (best is None and score == best_score):
+            best, best_score = choice, score
+    return best
+
+
+def suggest(word: str, choices: Iterable[str], *, noun: str = "one of") -> str:
+    """A remedy: the nearest choice if there is one, and all that are allowed."""
+    listed = tuple(choices)
+    near = nearest(word, listed)
+    allowed = f"{noun} {', '.join(listed)}"
+    return f"did you mean {near!r}? Allowed: {allowed}" if near else f"allowed: {allowed}"
+
+
+def render_path(path: Path) -> str:
+    """A path for people: cells[1].clients; entries are counted from 1."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part + 1}]"
+        else:
+            text += f".{part}" if text else part
+    return text

@@ -1,0 +1,135 @@
+"""TOML text to `Experiment`, or everything that is wrong with it, at once.
+
+What belongs here: the order in which the parts are read, and what concerns the experiment as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from pgstrata.experiment.cells import read_cells
+from pgstrata.experiment.environments import Environments, read_environments
+from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.positions import locate_strings
+from pgstrata.experiment.schema import ExperimentFile
+from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.experiment.stacks import StackReader
+from pgstrata.experiment.structure import read_structure
+from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.secret import Secret
+from pgstrata.model.workload import Workload
+
+
+def parse_experiment(
+    text: str,
+    source: str,
+    *,
+    read_file: Callable[[str], str],
+    workloads: Mapping[str, Workload],
+    cpus: int = 1,
+    seed: int | None = None,
+    budget: float | None = None,
+    conninfo: Mapping[str, Secret] | None = None,
+) -> Experiment:
+    """The experiment that a file describes.
+
+    Args:
+        text: the file.
+        source: its name, for messages.
+        read_file: text of a file that the experiment names, by its path as written; OSError if it cannot be read.
+        workloads: the workloads that exist, by name.
+        cpus: CPUs of the client's machine, for `threads = "auto"`.
+        seed: instead of the file's.
+        budget: seconds, instead of the file's.
+        conninfo: complete connection strings by their masked form, where the text holds masked ones.
+
+    Raises:
+        ExperimentError: with every problem that was found.
+    """
+    findings = Findings(text, source)
+    structure = read_structure(text, source, findings)
+    reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
+    environments = read_environments(structure, reader)
+    cells = read_cells(structure.file.cells, workloads, reader, cpus)
+    _check_availability(structure.file, findings)
+    _check_options(environments, cells, workloads, findings)
+    findings.raise_if_any()
+    file = structure.file
+    return Experiment(
+        question=file.question or _default_question(environments),
+        metric=file.metric,
+        threshold=file.threshold,
+        blocks=file.blocks,
+        budget=file.budget if budget is None else budget,
+        reset=Reset(file.reset),
+        interleave=Interleave(file.interleave),
+        seed=file.seed if seed is None else seed,
+        baseline=environments.baseline,
+        environments=environments.all,
+        cells=cells,
+        factors=environments.factors,
+        allow=Allow(
+            mixed_suppliers=file.allow.mixed_suppliers,
+            mixed_compilers=file.allow.mixed_compilers,
+            assertions=file.allow.assertions,
+            failed_transactions=file.allow.failed_transactions,
+        ),
+        text=mask_text(text),
+    )
+
+
+def _check_availability(file: ExperimentFile, findings: Findings) -> None:
+    """Words of the reference that this version does not carry out yet."""
+    if file.interleave == "slices":
+        remedy = 'write interleave = "auto" or "runs": environments then alternate run by run'
+        findings.add(("interleave",), "this version of pgstrata cannot alternate in slices", remedy)
+    for index, control in enumerate(file.controls):
+        if control != "same":
+            what = f"this version of pgstrata has no control {control!r}"
+            findings.add(("controls", index), what, 'write controls = ["same"]')
+        elif control in file.controls[:index]:
+            findings.add(("controls", index), f"the control {control!r} stands twice", "take one of them out")
+
+
+def _check_options(
+    environments: Environments, cells: tuple[Cell, ...], workloads: Mapping[str, Workload], findings: Findings
+) -> None:
+    """An option that no workload reads would be a factor without effect."""
+    if not cells or any(cell.scripts for cell in cells):
+        return
+    names = dict.fromkeys(name for environment in environments.all for name in environment.options)
+    for name in names:
+        if name != "setup_sql" and all(cell.workload in workloads for cell in cells):
+            table = "factors" if f"options.{name}" in environments.factors else "common"
+            what = f"no workload of this experiment has an option {name!r}"
+            findings.add((table, "options", name), what, "options become variables of your own scripts: add scripts")
+
+
+def _default_question(environments: Environments) -> str:
+    names = [key.removeprefix("settings.").removeprefix("options.") for key in environments.factors]
+    if not names:
+        return "How much do two equal environments differ here?"
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"What does {listed} change?" if len(names) == 1 else f"What do {listed} change?"
+
+
+def mask_text(text: str) -> str:
+    """The text of an experiment file without the passwords of its connection strings, comments included."""
+    if "dsn" not in text.lower() and "postgres" not in text.lower():
+        return text
+    if all(mask_conninfo(line) == line for line in text.splitlines()) and "\\" not in text and '"""' not in text:
+        return text
+    tokens = [token for token in locate_strings(text) if mask_conninfo(token.value) != token.value]
+    content = text.encode()
+    for token in sorted(tokens, key=lambda token: token.start, reverse=True):
+        written = json.dumps(mask_conninfo(token.value), ensure_ascii=False).encode()
+        content = content[: token.start] + written + content[token.end :]
+    return _mask_comments(content.decode())
+
+
+def _mask_comments(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        line[: line.index("#")] + mask_conninfo(line[line.index("#") :]) if "#" in line else line for line in lines
+    )

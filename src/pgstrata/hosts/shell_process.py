@@ -1,0 +1,113 @@
+"""Words for the far side of a shell host, and the processes that it guards."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final
+
+from pgstrata.hosts import failures
+from pgstrata.hosts.door import Door, quote
+from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
+
+PATIENCE: Final = 60.0
+"""Seconds within which a shell answers what takes no time at all."""
+
+_LONGEST_PAUSE: Final = 0.1
+_SHELL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The kernel counts CPU time towards user space in USER_HZ, which is 100 on every machine that Debian knows.
+_TICKS_PER_SECOND: Final = 100.0
+_SIGNALLED: Final = range(129, 193)
+
+
+def render_setup(command: Command) -> str:
+    """What a program's guard does before: its folder and its secrets, neither of which shows in a process list."""
+    for name in command.secrets:
+        if not _SHELL_NAME.fullmatch(name):
+            raise ValueError(f"{name} cannot be the name of a secret")
+    secrets = (f"{name}={quote(secret.reveal())} && export {name}" for name, secret in command.secrets.items())
+    steps = " && ".join((f"cd -- {quote(command.folder or '/')}", *secrets))
+    # These serve one program; the door itself knows secrets only until it is told the next one's.
+    path = quote(command.environment.get("PATH", "")) if "PATH" in command.environment else "''"
+    return f"door_setup() {{ {steps}; }}\ndoor_program={quote(command.argv[0])}\ndoor_path={path}"
+
+
+def render_words(command: Command) -> str:
+    """Arguments for `env`: the environment, then the program with its arguments."""
+    given = (f"{name}={text}" for name, text in command.environment.items())
+    # env takes a word with an equals sign for one more variable.
+    through = ("sh", "-c", 'exec "$0" "$@"') if "=" in command.argv[0] else ()
+    return quote(*given, *through, *command.argv)
+
+
+def render_input(identity: int, stdin: bytes) -> str:
+    """Where a program reads from; the content follows the request."""
+    if not stdin:
+        return "door_in=/dev/null"
+    return f'door_in=$door_tmp/run.{identity}.in\ndoor_feed {len(stdin)} "$door_in"'
+
+
+def parse_code(text: str) -> int:
+    """The exit code that a shell gives; 128 + n stands for signal n."""
+    code = int(text)
+    return 128 - code if code in _SIGNALLED else code
+
+
+class ShellProcess:
+    """A process in the background behind a door (`ports.Process`)."""
+
+    def __init__(self, door: Door, identity: int, pid: int, on_parent_death: StopSignal) -> None:
+        self._door = door
+        self._identity = identity
+        self._pid = pid
+        self._exit: ProcessExit | None = None
+        self.on_parent_death = on_parent_death
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def poll(self) -> ProcessExit | None:
+        if self._exit is None:
+            said = self._door.exchange(f"door_do door_poll {self._identity}", timeout=PATIENCE).stdout
+            lines = said.decode("utf-8", "replace").splitlines()
+            if lines and lines[-1] == "end":
+                self._exit = ProcessExit(code=parse_code(lines[0]), cpu=_parse_cpu(lines[-2]))
+        return self._exit
+
+    def wait(self, timeout: float) -> ProcessExit:
+        deadline = time.monotonic() + timeout
+        pause = 0.005
+        while (ending := self.poll()) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"process {self.pid} still runs after {timeout:g} s")
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        return ending
+
+    def signal(self, signal: StopSignal, *, group: bool = False) -> None:
+        if self._exit is not None:
+            return
+        target = f"-{self._pid}" if group else str(self._pid)
+        self._door.exchange(f"door_do door_signal {self._identity} {signal} {target}", timeout=PATIENCE)
+
+    def end(self, deadline: float) -> None:
+        """As when the coordinator dies; killed at `deadline` (of time.monotonic)."""
+        if self.poll() is not None:
+            return
+        self.signal(self.on_parent_death)
+        try:
+            self.wait(deadline - time.monotonic())
+        except TimeoutError:
+            self.signal(StopSignal.KILL, group=True)
+            self.wait(PATIENCE)
+
+
+def _parse_cpu(stat: str) -> CpuTime:
+    # After the program's name, which may hold anything, come the fields of proc(5) from the third on.
+    fields = stat.rpartition(")")[2].split()
+    try:
+        return CpuTime(user=int(fields[13]) / _TICKS_PER_SECOND, system=int(fields[14]) / _TICKS_PER_SECOND)
+    except (IndexError, ValueError):
+        raise failures.host_lost(f"the shell shows a strange /proc/self/stat: {stat}", host="") from None

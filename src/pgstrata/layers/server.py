@@ -1,0 +1,265 @@
+"""The layer `server`: starts a build's postgres on a clone, stops it, and asserts from inside what runs.
+
+A server is a child of the host's door and is told to stop when the coordinator dies. Its marker beside the data says
+which pgstrata started it, so that a leftover can be recognised.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, UsageError, find_disk_full
+from pgstrata.layers.settings import render_settings
+from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
+from pgstrata.model.secret import Secret
+from pgstrata.model.server import Address, Build
+from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
+from pgstrata.ports.server import Clone, RunningServer, Sql
+
+USER: Final = "pgstrata"
+SETTINGS_FILE: Final = "pgstrata.conf"
+PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
+# sockaddr_un.sun_path has 108 bytes with the terminating zero (unix(7)).
+_SOCKET_PATH_LIMIT: Final = 107
+_START_TIMEOUT: Final = 120.0
+_STOP_TIMEOUT: Final = 120.0
+_POLL: Final = 0.02
+_PORT_TRIES: Final = 5
+# Below Linux's default range of ephemeral ports, so that an outgoing connection rarely holds one.
+_PORTS: Final = range(15432, 32000)
+_LOG_TAIL: Final = 8
+_STATUS_LINE: Final = 7
+
+
+def check_socket_path(folder: str) -> None:
+    """UsageError if a socket in that folder would have a path that the kernel refuses."""
+    length = len(f"{folder}/.s.PGSQL.65535".encode())
+    if length > _SOCKET_PATH_LIMIT:
+        raise UsageError(
+            f"a unix socket below this folder would have a path of {length} bytes; at most {_SOCKET_PATH_LIMIT} are "
+            "possible",
+            where=folder,
+            remedy="set PGSTRATA_RUN to a folder with a shorter path",
+        )
+
+
+class ClusterControl:
+    """Implements `ports.ServerControl` for clusters of our own."""
+
+    def __init__(self, host: Host, clock: Clock, socket_root: str) -> None:
+        self._host = host
+        self._clock = clock
+        self._socket_root = socket_root
+        self._processes: dict[int, Process] = {}
+
+    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+        """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
+        for last in (False,) * (_PORT_TRIES - 1) + (True,):
+            try:
+                return self._start_once(environment, build, clone)
+            except _PortTakenError as error:
+                if last:
+                    raise ServerFailedError(str(error), where=build.prefix, remedy="free a TCP port") from error
+        raise AssertionError("unreachable")
+
+    def _start_once(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+        address = self._address(environment.connection, clone)
+        folder = address.host if environment.connection is ConnectionKind.SOCKET else ""
+        settings = {
+            **environment.settings,
+            "port": str(address.port),
+            "listen_addresses": "" if folder else address.host,
+            "unix_socket_directories": folder,
+        }
+        self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(settings).encode())
+        try:
+            process = self._spawn(build, clone, folder)
+        except BaseException:
+            if folder:
+                self._host.remove_tree(folder)
+            raise
+        self._processes[process.pid] = process
+        server = RunningServer(
+            environment=environment, build=build, clone=clone, address=address, postmaster_pid=process.pid
+        )
+        try:
+            self._await_ready(server, process)
+        except BaseException:
+            # also when the user interrupts: nobody else knows of this server yet
+            self.stop(server)
+            raise
+        return server
+
+    def _spawn(self, build: Build, clone: Clone, socket_folder: str) -> Process:
+        if socket_folder:
+            self._host.make_folder(socket_folder)
+        # one log for each start: what an earlier one said must not be held against this one
+        self._host.remove_tree(f"{clone.folder}/server.log")
+        return self._host.spawn(
+            Command(
+                argv=(build.program("postgres"), "-D", clone.location),
+                environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
+                folder=clone.location,
+            ),
+            stdout=f"{clone.folder}/server.log",
+            stderr=f"{clone.folder}/server.log",
+            on_parent_death=StopSignal.INT,
+        )
+
+    def _address(self, kind: ConnectionKind, clone: Clone) -> Address:
+        """A socket in a folder that nobody else can enter; over TCP a password, because anybody can knock."""
+        port = secrets.choice(_PORTS)
+        if kind is ConnectionKind.SOCKET:
+            host = f"{self._socket_root}/{secrets.token_hex(4)}"
+            check_socket_path(host)
+            return Address(host=host, port=port, user=USER, database=clone.database)
+        password = Secret(self._host.read(f"{clone.location}/{PASSWORD_FILE}").decode().strip())
+        return Address(host="127.0.0.1", port=port, user=USER, database=clone.database, password=password)
+
+    def _await_ready(self, server: RunningServer, process: Process) -> None:
+        deadline = self._clock.monotonic() + _START_TIMEOUT
+        pid_file = f"{server.clone.location}/postmaster.pid"
+        while self._clock.monotonic() < deadline:
+            if process.poll() is not None:
+                self._raise_failed(server, "the server did not start")
+            content = self._host.read_files((pid_file,)).get(pid_file, b"")
+            # From 10 on the eighth line says "ready" (pidfile.h); before, the log says so.
+            if _status_line(content) == b"ready" or (
+                server.build.version.number < 100000 and b"ready to accept connections" in self.log(server)  # noqa: PLR2004
+            ):
+                return
+            self._clock.sleep(_POLL)
+        self.stop(server)
+        self._raise_failed(server, f"the server was not ready after {_START_TIMEOUT:.0f} s")
+
+    def _raise_failed(self, server: RunningServer, what: str) -> None:
+        lines = self.log(server).decode("utf-8", "replace").strip().splitlines()
+        if server.postmaster_pid is not None:
+            self._processes.pop(server.postmaster_pid, None)
+        self._remove_socket(server)
+        details = tuple(lines[-_LOG_TAIL:])
+        if find_disk_full("\n".join(lines)):
+            raise DiskFullError(
+                "the disk is full: the server cannot start", where=server.clone.folder, details=details,
+                remedy="free space there, or set PGSTRATA_DATA to a folder on a larger file system",
+            )  # fmt: skip
+        if any("could not bind IPv4 address" in line or "Address already in use" in line for line in lines):
+            raise _PortTakenError(f"no free TCP port was found in {_PORT_TRIES} tries")
+        raise ServerFailedError(
+            what,
+            where=f"environment {server.environment.name}, {server.build.program('postgres')}",
+            remedy="see the end of its log above; a setting that this version does not know is the usual cause",
+            details=details or ("its log is empty",),
+        )
+
+    def alive(self, server: RunningServer) -> bool:
+        """Whether the postmaster still runs."""
+        process = self._processes.get(server.postmaster_pid or -1)
+        return process is not None and process.poll() is None
+
+    def stop(self, server: RunningServer) -> None:
+        """Fast shutdown; immediate after a while; the process group at last."""
+        process = self._processes.get(server.postmaster_pid or -1)
+        if process is not None:
+            for signal, group in ((StopSignal.INT, False), (StopSignal.QUIT, False), (StopSignal.KILL, True)):
+                if self._ended_after(process, signal, group=group):
+                    break
+            # not before it has ended: whoever is interrupted here must be able to stop it again
+            self._processes.pop(process.pid, None)
+        self._remove_socket(server)
+
+    def _ended_after(self, process: Process, signal: StopSignal, *, group: bool) -> bool:
+        process.signal(signal, group=group)
+        deadline = self._clock.monotonic() + _STOP_TIMEOUT
+        while self._clock.monotonic() < deadline:
+            if process.poll() is not None:
+                return True
+            self._clock.sleep(_POLL)
+        return False
+
+    def _remove_socket(self, server: RunningServer) -> None:
+        if server.environment.connection is ConnectionKind.SOCKET:
+            self._host.remove_tree(server.address.host)
+
+    def log(self, server: RunningServer) -> bytes:
+        """Everything the server logged since its start."""
+        path = f"{server.clone.folder}/server.log"
+        return self._host.read_files((path,)).get(path, b"")
+
+
+def _status_line(content: bytes) -> bytes:
+    lines = content.split(b"\n")
+    return lines[_STATUS_LINE].strip() if len(lines) > _STATUS_LINE else b""
+
+
+class _PortTakenError(Exception):
+    """Somebody else holds the port that was drawn."""
+
+
+class RunningControl:
+    """Implements `ports.ServerControl` for a server that somebody else runs: it is never started or stopped."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+
+    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+        """The address of the clone's database."""
+        return RunningServer(
+            environment=environment,
+            build=build,
+            clone=clone,
+            address=self._address.with_database(clone.database),
+            postmaster_pid=None,
+        )
+
+    def alive(self, server: RunningServer) -> bool:  # noqa: ARG002 - the Protocol's
+        """Unknown from here; a statement that fails will tell."""
+        return True
+
+    def stop(self, server: RunningServer) -> None:
+        """Nothing: it is not ours."""
+
+    def log(self, server: RunningServer) -> bytes:  # noqa: ARG002 - the Protocol's
+        """Nothing: its log is not ours to read."""
+        return b""
+
+
+class ServerLayer:
+    """Asserts that the server that answers is the build that was asked for, with the asked data checksums."""
+
+    name = "server"
+
+    def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
+        """Version, compiler line and checksums as the server says them; LevelNotTakenError where they differ."""
+        table = sql.query(
+            server.address,
+            "SELECT version() AS version, current_setting('server_version_num') AS number, "
+            "current_setting('data_checksums') AS checksums, current_setting('block_size') AS block_size, "
+            "current_setting('wal_block_size') AS wal_block_size",
+        )
+        (row,) = table.records()
+        where = f"environment {server.environment.name}"
+        build = server.build
+        if build.version.number and int(row["number"]) != build.version.number:
+            raise LevelNotTakenError(
+                f"the server says {row['number']}, its binary said {build.version.number}", where=where,
+                remedy="the installation changed under the experiment: start a new study",
+            )  # fmt: skip
+        wanted = "on" if server.environment.checksums else "off"
+        if server.environment.server.kind is not ServerKind.DSN and row["checksums"] != wanted:
+            raise LevelNotTakenError(f"data checksums {wanted} were asked for, the server says {row['checksums']}",
+                                     where=where, remedy="remove the dataset, it will be built again")  # fmt: skip
+        return {
+            "server.version": row["version"],
+            "server.version_num": row["number"],
+            "server.supplier": build.supplier,
+            "server.compiler": build.compiler,
+            "server.configure": build.configure,
+            "server.cflags": build.cflags,
+            "server.digest": build.digest,
+            "server.block_size": row["block_size"],
+            "server.wal_block_size": row["wal_block_size"],
+            "initdb.data_checksums": row["checksums"],
+        }

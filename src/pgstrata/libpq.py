@@ -1,0 +1,115 @@
+"""How libpq's programs are told where to connect: by environment, so that nothing of it stands in a process list.
+
+libpq has an environment variable for most of its keywords (PostgreSQL's documentation, "Environment Variables"); the
+few others go into a connection string as the last argument, which every user of the host can read: no secrets there.
+psql and pgbench connect alike because both are told from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pgstrata.errors import UsageError
+from pgstrata.model.secret import Secret
+from pgstrata.model.server import Address
+
+_VARIABLES: Final[dict[str, str]] = {
+    "application_name": "PGAPPNAME",
+    "channel_binding": "PGCHANNELBINDING",
+    "client_encoding": "PGCLIENTENCODING",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+    "gssdelegation": "PGGSSDELEGATION",
+    "gssencmode": "PGGSSENCMODE",
+    "gsslib": "PGGSSLIB",
+    "hostaddr": "PGHOSTADDR",
+    "krbsrvname": "PGKRBSRVNAME",
+    "load_balance_hosts": "PGLOADBALANCEHOSTS",
+    "options": "PGOPTIONS",
+    "passfile": "PGPASSFILE",
+    "require_auth": "PGREQUIREAUTH",
+    "requirepeer": "PGREQUIREPEER",
+    "service": "PGSERVICE",
+    "servicefile": "PGSERVICEFILE",
+    "ssl_max_protocol_version": "PGSSLMAXPROTOCOLVERSION",
+    "ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
+    "sslcert": "PGSSLCERT",
+    "sslcertmode": "PGSSLCERTMODE",
+    "sslcompression": "PGSSLCOMPRESSION",
+    "sslcrl": "PGSSLCRL",
+    "sslcrldir": "PGSSLCRLDIR",
+    "sslkey": "PGSSLKEY",
+    "sslmode": "PGSSLMODE",
+    "sslnegotiation": "PGSSLNEGOTIATION",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslsni": "PGSSLSNI",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+}
+_PLACES: Final[dict[str, str]] = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "user": "PGUSER",
+    "dbname": "PGDATABASE",
+    "password": "PGPASSWORD",
+}
+_LIKE_CONNINFO: Final = re.compile(r"=|^-|^postgres(?:ql)?://")
+"""Names of databases that pgbench would take for a connection string or an option."""
+
+_UNHIDEABLE: Final = frozenset({"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A connection as a process takes it: environment, secrets, last arguments."""
+
+    environment: Mapping[str, str]
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+
+
+def compose_connection(address: Address) -> Connection:
+    """The address as environment and arguments.
+
+    Raises:
+        UsageError: a parameter is a secret that libpq takes from no environment variable.
+    """
+    environment = {"PGUSER": address.user, "PGDATABASE": address.database, "PGHOST": address.host}
+    if address.port:
+        environment["PGPORT"] = str(address.port)
+    secrets = {"PGPASSWORD": address.password} if address.password else {}
+    others = {}
+    for keyword, value in address.parameters.items():
+        if keyword == "password":
+            secrets["PGPASSWORD"] = Secret(value)
+        elif keyword in _UNHIDEABLE:
+            raise UsageError(
+                f"the connection parameter {keyword} would be visible in the process list",
+                remedy="use a password file, or a key without passphrase",
+            )
+        elif keyword in _VARIABLES:
+            environment[_VARIABLES[keyword]] = value
+        else:
+            others[keyword] = value
+    return Connection(
+        environment={name: value for name, value in environment.items() if value},
+        secrets=secrets,
+        arguments=_arguments(address.database, others),
+    )
+
+
+def parse_variables(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The keywords of a connection that stand in an environment."""
+    return {keyword: environ[name] for keyword, name in (_VARIABLES | _PLACES).items() if environ.get(name)}
+
+
+def _arguments(database: str, others: Mapping[str, str]) -> tuple[str, ...]:
+    if not others and not _LIKE_CONNINFO.search(database):
+        return (database,) if database else ()
+    keywords = {"dbname": database, **others} if database else others
+    return (" ".join(f"{name}={_quote(value)}" for name, value in sorted(keywords.items())),)
+
+
+def _quote(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

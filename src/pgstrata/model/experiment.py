@@ -1,0 +1,209 @@
+"""A question: factors and levels, environments, cells, and what its author allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pgstrata.model.secret import Secret
+
+
+class ServerKind(StrEnum):
+    """Where a server comes from."""
+
+    EMBEDDED = "embedded"
+    CATALOGUE = "catalogue"
+    PREFIX = "prefix"
+    BUILD = "build"
+    MAVEN = "maven"
+    DSN = "dsn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSpec:
+    """A level of the factor `server`, such as 16, embedded, prefix:/usr/lib/postgresql/15 or dsn:SERVICE.
+
+    `value` is the part after the colon (for the catalogue: the major), without any password; `conninfo` is the
+    complete connection string of a running server and is never shown.
+    """
+
+    kind: ServerKind
+    value: str = ""
+    conninfo: Secret | None = None
+
+    @property
+    def text(self) -> str:
+        """The level as a user writes it, without secrets."""
+        match self.kind:
+            case ServerKind.EMBEDDED:
+                return "embedded"
+            case ServerKind.CATALOGUE:
+                return self.value
+            case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.MAVEN | ServerKind.DSN:
+                return f"{self.kind}:{self.value}"
+
+
+class ConnectionKind(StrEnum):
+    """How the client reaches the server."""
+
+    SOCKET = "socket"
+    TCP = "tcp"
+    TLS = "tls"
+
+
+class Protocol(StrEnum):
+    """Query protocol of pgbench."""
+
+    SIMPLE = "simple"
+    EXTENDED = "extended"
+    PREPARED = "prepared"
+
+
+class Reset(StrEnum):
+    """What happens to the data between runs."""
+
+    CLONE = "clone"
+    RESTART = "restart"
+    NONE = "none"
+
+
+class Interleave(StrEnum):
+    """How environments alternate within a block."""
+
+    AUTO = "auto"
+    SLICES = "slices"
+    RUNS = "runs"
+
+
+class ControlKind(StrEnum):
+    """What is repeated in a control."""
+
+    SAME = "same"
+    REBOOT = "reboot"
+    REBUILD = "rebuild"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One value of one factor, as text for people and for JSON."""
+
+    factor: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One combination of levels: a stack of layers, plus the workload options that are factors.
+
+    `name` is safe in identities and paths; `levels` are the declared levels only; `settings`, `initdb` hold all that
+    is asked for, common ones included. `layers` holds levels of host layers, by key, that are not written out here.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    server: ServerSpec
+    connection: ConnectionKind = ConnectionKind.SOCKET
+    checksums: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    initdb: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    layers: Mapping[str, str] = field(default_factory=dict)
+    control: ControlKind | None = None
+
+    @property
+    def title(self) -> str:
+        """For people: the levels, or "(only environment)"; a control says so."""
+        text = ", ".join(_render_level(level) for level in self.levels) or self.name
+        return f"{text} (control: {self.control})" if self.control else text
+
+
+def _render_level(level: Level) -> str:
+    return level.value if level.factor == "server" else f"{level.factor.removeprefix('settings.')} = {level.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A custom pgbench script: its path as written, its text, its weight in the mix."""
+
+    file: str
+    text: str
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """workload x scale x clients (x rate x protocol): what is measured in every environment.
+
+    `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second,
+    `latency_limit` seconds.
+    """
+
+    workload: str
+    scale: int
+    clients: int
+    threads: int
+    protocol: Protocol = Protocol.PREPARED
+    run: float = 60.0
+    warmup: float | None = None
+    rate: float | None = None
+    latency_limit: float | None = None
+    scripts: tuple[Script, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    profile: bool = False
+    label: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Readable and safe in paths: simple-update-s100-c16; differences beyond these stand in `label`."""
+        rate = f"-r{self.rate:g}" if self.rate is not None else ""
+        return f"{self.workload}-s{self.scale}-c{self.clients}{rate}{self.label}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow:
+    """What the author of an experiment knowingly allows."""
+
+    mixed_suppliers: bool = False
+    mixed_compilers: bool = False
+    assertions: bool = False
+    failed_transactions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A question about PostgreSQL's performance.
+
+    The first of `environments` that is named `baseline` is what the others are compared with. `threshold` is a ratio
+    (0.03), `budget` seconds or None. `text` is the source without secrets; `notes` say what was normalised or chosen.
+    """
+
+    question: str
+    metric: str
+    threshold: float
+    blocks: int
+    budget: float | None
+    reset: Reset
+    interleave: Interleave
+    seed: int
+    baseline: str
+    environments: tuple[Environment, ...]
+    cells: tuple[Cell, ...]
+    factors: tuple[str, ...]
+    allow: Allow
+    text: str
+    notes: tuple[str, ...] = ()
+
+    def environment(self, name: str) -> Environment:
+        """The environment of that name; KeyError if there is none."""
+        for environment in self.environments:
+            if environment.name == name:
+                return environment
+        raise KeyError(name)
+
+    def cell(self, identity: str) -> Cell:
+        """The cell of that identity; KeyError if there is none."""
+        for cell in self.cells:
+            if cell.identity == identity:
+                return cell
+        raise KeyError(identity)

@@ -1,0 +1,95 @@
+"""Kinds of measurements, and numbers of them: one name, one unit, one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.units import Direction, Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A kind of measurement: one name, one unit, one direction, and the words of its verdicts."""
+
+    name: str
+    title: str
+    unit: Unit
+    direction: Direction
+    better: str
+    worse: str
+
+
+def _metric(name: str, title: str, unit: Unit, direction: Direction, better: str, worse: str) -> Metric:
+    return Metric(name=name, title=title, unit=unit, direction=direction, better=better, worse=worse)
+
+
+_LOW = Direction.LOWER
+TPS: Final = _metric("tps", "throughput", Unit.PER_SECOND, Direction.HIGHER, "faster", "slower")
+SERVER_CPU: Final = _metric(
+    "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
+)
+CLIENT_CPU: Final = _metric(
+    "client_cpu_per_tx", "client CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
+)
+
+METRICS: Final[Mapping[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        TPS,
+        SERVER_CPU,
+        CLIENT_CPU,
+        _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
+        _metric("latency_p50", "median latency", Unit.SECONDS, _LOW, "faster", "slower"),
+        _metric("latency_p95", "p95 latency", Unit.SECONDS, _LOW, "faster", "slower"),
+        _metric("latency_p99", "p99 latency", Unit.SECONDS, _LOW, "faster", "slower"),
+        _metric("latency_stddev", "latency standard deviation", Unit.SECONDS, _LOW, "less", "more"),
+        _metric("transactions", "transactions", Unit.COUNT, Direction.HIGHER, "more", "fewer"),
+        _metric("failed", "failed transactions", Unit.COUNT, _LOW, "fewer", "more"),
+        _metric("retried", "retried transactions", Unit.COUNT, _LOW, "fewer", "more"),
+        _metric("skipped", "skipped transactions", Unit.COUNT, _LOW, "fewer", "more"),
+        _metric("client_share", "client's share of the CPU time", Unit.RATIO, _LOW, "less", "more"),
+        _metric("server_cpu", "server CPU", Unit.CPUS, _LOW, "less", "more"),
+        _metric("client_cpu", "client CPU", Unit.CPUS, _LOW, "less", "more"),
+        _metric("foreign_cpu", "foreign CPU", Unit.CPUS, _LOW, "less", "more"),
+        _metric("observer_cpu", "CPU of pgstrata itself", Unit.CPUS, _LOW, "less", "more"),
+        _metric("steal_cpu", "stolen CPU", Unit.CPUS, _LOW, "less", "more"),
+        _metric("wal_per_tx", "WAL per transaction", Unit.BYTES_PER_TRANSACTION, _LOW, "less", "more"),
+        _metric("wal_records_per_tx", "WAL records per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("wal_fpi_per_tx", "full-page images per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("blocks_hit_per_tx", "buffer hits per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("blocks_read_per_tx", "blocks read per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("checkpoints", "checkpoints during the run", Unit.COUNT, _LOW, "fewer", "more"),
+        _metric("autovacuums", "autovacuum runs during the run", Unit.COUNT, _LOW, "fewer", "more"),
+        _metric("disk_read", "bytes read from disks", Unit.BYTES, _LOW, "less", "more"),
+        _metric("disk_written", "bytes written to disks", Unit.BYTES, _LOW, "less", "more"),
+        _metric("context_switches_per_tx", "context switches per transaction", Unit.PER_TRANSACTION, _LOW, "fewer",
+                "more"),
+        _metric("page_faults_per_tx", "page faults per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("pressure_cpu", "CPU pressure (some)", Unit.RATIO, _LOW, "less", "more"),
+        _metric("pressure_io", "I/O pressure (some)", Unit.RATIO, _LOW, "less", "more"),
+        _metric("pressure_memory", "memory pressure (some)", Unit.RATIO, _LOW, "less", "more"),
+        _metric("database_size", "size of the database after the run", Unit.BYTES, _LOW, "less", "more"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One number of a run; unit and direction follow from the metric's name (`METRICS`)."""
+
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A measurement over the seconds of a run, for plots and within-run checks: never extra n.
+
+    `times` are seconds since the start of the measured window, `values` are in the metric's base unit.
+    """
+
+    metric: str
+    times: tuple[float, ...]
+    values: tuple[float, ...]

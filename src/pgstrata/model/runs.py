@@ -1,0 +1,71 @@
+"""One run as it ended: status, validity, measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pgstrata.model.metrics import Measurement, Series
+
+
+class RunStatus(StrEnum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    COLLAPSED = "collapsed"
+
+
+class Validity(StrEnum):
+    """Whether a run may enter the estimate."""
+
+    VALID = "valid"
+    SUSPECT = "suspect"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a run is not simply valid: a stable code and a sentence."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementLatency:
+    """Mean latency in seconds of one statement of the workload's scripts over a run, as the driver reports it."""
+
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run as it ended: everything that is derived from its evidence.
+
+    `started` is wall-clock time in ISO 8601 with offset; `dead_time` are the seconds spent on each step around the
+    measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
+    """
+
+    identity: str
+    block: int
+    environment: str
+    cell: str
+    status: RunStatus
+    validity: Validity
+    reasons: tuple[Reason, ...]
+    started: str
+    measured_seconds: float
+    measurements: tuple[Measurement, ...]
+    series: tuple[Series, ...] = ()
+    dead_time: Mapping[str, float] = field(default_factory=dict)
+    statements: tuple[StatementLatency, ...] = ()
+
+    def value(self, metric: str) -> float | None:
+        """The measured value of a metric, or None."""
+        for measurement in self.measurements:
+            if measurement.metric == metric:
+                return measurement.value
+        return None

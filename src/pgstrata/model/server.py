@@ -1,0 +1,71 @@
+"""Versions, builds, addresses, fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pgstrata.model.experiment import ServerSpec
+from pgstrata.model.secret import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerVersion:
+    """A version as the server prints it. `number` is PostgreSQL's server_version_num (180006, 90624)."""
+
+    text: str
+    number: int
+    fork: str = ""
+
+    @property
+    def major(self) -> str:
+        """18, or 9.6 before 10."""
+        if self.number >= 100000:  # noqa: PLR2004 - numbering changed with version 10
+            return str(self.number // 10000)
+        return f"{self.number // 10000}.{self.number // 100 % 100}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """An installed server: where it is, who built it, how. `digest` is the SHA-256 of the postgres binary.
+
+    `process_environment` is what its programs need to start, such as a library path; it holds no secrets.
+    """
+
+    spec: ServerSpec
+    prefix: str
+    version: ServerVersion
+    supplier: str
+    compiler: str
+    configure: str
+    cflags: str
+    digest: str
+    process_environment: Mapping[str, str] = field(default_factory=dict)
+
+    def program(self, name: str) -> str:
+        """Path of a program of this build."""
+        return f"{self.prefix}/bin/{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """How to reach a database. For a unix socket `host` is its folder. `parameters` are further libpq keywords."""
+
+    host: str
+    port: int
+    user: str
+    database: str
+    password: Secret | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def with_database(self, database: str) -> Address:
+        """The same server, another database."""
+        return Address(host=self.host, port=self.port, user=self.user, database=database, password=self.password,
+                       parameters=self.parameters)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What was observed of a host or an environment from inside: named facts as text."""
+
+    facts: Mapping[str, str]

@@ -1,0 +1,48 @@
+"""Collectors: raw text before and after the measured window, and the pure parser of the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.host import Host
+from pgstrata.ports.server import RunningServer, Sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a collector looks at."""
+
+    host: Host
+    sql: Sql
+    server: RunningServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The measured window, as far as parsing needs it. CPU in seconds; pids identify whose time is whose."""
+
+    seconds: float
+    transactions: int
+    client_cpu: float
+    postmaster_pid: int | None
+    door_pids: tuple[int, ...]
+    server_version: int
+
+
+class Collector(Protocol):
+    """Captures raw text before and after the measured window; a pure parser makes measurements of the two."""
+
+    @property
+    def name(self) -> str:
+        """Evidence is kept as NAME.before and NAME.after."""
+        ...
+
+    def capture(self, subject: Subject) -> bytes:
+        """Raw text, as it is kept."""
+        ...
+
+    def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+        """Pure. Counters that went backwards or are missing give no measurement; ParseError on unknown shapes."""
+        ...

@@ -1,0 +1,89 @@
+"""Load generators: what one execution is asked for and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgstrata.model.experiment import Cell
+from pgstrata.model.metrics import Series
+from pgstrata.model.server import Address
+from pgstrata.model.workload import Workload
+from pgstrata.ports.host import Process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One execution of a driver; `sampling_rate` None means no transaction log, `progress` is seconds or None."""
+
+    cell: Cell
+    workload: Workload
+    address: Address
+    seconds: float
+    seed: int
+    sampling_rate: float | None = None
+    progress: int | None = 1
+    transactions: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressPoint:
+    """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds."""
+
+    time: float
+    tps: float
+    latency: float
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverResult:
+    """What a driver reported of one run. Latencies in seconds; `percentiles` by quantile from sampled transactions.
+
+    `errors` are the lines in which the driver complained; `complete` says whether it came to its own summary.
+    """
+
+    complete: bool
+    transactions: int
+    tps: float | None
+    latency_mean: float | None
+    latency_stddev: float | None
+    failed: int
+    retried: int
+    skipped: int
+    percentiles: Mapping[float, float]
+    samples: int
+    series: tuple[Series, ...]
+    statements: tuple[tuple[float, str], ...]
+    errors: tuple[str, ...]
+    version: str
+
+
+class Driver(Protocol):
+    """A load generator. Its files for one execution lie in one folder on the client's host."""
+
+    @property
+    def name(self) -> str:
+        """pgbench, sysbench, ..."""
+        ...
+
+    def facts(self) -> Mapping[str, str]:
+        """Version and SHA-256 of its binary."""
+        ...
+
+    def start(self, load: Load, folder: str) -> Process:
+        """Start it; its output and logs go into `folder`, which exists."""
+        ...
+
+    def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
+        """Progress lines since byte `offset`, and the new offset."""
+        ...
+
+    def collect(self, folder: str) -> Mapping[str, bytes]:
+        """Everything it left, by evidence name, as it is."""
+        ...
+
+    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
+        """Pure: what `collect` gave (or what the store kept of it) as a result; ParseError on unknown shapes."""
+        ...

@@ -1,0 +1,130 @@
+"""Servers and their data: where they come from, how they are started, cloned, asked and observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgstrata.model.experiment import Cell, Environment, ServerSpec
+from pgstrata.model.server import Address, Build
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of a query as text, by column name; NULL is the empty text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def records(self) -> Iterable[Mapping[str, str]]:
+        """Each row by column name."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def value(self) -> str:
+        """The only value of a table of one row and one column; ValueError otherwise."""
+        ((value,),) = self.rows
+        return value
+
+
+class Sql(Protocol):
+    """Statements to a server, by the way that the driver takes."""
+
+    def query(self, address: Address, statement: str) -> Table:
+        """Rows of one statement; SqlError if it fails."""
+        ...
+
+    def execute(self, address: Address, script: str) -> None:
+        """Run a script, each statement in its own transaction, stopping at the first error (SqlError)."""
+        ...
+
+
+class ServerSource(Protocol):
+    """Where a kind of server comes from."""
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """The installed build, fetched first if it must be; every error names a remedy."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Pristine data: `location` is a data directory on the host, or the name of a template database."""
+
+    identity: str
+    location: str
+    bytes: int
+    seconds_building: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clone:
+    """A fresh copy of a dataset for one run.
+
+    `database` is where the workload's relations are; `folder` is scratch space on the host beside it.
+    """
+
+    dataset: Dataset
+    location: str
+    database: str
+    folder: str
+
+
+class Datasets(Protocol):
+    """Builds, verifies, marks, clones and discards pristine data for one environment's server."""
+
+    def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
+        """The pristine dataset, built and verified if there is none yet."""
+        ...
+
+    def clone(self, dataset: Dataset, name: str) -> Clone:
+        """A fresh copy; `name` is unique among those that are up."""
+        ...
+
+    def discard(self, clone: Clone) -> None:
+        """Remove a clone; only ever one that carries pgstrata's marker."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningServer:
+    """A server that is up on a clone. `postmaster_pid` is None if it is not ours or not on a host we see."""
+
+    environment: Environment
+    build: Build
+    clone: Clone
+    address: Address
+    postmaster_pid: int | None
+
+
+class ServerControl(Protocol):
+    """Starts and stops the server of an environment."""
+
+    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+        """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
+        ...
+
+    def alive(self, server: RunningServer) -> bool:
+        """Whether it still runs."""
+        ...
+
+    def stop(self, server: RunningServer) -> None:
+        """Stop cleanly (fast shutdown); stronger after a while."""
+        ...
+
+    def log(self, server: RunningServer) -> bytes:
+        """Everything the server logged since its start."""
+        ...
+
+
+class Layer(Protocol):
+    """One part of the stack that is asserted from inside; the parts that change a host come with the host's layers."""
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        ...
+
+    def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
+        """Facts seen from inside. Raises LevelNotTakenError where a level that was asked for is not there."""
+        ...

@@ -1,0 +1,86 @@
+"""A study on disk, as the loop writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from pgstrata.model.runs import Reason, RunRecord
+from pgstrata.model.server import Fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
+
+    `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
+    """
+
+    identity: str
+    plan: str
+    block: int
+    environment: str
+    cell: str
+    started: str
+    seconds: float
+    wall_drift: float
+    client_cpu: float
+    postmaster_pid: int | None
+    door_pids: tuple[int, ...]
+    server_version: int
+    sampling_rate: float | None
+    warmup_seconds: float
+    failure: str
+    failure_kind: str
+    remarks: tuple[Reason, ...]
+    dead_time: Mapping[str, float]
+    facts: Mapping[str, str]
+    version: str
+
+
+class Evidence(Protocol):
+    """The folder of one run in the making; invisible until the store commits it."""
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep a file verbatim."""
+        ...
+
+    def keep_shared(self, name: str, content: bytes) -> None:
+        """Keep a file that many runs have alike: stored once, linked into each run's folder."""
+        ...
+
+
+class Store(Protocol):
+    """A study on disk: catalogue and evidence. One writer at a time."""
+
+    def committed(self) -> frozenset[str]:
+        """Identities of the runs that are there."""
+        ...
+
+    def begin(self, identity: str) -> Evidence:
+        """A new evidence folder for a run; what an interrupted attempt left of it is removed."""
+        ...
+
+    def commit(self, evidence: Evidence, header: RunHeader, record: RunRecord) -> None:
+        """Make the run visible: evidence first, then the catalogue. Atomic; DiskFullError, StudyError."""
+        ...
+
+    def keep_fingerprint(self, name: str, fingerprint: Fingerprint) -> None:
+        """Remember what was observed: name is host, client, sampling, or environment/NAME."""
+        ...
+
+    def fingerprint(self, name: str) -> Fingerprint | None:
+        """What was remembered under that name, by an earlier pass too."""
+        ...
+
+    def close(self) -> None:
+        """Release the study."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

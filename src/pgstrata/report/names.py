@@ -1,0 +1,91 @@
+"""How environments and cells are called in sentences, tables and charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
+
+_AGAIN = {
+    ControlKind.SAME: "a second time",
+    ControlKind.REBOOT: "after another boot",
+    ControlKind.REBUILD: "from another build",
+}
+
+
+def name_environment(environment: Environment, experiment: Experiment) -> str:
+    """Its levels; where two environments would be called alike, its own name too."""
+    title = _levels(environment)
+    alike = sum(_levels(other) == title for other in experiment.environments if other.control is environment.control)
+    if alike > 1 and environment.name != title:
+        title = f"{title} [{environment.name}]"
+    if environment.control is not None:
+        return f"{title} {_AGAIN[environment.control]}"
+    return title
+
+
+def _levels(environment: Environment) -> str:
+    if not environment.levels:
+        return environment.server.text
+    first, *others = (_render_level(level) for level in environment.levels)
+    return f"{first} ({', '.join(others)})" if others else first
+
+
+def _render_level(level: Level) -> str:
+    return level.value if level.factor == "server" else f"{level.factor.removeprefix('settings.')} = {level.value}"
+
+
+def name_cell(cell: Cell, experiment: Experiment) -> str:
+    """simple-update, scale 10, 2 clients; where two cells would be called alike, what tells them apart too."""
+    text = _describe(cell)
+    alike = Counter(_describe(other) for other in experiment.cells)[text]
+    return f"{text} [{cell.identity}]" if alike > 1 else text
+
+
+def name_place(comparison_cell: str, experiment: Experiment) -> str:
+    """The cell of a comparison by its identity; "all" is the mean over the cells."""
+    if comparison_cell == "all":
+        return "all cells together"
+    return name_cell(experiment.cell(comparison_cell), experiment)
+
+
+def name_where(comparison_cell: str, experiment: Experiment) -> str:
+    """The cell of a comparison within a sentence: its workload, and of the rest only what differs between the cells."""
+    if comparison_cell == "all":
+        return "all cells together"
+    cell = experiment.cell(comparison_cell)
+    text = _say_where(cell, experiment)
+    alike = sum(_say_where(other, experiment) == text for other in experiment.cells)
+    return f"{text} [{cell.identity}]" if alike > 1 else text
+
+
+def _say_where(cell: Cell, experiment: Experiment) -> str:
+    common = set(_common_parts(experiment))
+    return " ".join([cell.workload, *(part for part in _parts(cell) if part not in common)])
+
+
+def say_common(experiment: Experiment) -> str:
+    """What all cells share beside the workload, to be said once: all at scale 10 with 2 clients; empty for nothing."""
+    common = _common_parts(experiment)
+    return " ".join(["all", *common]) if common else ""
+
+
+def _common_parts(experiment: Experiment) -> list[str]:
+    first, *others = [_parts(cell) for cell in experiment.cells]
+    return [part for part in first if all(part in parts for parts in others)]
+
+
+def _parts(cell: Cell) -> list[str]:
+    rate = [f"at {cell.rate:g} transactions/s"] if cell.rate is not None else []
+    return [f"at scale {cell.scale}", f"with {count(cell.clients, 'client')}", *rate]
+
+
+def _describe(cell: Cell) -> str:
+    clients = "1 client" if cell.clients == 1 else f"{cell.clients} clients"
+    rate = f", {cell.rate:g} transactions/s" if cell.rate is not None else ""
+    return f"{cell.workload}, scale {cell.scale}, {clients}{rate}"
+
+
+def count(number: int, noun: str) -> str:
+    """3 blocks, 1 block."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

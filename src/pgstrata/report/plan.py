@@ -1,0 +1,233 @@
+"""A plan as text for people and as JSON for programs. Pure."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+
+from pgstrata.model.experiment import Cell, Environment, Interleave
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Block, Plan
+from pgstrata.units import render_bytes, render_duration
+
+_WIDTH = 100
+
+
+def render_plan(plan: Plan) -> str:
+    """What would be done, why, and what it would cost; lines of at most 100 characters."""
+    sections = (
+        _head(plan),
+        ["Environments", *_environments(plan)],
+        ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(cell), "  "))],
+        ["Order", *_order(plan)],
+        ["Forecast", *_forecast(plan)],
+        ["Chosen and noted", *_notes(plan)],
+    )
+    return "\n\n".join("\n".join(section) for section in sections if len(section) > 1) + "\n"
+
+
+def _wrapped(text: str, indent: str = "", hanging: str = "  ") -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_on_hyphens=False,
+    ) or [indent.rstrip()]
+
+
+def _head(plan: Plan) -> list[str]:
+    experiment = plan.experiment
+    metric = METRICS[experiment.metric]
+    return [
+        *_wrapped(experiment.question),
+        *_wrapped(
+            f"plan {plan.identity}, seed {experiment.seed}: {metric.title} ({experiment.metric}), "
+            f"a difference of {experiment.threshold * 100:g} % matters"
+        ),
+    ]
+
+
+def _environments(plan: Plan) -> Iterator[str]:
+    experiment = plan.experiment
+    shared = _shared_settings(experiment.environments)
+    for environment in experiment.environments:
+        mark = "  (baseline)" if environment.name == experiment.baseline else ""
+        yield from _wrapped(f"{environment.name}: {environment.title}{mark}", "  ")
+        own = {key: value for key, value in environment.settings.items() if key not in shared}
+        facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
+        facts += [f"{key}={value}" for key, value in own.items()]
+        facts += [f"initdb {key}={value}" for key, value in environment.initdb.items()]
+        yield from _wrapped(", ".join(facts), "      ", "")
+    if shared:
+        yield "  settings of all of them:"
+        yield from _wrapped(", ".join(f"{key}={value}" for key, value in shared.items()), "      ", "")
+
+
+def _shared_settings(environments: tuple[Environment, ...]) -> dict[str, str]:
+    first = environments[0].settings
+    return {
+        key: value
+        for key, value in first.items()
+        if all(environment.settings.get(key) == value for environment in environments)
+    }
+
+
+def _cell(cell: Cell) -> str:
+    warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
+    parts = [
+        (
+            f"{cell.identity}: scale {cell.scale}, {_count(cell.clients, 'client')} on "
+            f"{_count(cell.threads, 'thread')}, {cell.protocol}, "
+            f"runs of {render_duration(cell.run)}{warmup}"
+        )
+    ]
+    if cell.rate is not None:
+        parts.append(f"at {cell.rate:g} transactions per second")
+    if cell.latency_limit is not None:
+        parts.append(f"latency limit {render_duration(cell.latency_limit)}")
+    parts += [f"{script.file} (weight {script.weight})" for script in cell.scripts]
+    parts += [f"{key} = {value.splitlines()[0] if value else value}" for key, value in cell.options.items()]
+    return ", ".join(parts)
+
+
+def _order(plan: Plan) -> Iterator[str]:
+    yield from _wrapped(f"interleave = {plan.interleave}: {plan.interleave_reason}", "  ")
+    yield from _wrapped(f"reset = {plan.experiment.reset}: before every run, in all environments", "  ")
+    if not plan.blocks:
+        return
+    yield "  block 1, drawn from the seed:"
+    yield from _block(plan.blocks[0], together=plan.interleave is Interleave.SLICES)
+    rest = len(plan.blocks) - 1
+    if rest:
+        count = len(plan.blocks[0].runs)
+        yield from _wrapped(
+            f"{rest} more {'block' if rest == 1 else 'blocks'} of {count} {'run' if count == 1 else 'runs'} each, "
+            f"each in an order of its own: at most {len(plan.runs)} runs",
+            "  ",
+        )
+
+
+def _block(block: Block, *, together: bool) -> Iterator[str]:
+    for visit in block.visits:
+        for stage in visit.stages:
+            mark = " (up together)" if together else ""
+            yield from (f"    {run.identity}{mark}" for run in stage.runs)
+
+
+def _forecast(plan: Plan) -> Iterator[str]:
+    forecast, experiment = plan.forecast, plan.experiment
+    count = len(forecast.datasets)
+    size = sum(need.bytes for need in forecast.datasets)
+    yield from _wrapped(
+        f"{count} {'dataset' if count == 1 else 'datasets'}, about {render_bytes(size)}: built once, about "
+        f"{render_duration(round(forecast.seconds_building))}",
+        "  ",
+    )
+    for need in forecast.datasets:
+        yield from _wrapped(
+            f"server {need.server}: {need.workload} at scale {need.scale}, {render_bytes(need.bytes)}", "    "
+        )
+    yield from _wrapped(
+        f"a block takes about {render_duration(round(forecast.seconds_per_block))}; all {experiment.blocks} with the "
+        f"datasets about {render_duration(round(forecast.seconds_total))}",
+        "  ",
+    )
+    if experiment.budget is not None:
+        yield f"  the budget is {render_duration(experiment.budget)}"
+    yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    for note in plan.experiment.notes:
+        yield from _wrapped(note, "  ")
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan for programs; fields are added, never changed, within one schema number."""
+    experiment, forecast = plan.experiment, plan.forecast
+    content = {
+        "schema": 1,
+        "plan": plan.identity,
+        "question": experiment.question,
+        "metric": experiment.metric,
+        "threshold": experiment.threshold,
+        "seed": experiment.seed,
+        "budget": experiment.budget,
+        "reset": str(experiment.reset),
+        "interleave": str(plan.interleave),
+        "interleave_reason": plan.interleave_reason,
+        "baseline": experiment.baseline,
+        "factors": list(experiment.factors),
+        "environments": [_environment_json(environment) for environment in experiment.environments],
+        "cells": [_cell_json(cell) for cell in experiment.cells],
+        "blocks": [
+            {
+                "number": block.number,
+                "visits": [
+                    {
+                        "identity": visit.identity,
+                        "residents": list(visit.residents),
+                        "stages": [
+                            {
+                                "cell": stage.cell,
+                                "runs": [{"identity": run.identity, "seed": run.seed} for run in stage.runs],
+                            }
+                            for stage in visit.stages
+                        ],
+                    }
+                    for visit in block.visits
+                ],
+            }
+            for block in plan.blocks
+        ],
+        "forecast": {
+            "seconds_per_block": forecast.seconds_per_block,
+            "seconds_building": forecast.seconds_building,
+            "seconds_total": forecast.seconds_total,
+            "disk_bytes": forecast.disk_bytes,
+            "datasets": [
+                {"server": need.server, "workload": need.workload, "scale": need.scale, "bytes": need.bytes}
+                for need in forecast.datasets
+            ],
+        },
+        "notes": list(experiment.notes),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _environment_json(environment: Environment) -> dict[str, object]:
+    return {
+        "name": environment.name,
+        "levels": {level.factor: level.value for level in environment.levels},
+        "server": environment.server.text,
+        "connection": str(environment.connection),
+        "checksums": environment.checksums,
+        "settings": dict(environment.settings),
+        "initdb": dict(environment.initdb),
+        "options": dict(environment.options),
+        "control": str(environment.control) if environment.control else None,
+    }
+
+
+def _cell_json(cell: Cell) -> dict[str, object]:
+    return {
+        "identity": cell.identity,
+        "workload": cell.workload,
+        "scale": cell.scale,
+        "clients": cell.clients,
+        "threads": cell.threads,
+        "protocol": str(cell.protocol),
+        "run": cell.run,
+        "warmup": cell.warmup,
+        "rate": cell.rate,
+        "latency_limit": cell.latency_limit,
+        "scripts": [{"file": script.file, "weight": script.weight} for script in cell.scripts],
+        "options": dict(cell.options),
+        "profile": cell.profile,
+    }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

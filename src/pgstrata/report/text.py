@@ -1,0 +1,168 @@
+"""The report as plain text, ready for a mailing list: no line is longer than 78 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pgstrata.model.answer import Answer, Study
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.columns import (
+    WIDTH,
+    Column,
+    cost_columns,
+    effect_columns,
+    fits,
+    render_tables,
+    value_column,
+    wrap_text,
+)
+from pgstrata.report.doubts import doubt_sentences
+from pgstrata.report.fold import fold_experiment
+from pgstrata.report.limits import unmeasured
+from pgstrata.report.names import count, name_cell, name_environment
+from pgstrata.report.profile import make_profile
+from pgstrata.report.rows import (
+    CellRows,
+    Fact,
+    arrange_cells,
+    asked_settings,
+    count_blocks,
+    group_servers,
+    render_status,
+    rig_facts,
+    unusual_runs,
+)
+from pgstrata.report.words import answer_sentences
+from pgstrata.units import render_duration, render_percent_change
+
+_MOST_RUNS = 20
+_INDENT = "    "
+
+
+def render_text(answer: Answer) -> str:
+    """The whole report: the answer in words, tables, rig, versions, settings, runs, how to reproduce."""
+    study = answer.study
+    parts = [
+        _paragraphs(_end(sentence.text) for sentence in answer_sentences(answer)),
+        _wrap(f"Question: {study.plan.experiment.question}"),
+        *(_cell_part(answer, cell) for cell in arrange_cells(answer)),
+        _section("Doubts", _list(doubt_sentences(answer))),
+        _section("What this does not say", _list(unmeasured(answer))),
+        _section("Rig", _facts(rig_facts(study))),
+        _section("Servers", _servers(study)),
+        _section("Settings", _settings(study)),
+        _section("Runs", _runs(study)),
+        _section("How to reproduce", _reproduction(study)),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _end(text: str) -> str:
+    return text if text.endswith((".", "!")) else f"{text}."
+
+
+def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    return wrap_text(text, WIDTH, first=first, rest=rest) or [first.rstrip()]
+
+
+def _paragraphs(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in _wrap(text)]
+
+
+def _list(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in _wrap(text, first="- ", rest="  ")]
+
+
+def _facts(facts: Iterable[Fact]) -> list[str]:
+    return [line for fact in facts for line in _wrap(f"{fact.name}: {fact.value}", first="  ", rest="      ")]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, "-" * len(title), *lines] if lines else []
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _cell_part(answer: Answer, cell: CellRows) -> list[str]:
+    """The comparison first; the figures behind it beside it where there is room, below it where there is none."""
+    experiment = answer.study.plan.experiment
+    head = _wrap(f"{name_cell(cell.cell, experiment)} ({METRICS[experiment.metric].title}, median of the runs)")
+    names = Column(title="environment", cells=tuple(row.name for row in cell.rows))
+    value = value_column(cell.rows, experiment.metric)
+    effects, costs = effect_columns(cell.rows), cost_columns(cell.rows)
+    if fits(names, [value, *effects]):
+        per_transaction = Column(title="per transaction", cells=names.cells)
+        tables = [*render_tables(names, [value, *effects]), *render_tables(per_transaction, costs)]
+    else:
+        tables = [*render_tables(names, effects), *render_tables(names, [value, *costs])]
+    return [*head, *(line for table in tables for line in ("", *table)), *_profile(answer, cell)]
+
+
+def _profile(answer: Answer, cell: CellRows) -> list[str]:
+    profile = make_profile(answer.study, cell.cell.identity)
+    if not profile.rows:
+        return []
+    lines = ["", *_wrap(f"Statements: {profile.note}")]
+    names = Column(title="environment", cells=tuple(row.name for row in cell.rows))
+    for row in profile.rows:
+        latencies = tuple(render_duration(item) if item is not None else "-" for item in row.seconds)
+        changes = tuple(render_percent_change(item) if item is not None else "" for item in row.changes)
+        columns = [Column(title="latency", cells=latencies), Column(title="difference", cells=changes)]
+        lines += ["", *_wrap(row.text, first="  ", rest="    ")]
+        lines += [f"  {line}" for table in render_tables(names, columns) for line in table]
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------ facts
+
+
+def _servers(study: Study) -> list[str]:
+    lines: list[str] = []
+    for names, facts in group_servers(study):
+        lines += _wrap(f"{'; '.join(names)}:", first="  ", rest="  ")
+        lines += [line for fact in facts for line in _wrap(_say_server(fact), first="    ", rest="      ")]
+    return lines
+
+
+def _say_server(fact: Fact) -> str:
+    return fact.value if fact.name == "version" else f"{fact.name}: {fact.value}"
+
+
+def _settings(study: Study) -> list[str]:
+    experiment = study.plan.experiment
+    common, own = asked_settings(study)
+    lines = [line for fact in common for line in _wrap(f"{fact.name} = {fact.value}", first="  ", rest="      ")]
+    for name, facts in own.items():
+        text = ", ".join(f"{fact.name} = {fact.value}" for fact in facts)
+        title = name_environment(experiment.environment(name), experiment)
+        lines += _wrap(f"{title}: {text}", first="  ", rest="      ")
+    return lines
+
+
+def _runs(study: Study) -> list[str]:
+    unusual = unusual_runs(study)
+    planned = len(study.plan.blocks)
+    seconds = sum(run.measured_seconds for run in study.runs)
+    text = f"{count(count_blocks(study), 'block')} of {planned} planned, {count(len(study.runs), 'run')}"
+    text += f", {render_duration(seconds)} measured; {len(unusual)} not simply valid"
+    lines = _wrap(text, first="  ", rest="  ")
+    for run in unusual[:_MOST_RUNS]:
+        reasons = "; ".join(reason.text for reason in run.reasons) or "no reason given"
+        lines += _wrap(f"{run.identity}: {render_status(run)}: {reasons}", first="  - ", rest="      ")
+    if len(unusual) > _MOST_RUNS:
+        lines += _wrap(f"... and {len(unusual) - _MOST_RUNS} more", first="  ")
+    return lines
+
+
+def _reproduction(study: Study) -> list[str]:
+    lines = [
+        *_wrap(f"study {study.name}, plan {study.plan.identity}, created {study.created}", first="  ", rest="      "),
+        *_wrap(f"pgstrata {study.version}: pgstrata run experiment.toml", first="  ", rest="      "),
+    ]
+    text = study.plan.experiment.text.rstrip("\n")
+    if not text:
+        return lines
+    folded, is_cut = fold_experiment(text, WIDTH - len(_INDENT))
+    note = ["  (lines that end in a backslash go on in the next one)"] if is_cut else []
+    return [*lines, "", "  experiment.toml:", *note, *(f"{_INDENT}{line}".rstrip() for line in folded)]

@@ -1,0 +1,113 @@
+"""Copies of installations that the server's user cannot enter, such as those below root's home.
+
+A copy is named by what is in it, so that a rebuilt server is copied again and an unchanged one is not.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import DiskFullError, HostNotFitError
+
+_PARTS: Final = ("bin", "lib", "lib64", "share")
+_CATALOGUES: Final = ("share/postgres.bki", "share/postgresql/postgres.bki", "share/pgsql/postgres.bki")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copier:
+    """Copies installations on the coordinator into the cache.
+
+    Args:
+        cache: folder on the coordinator.
+        note: is told what takes a while.
+    """
+
+    cache: str
+    note: Callable[[str], None]
+
+    def copy(self, prefix: str) -> str | None:
+        """The prefix of the copy, or None if the installation is not all in one folder and so cannot be moved.
+
+        Raises:
+            DiskFullError: no room.
+            HostNotFitError: the installation cannot be read, or the cache not be written.
+        """
+        source = Path(prefix)
+        if not any((source / name).is_file() for name in _CATALOGUES):
+            return None
+        try:
+            folder = Path(self.cache, "servers")
+            if not folder.is_dir():
+                folder.mkdir(parents=True)
+                folder.chmod(0o755)
+            target = folder / f"prefix-{_digest(source)}"
+            if not target.is_dir():
+                self.note(f"copying {prefix}, which the server's user cannot enter")
+                _copy(source, target)
+        except OSError as error:
+            raise self._explain(error, prefix) from error
+        return str(target)
+
+    def _explain(self, error: OSError, prefix: str) -> DiskFullError | HostNotFitError:
+        # copytree gathers the errors of all files into one that has no number of its own.
+        if error.errno in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error):
+            return DiskFullError(
+                "the file system of the cache is full",
+                where=self.cache,
+                remedy="make room, or choose another place with PGSTRATA_CACHE",
+            )
+        return HostNotFitError(
+            f"the installation cannot be copied to where the server's user may enter: {error.strerror or error}",
+            where=str(error.filename or prefix),
+            remedy="install it where everybody may enter",
+        )
+
+
+def _files(source: Path) -> Iterator[Path]:
+    for part in _PARTS:
+        for folder, _, names in sorted(os.walk(source / part)):
+            yield from (path for name in sorted(names) if (path := Path(folder, name)).is_file())
+
+
+def _digest(source: Path) -> str:
+    """Of the content of programs and libraries and the names and sizes of all else."""
+    digest = hashlib.sha256()
+    for path in _files(source):
+        digest.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
+        if path.relative_to(source).parts[0] != "share":
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _copy(source: Path, target: Path) -> None:
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir():
+            return
+        partial = target.with_name(f"{target.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            for part in _PARTS:
+                if (source / part).is_dir():
+                    shutil.copytree(
+                        source / part, partial / part, copy_function=_copy_file, ignore_dangling_symlinks=True
+                    )
+            for folder, _, _ in os.walk(partial):
+                Path(folder).chmod(0o755)
+            partial.rename(target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _copy_file(source: str, target: str) -> None:
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o755 if os.access(source, os.X_OK) else 0o644)

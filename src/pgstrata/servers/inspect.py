@@ -1,0 +1,176 @@
+"""An installation becomes a Build: it is entered, its libraries are complete, its programs start, its facts are read.
+
+Where installations come from belongs to `sources`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, PgstrataError, ServerUnusableError, UsageError
+from pgstrata.model.experiment import ServerSpec
+from pgstrata.model.server import Build, ServerVersion
+from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.servers.binary import parse_postgres_binary
+from pgstrata.servers.memory import Memory
+from pgstrata.servers.packages import PROGRAMS, Packages
+from pgstrata.servers.version import parse_server_version
+
+_ENOUGH_LINES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCheck:
+    """Whether one program of a build starts: what it says of its version, or why it does not."""
+
+    program: str
+    works: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspector:
+    """Looks at installations as the user that servers run as.
+
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        host: where servers run, as the user that they run as.
+        cache: folder on the coordinator.
+        packages: brings missing libraries.
+    """
+
+    here: Host
+    host: Host
+    cache: str
+    packages: Packages
+
+    @property
+    def _memory(self) -> Memory:
+        return Memory(here=self.here, cache=self.cache, owner=f"{self.host.name}:{self.host.user}")
+
+    def enterable(self, prefix: str) -> bool:
+        """Whether the server's user may run what is there."""
+        return self._passes(f"{prefix}/bin/postgres")
+
+    def require_enterable(self, prefix: str) -> None:
+        """Refuse a prefix that the server's user cannot enter, naming the folder that is closed.
+
+        Raises:
+            HostNotFitError: it cannot be entered.
+        """
+        if self.enterable(prefix):
+            return
+        closed = next((str(path) for path in _ancestors(prefix) if not self._passes(str(path))), "")
+        if not closed and self.host.exists(f"{prefix}/bin/postgres"):
+            raise ServerUnusableError(
+                f"the user {self.host.user}, whom servers run as, may not execute it",
+                where=f"{prefix}/bin/postgres",
+                remedy=f"make it executable (chmod a+x {prefix}/bin/*), or use another installation",
+            )
+        raise HostNotFitError(
+            f"the user {self.host.user}, whom servers run as, cannot enter the folder",
+            where=closed or prefix,
+            remedy="put it where everybody may enter (PGSTRATA_CACHE moves pgstrata's own), "
+            "or name another user in PGSTRATA_USER",
+        )
+
+    def inspect(self, spec: ServerSpec, prefix: str, supplier: str, environment: Mapping[str, str]) -> Build:
+        """The build at a prefix that can be entered.
+
+        Raises:
+            UsageError: there is no server in it.
+            HostNotFitError: a library is missing, or a program does not start.
+            ParseError: the server says nothing that is known.
+        """
+        stamp = self._stamp(prefix)
+        remembered = self._memory.recall(spec, prefix, supplier, stamp)
+        if remembered is not None:
+            return remembered
+        needed = dict(self.packages.ensure(prefix, environment))
+        printed = self._require_starts(prefix, needed)
+        content = self.host.read(f"{prefix}/bin/postgres")
+        facts = parse_postgres_binary(content)
+        build = Build(
+            spec=spec,
+            prefix=prefix,
+            version=facts.version if facts.version.fork else replace(facts.version, fork=printed.fork),
+            supplier=supplier,
+            compiler=facts.compiler,
+            configure=facts.configure or self._pg_config(prefix, "--configure", needed),
+            cflags=facts.cflags or self._pg_config(prefix, "--cflags", needed),
+            digest=hashlib.sha256(content).hexdigest(),
+            process_environment=needed,
+        )
+        self._memory.keep(build, stamp)
+        return build
+
+    def check(self, build: Build) -> tuple[ProgramCheck, ...]:
+        """Whether each program that pgstrata uses starts and says its version; nothing else is started."""
+        return tuple(self._check_program(build, name) for name in PROGRAMS)
+
+    def _check_program(self, build: Build, name: str) -> ProgramCheck:
+        path = build.program(name)
+        if not self.host.exists(path):
+            return ProgramCheck(program=name, works=False, text="not there")
+        try:
+            done = self._run(path, "--version", environment=build.process_environment)
+        except PgstrataError as error:
+            return ProgramCheck(program=name, works=False, text=error.what)
+        text = done.text.strip() or done.stderr.decode("utf-8", "replace").strip()
+        return ProgramCheck(program=name, works=done.code == 0, text=text.partition("\n")[0])
+
+    def _require_starts(self, prefix: str, environment: Mapping[str, str]) -> ServerVersion:
+        for name in ("postgres", "initdb"):
+            path = f"{prefix}/bin/{name}"
+            if not self.host.exists(path):
+                raise UsageError(
+                    f"there is no bin/{name}",
+                    where=prefix,
+                    remedy="name the folder that holds bin/postgres and bin/initdb, such as /usr/lib/postgresql/16",
+                )
+            self._require_version(path, environment)
+        return parse_server_version(self._run(f"{prefix}/bin/postgres", "--version", environment=environment).text)
+
+    def _require_version(self, path: str, environment: Mapping[str, str]) -> None:
+        name = path.rpartition("/")[2]
+        try:
+            done = self._run(path, "--version", environment=environment)
+        except HostNotFitError as error:
+            raise _unusable(f"{name} does not start on this machine", path, (error.what,)) from error
+        if done.code != 0:
+            lines = (done.stderr or done.stdout).decode("utf-8", "replace").splitlines()[-_ENOUGH_LINES:]
+            raise _unusable(f"{name} does not start on this machine (status {done.code})", path, tuple(lines))
+
+    def _pg_config(self, prefix: str, option: str, environment: Mapping[str, str]) -> str:
+        """Empty where there is no pg_config: distributions put it into a package of its own."""
+        path = f"{prefix}/bin/pg_config"
+        if not self.host.exists(path):
+            return ""
+        done = self._run(path, option, environment=environment)
+        return done.text.strip() if done.code == 0 else ""
+
+    def _run(self, *argv: str, environment: Mapping[str, str]) -> Completed:
+        # Some programs look at their working folder, which the server's user may be unable to enter.
+        return self.host.run(Command(argv=argv, environment=environment, folder="/"), timeout=60.0, check=False)
+
+    def _passes(self, path: str) -> bool:
+        return self.host.run(Command(argv=("test", "-x", path), folder="/"), check=False).code == 0
+
+    def _stamp(self, prefix: str) -> str:
+        path = f"{prefix}/bin/postgres"
+        done = self.host.run(Command(argv=("stat", "-L", "-c", "%s %i %y", path), folder="/"), check=False)
+        return done.text.strip() if done.code == 0 else ""
+
+
+def _unusable(what: str, path: str, lines: tuple[str, ...]) -> ServerUnusableError:
+    remedy = "use an installation that was made for this machine; `pgstrata servers check prefix:DIR` looks at one"
+    return ServerUnusableError(what, where=path, details=lines, remedy=remedy)
+
+
+def _ancestors(prefix: str) -> tuple[PurePosixPath, ...]:
+    path = PurePosixPath(prefix)
+    return (*reversed(path.parents), path, path / "bin")

@@ -1,0 +1,203 @@
+"""Missing shared libraries, taken from the distribution's packages without installing anything.
+
+A package is downloaded and unpacked into the cache, which needs no root; programs find it by LD_LIBRARY_PATH. Which
+package holds which library is known to `libraries`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
+
+PROGRAMS: Final = ("postgres", "initdb", "pg_ctl", "pg_controldata", "pg_checksums", "pgbench", "psql")
+"""Programs that pgstrata runs; others may lack what they want."""
+
+_ROUNDS: Final = 6  # a library of a library of a library ...
+_SHARED: Final = re.compile(r"\.so(\.|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packages:
+    """Finds missing libraries and brings them.
+
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        host: where servers run, as the user that they run as.
+        cache: folder on the coordinator.
+        note: is told what takes a while.
+    """
+
+    here: Host
+    host: Host
+    cache: str
+    note: Callable[[str], None]
+
+    def ensure(self, prefix: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """What the programs below a prefix need in their environment to start, libraries fetched if they must be.
+
+        Raises:
+            HostNotFitError: a library is missing and cannot be had without root.
+            DiskFullError: no room.
+        """
+        missing = self.missing(prefix, environment)
+        if not missing:
+            return environment
+        with _disk_errors(self.cache):
+            return self._bring(prefix, environment, missing)
+
+    def _bring(self, prefix: str, environment: Mapping[str, str], missing: Missing) -> Mapping[str, str]:
+        folder = self._folder()
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            for path in (folder.parent, folder):
+                path.chmod(0o755)
+        environment = {**environment, "LD_LIBRARY_PATH": _joined(environment.get("LD_LIBRARY_PATH", ""), str(folder))}
+        for _ in range(_ROUNDS):
+            missing = self.missing(prefix, environment)
+            if not missing:
+                return environment
+            if missing.glibc or not all(self._fetch(name, folder) for name in missing.libraries):
+                break
+        raise _cannot(prefix, missing)
+
+    def missing(self, prefix: str, environment: Mapping[str, str]) -> Missing:
+        """What keeps the programs below a prefix from starting."""
+        there = set(self.host.list_folder(f"{prefix}/bin"))
+        paths = tuple(f"{prefix}/bin/{name}" for name in PROGRAMS if name in there)
+        found = [self._ask(("ldd", *paths), environment)]
+        if not found[0]:
+            found = [self._ask((path, "--version"), environment) for path in paths]
+        return parse_missing("\n".join(found))
+
+    def _ask(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> str:
+        """What a program prints, empty if there is no such program."""
+        try:
+            done = self.host.run(
+                Command(argv=argv, environment={**environment, "LC_ALL": "C"}, folder="/"), timeout=60.0, check=False
+            )
+        except PgstrataError:
+            return ""
+        return done.text + done.stderr.decode("utf-8", "replace")
+
+    def _folder(self) -> Path:
+        """One folder for each release of each distribution: a cache outlives an upgrade of the machine."""
+        release = self.here.read_files(("/etc/os-release",)).get("/etc/os-release", b"").decode("utf-8", "replace")
+        facts = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)
+        name = f"{facts.get('ID', 'linux')}-{facts.get('VERSION_ID', '0')}".replace('"', "").replace("/", "")
+        return Path(self.cache, "libraries", name)
+
+    def _fetch(self, library: str, folder: Path) -> bool:
+        self.note(f"fetching the library {library}")
+        return any(self._fetch_package(package, folder) for package in debian_packages(library))
+
+    def _fetch_package(self, package: str, folder: Path) -> bool:
+        scratch = folder.with_name(f".{folder.name}.{package}")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        try:
+            if not (self._download(package, scratch, ()) or self._download_anew(package, scratch)):
+                return False
+            for archive in scratch.glob("*.deb"):
+                self._run(("dpkg", "-x", str(archive), str(scratch / "tree")), scratch)
+            return _take_libraries(scratch / "tree", folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _download_anew(self, package: str, scratch: Path) -> bool:
+        """With package lists of our own: containers are shipped without any, and only root may fetch the system's."""
+        apt = Path(self.cache, "apt")
+        for name in ("lists/partial", "archives/partial"):
+            (apt / name).mkdir(parents=True, exist_ok=True)
+        options = (
+            "-o", f"Dir::State::Lists={apt}/lists", "-o", f"Dir::Cache={apt}", "-o", "Debug::NoLocking=1",
+        )  # fmt: skip
+        if any((apt / "lists").glob("*_Packages*")) and self._download(package, scratch, options):
+            return True
+        self._run(("apt-get", *options, "update"), scratch)
+        return self._download(package, scratch, options)
+
+    def _download(self, package: str, scratch: Path, options: Sequence[str]) -> bool:
+        done = self._run(("apt-get", *options, "download", package), scratch)
+        return done is not None and done.code == 0 and any(scratch.glob("*.deb"))
+
+    def _run(self, argv: tuple[str, ...], folder: Path) -> Completed | None:
+        try:
+            done = self.here.run(
+                Command(argv=argv, environment={"LC_ALL": "C"}, folder=str(folder)), timeout=300.0, check=False
+            )
+        except PgstrataError:
+            return None  # no such program: another distribution
+        if b"No space left on device" in done.stderr:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return done
+
+
+def _take_libraries(tree: Path, folder: Path) -> bool:
+    """Copy shared libraries out of an unpacked package into one flat folder; links become the files that they name."""
+    found = [path for path in sorted(tree.rglob("*.so*")) if _is_library(path)]
+    linked = {path.resolve() for path in found if path.is_symlink()}
+    taken = False
+    for path in found:
+        if path in linked:
+            continue  # programs ask for the link's name
+        partial = folder / f".{path.name}"
+        shutil.copyfile(path, partial)
+        partial.chmod(0o755)
+        partial.rename(folder / path.name)
+        taken = True
+    return taken
+
+
+def _is_library(path: Path) -> bool:
+    """Whether the loader would find it: plug-ins of libraries lie in folders further down."""
+    beside = path.parent.name in {"lib", "lib64"} or path.parent.name.endswith("-linux-gnu")
+    return beside and path.is_file() and _SHARED.search(path.name) is not None
+
+
+def _joined(first: str, second: str) -> str:
+    return f"{first}:{second}" if first else second
+
+
+@contextlib.contextmanager
+def _disk_errors(cache: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFullError(
+                "the file system of the cache is full",
+                where=cache,
+                remedy="make room, or choose another place with PGSTRATA_CACHE",
+            ) from error
+        raise HostNotFitError(
+            f"the cache cannot be written: {error.strerror or error}",
+            where=str(error.filename or cache),
+            remedy="choose another place with PGSTRATA_CACHE",
+        ) from error
+
+
+def _cannot(prefix: str, missing: Missing) -> HostNotFitError:
+    if missing.glibc:
+        return HostNotFitError(
+            f"this machine's C library is too old: {', '.join(missing.glibc)} is needed",
+            where=prefix,
+            remedy="use the server `embedded`, which needs less, or an installed one: prefix:DIR",
+        )
+    packages = sorted({debian_packages(name)[0] for name in missing.libraries if debian_packages(name)})
+    capabilities = " ".join(f"'{name}()(64bit)'" for name in missing.libraries)
+    return HostNotFitError(
+        f"shared libraries are missing: {', '.join(missing.libraries)}",
+        where=prefix,
+        remedy=f"apt-get install {' '.join(packages)} (Debian, Ubuntu; some names end in t64), "
+        f"dnf install {capabilities} (Fedora, RHEL); or use the server `embedded`, which needs none of them",
+    )

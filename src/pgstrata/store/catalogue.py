@@ -1,0 +1,283 @@
+"""The catalogue of a study in SQLite: runs, measurements, series, statements, fingerprints, in plain tables.
+
+Everything in it is derived from files beside it. Open it with any SQLite client for questions of your own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pgstrata.errors import StudyError
+from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.server import Fingerprint
+
+CATALOGUE: Final = "catalogue.sqlite"
+_BUSY_SECONDS = 5.0
+_SCHEMA_VERSION = 2
+_SCHEMA = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    block INTEGER NOT NULL,
+    environment TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    status TEXT NOT NULL,
+    validity TEXT NOT NULL,
+    reasons TEXT NOT NULL,
+    started TEXT NOT NULL,
+    measured_seconds REAL NOT NULL,
+    dead_time TEXT NOT NULL
+) STRICT;
+CREATE TABLE measurement (
+    metric TEXT NOT NULL,
+    run INTEGER NOT NULL REFERENCES run,
+    position INTEGER NOT NULL,
+    value REAL,
+    PRIMARY KEY (metric, run, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE series (
+    run INTEGER NOT NULL REFERENCES run,
+    position INTEGER NOT NULL,
+    metric TEXT NOT NULL,
+    times BLOB NOT NULL,
+    "values" BLOB NOT NULL,
+    PRIMARY KEY (run, position)
+) STRICT;
+CREATE TABLE statement (
+    run INTEGER NOT NULL REFERENCES run,
+    position INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    seconds REAL,
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE fingerprint (
+    name TEXT NOT NULL,
+    fact TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (name, fact)
+) STRICT, WITHOUT ROWID;
+"""
+_RUN_COLUMNS = "id, identity, block, environment, cell, status, validity, reasons, started, measured_seconds, dead_time"
+_PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
+
+
+def create_catalogue(path: Path) -> None:
+    """A new, empty catalogue."""
+    with closing(open_raw(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT")
+
+
+def open_raw(path: Path) -> sqlite3.Connection:
+    """A connection in autocommit mode; waits some seconds where another program holds the database."""
+    return sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """As `open_raw`, of a catalogue of the known format."""
+    connection = open_raw(path)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        _check_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection that also works beside a writer, and in a folder that cannot be written."""
+    with tempfile.TemporaryDirectory(prefix="pgstrata-") as scratch:
+        connection = _connect_read_only(path, Path(scratch))
+        with closing(connection):
+            _check_version(connection, path)
+            connection.execute("BEGIN")
+            yield connection
+
+
+def _connect_read_only(path: Path, scratch: Path) -> sqlite3.Connection:
+    if not path.exists():
+        raise StudyError(
+            "the study has no catalogue",
+            where=str(path),
+            remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
+        )
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+            raise
+        return _connect_immutable(path, scratch)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_immutable(path: Path, scratch: Path) -> sqlite3.Connection:
+    """SQLite needs a file beside a WAL database; without the right to make one, nobody else writes here either."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        # A writer was killed and the study moved to where nothing can be written: replay its log elsewhere.
+        shutil.copyfile(path, scratch / path.name)
+        shutil.copyfile(log, scratch / log.name)
+        return sqlite3.connect(scratch / path.name)
+    return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    if number != _SCHEMA_VERSION:
+        raise StudyError(
+            f"the catalogue has format {number}, this pgstrata knows {_SCHEMA_VERSION}",
+            where=str(path),
+            remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
+        )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after a full disk.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
+    """Add a run with all its measurements, series and statements; call it within a transaction."""
+    reasons = json.dumps([[reason.code, reason.text] for reason in record.reasons], ensure_ascii=False)
+    row = (
+        None, record.identity, record.block, record.environment, record.cell, record.status.value,
+        record.validity.value, reasons, record.started, record.measured_seconds,
+        json.dumps(dict(record.dead_time), ensure_ascii=False),
+    )  # fmt: skip
+    key = connection.execute(f"INSERT INTO run ({_RUN_COLUMNS}) VALUES ({_PLACES})", row).lastrowid
+    connection.executemany(
+        "INSERT INTO measurement (metric, run, position, value) VALUES (?, ?, ?, ?)",
+        [(item.metric, key, place, item.value) for place, item in enumerate(record.measurements)],
+    )
+    connection.executemany(
+        'INSERT INTO series (run, position, metric, times, "values") VALUES (?, ?, ?, ?, ?)',
+        [
+            (key, place, item.metric, array("f", item.times).tobytes(), array("f", item.values).tobytes())
+            for place, item in enumerate(record.series)
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO statement (run, position, text, seconds) VALUES (?, ?, ?, ?)",
+        [(key, place, item.text, item.seconds) for place, item in enumerate(record.statements)],
+    )
+
+
+def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fingerprint) -> None:
+    """Replace what is remembered under that name; call it within a transaction."""
+    connection.execute("DELETE FROM fingerprint WHERE name = ?", (name,))
+    rows = [(name, fact, value) for fact, value in fingerprint.facts.items()]
+    connection.executemany("INSERT INTO fingerprint (name, fact, value) VALUES (?, ?, ?)", rows)
+
+
+def load_identities(connection: sqlite3.Connection) -> frozenset[str]:
+    """Identities of all runs."""
+    return frozenset(identity for (identity,) in connection.execute("SELECT identity FROM run"))
+
+
+def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprint]:
+    """All fingerprints by name."""
+    found: dict[str, dict[str, str]] = {}
+    for name, fact, value in connection.execute("SELECT name, fact, value FROM fingerprint"):
+        found.setdefault(name, {})[fact] = value
+    return {name: Fingerprint(facts=facts) for name, facts in found.items()}
+
+
+def load_runs(connection: sqlite3.Connection, *, metrics: Sequence[str] | None, series: bool) -> tuple[RunRecord, ...]:
+    """All runs in order of their commit, with the measurements (and series) of those metrics only; None is all."""
+    wanted, names = _metric_filter(metrics)
+    measured = _load_measurements(connection, wanted, names)
+    lines = _load_series(connection, wanted, names) if series else {}
+    profiles = _load_statements(connection)
+    rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
+    return tuple(
+        [_read_run(row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ())) for row in rows]
+    )
+
+
+def _read_run(
+    row: tuple[Any, ...],
+    measured: Sequence[Measurement],
+    lines: Sequence[Series],
+    statements: Sequence[StatementLatency],
+) -> RunRecord:
+    identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time = row
+    return RunRecord(
+        identity=identity,
+        block=block,
+        environment=environment,
+        cell=cell,
+        status=RunStatus(status),
+        validity=Validity(validity),
+        reasons=() if reasons == "[]" else _parse_reasons(reasons),
+        started=started,
+        measured_seconds=seconds,
+        measurements=tuple(measured),
+        series=tuple(lines),
+        dead_time=json.loads(dead_time),
+        statements=tuple(statements),
+    )
+
+
+def _metric_filter(metrics: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    if metrics is None:
+        return "", ()
+    return f" WHERE metric IN ({', '.join('?' * len(metrics))})", tuple(metrics)
+
+
+def _parse_reasons(text: str) -> tuple[Reason, ...]:
+    return tuple(Reason(code=code, text=sentence) for code, sentence in json.loads(text))
+
+
+def _load_measurements(
+    connection: sqlite3.Connection, wanted: str, names: tuple[str, ...]
+) -> dict[int, list[Measurement]]:
+    found: dict[int, list[Measurement]] = {}
+    query = f"SELECT run, metric, value FROM measurement{wanted} ORDER BY run, position"
+    for run, metric, value in connection.execute(query, names):
+        # SQLite keeps a number that is none as NULL.
+        item = Measurement(metric=metric, value=float("nan") if value is None else value)
+        found.setdefault(run, []).append(item)
+    return found
+
+
+def _load_series(connection: sqlite3.Connection, wanted: str, names: tuple[str, ...]) -> dict[int, list[Series]]:
+    found: dict[int, list[Series]] = {}
+    query = f'SELECT run, metric, times, "values" FROM series{wanted} ORDER BY run, position'
+    for run, metric, times, values in connection.execute(query, names):
+        item = Series(metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)))
+        found.setdefault(run, []).append(item)
+    return found
+
+
+def _load_statements(connection: sqlite3.Connection) -> dict[int, list[StatementLatency]]:
+    found: dict[int, list[StatementLatency]] = {}
+    for run, text, seconds in connection.execute("SELECT run, text, seconds FROM statement ORDER BY run, position"):
+        item = StatementLatency(text=text, seconds=float("nan") if seconds is None else seconds)
+        found.setdefault(run, []).append(item)
+    return found

@@ -1,0 +1,64 @@
+"""What differs between the plan that a study was made for and the one that somebody wants to go on with."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import fields
+from pathlib import Path
+
+from pgstrata.errors import StudyError
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.plan import Plan
+from pgstrata.store.serialise import encode
+
+_MOST_LINES = 12
+_MOST_CHARACTERS = 160
+
+
+def explain_difference(folder: Path, kept: Plan, wanted: Plan) -> StudyError:
+    """The error that says so in a few lines."""
+    return StudyError(
+        "the study belongs to another plan",
+        where=str(folder),
+        remedy="give a new folder for the changed experiment, or take the change back to go on with this study",
+        details=_diff_texts(kept.experiment, wanted.experiment) or _diff_values(kept, wanted),
+    )
+
+
+def _diff_texts(kept: Experiment, wanted: Experiment) -> tuple[str, ...]:
+    lines = difflib.unified_diff(
+        kept.text.splitlines(), wanted.text.splitlines(), "the study's experiment", "the experiment given", n=0,
+        lineterm="",
+    )  # fmt: skip
+    changed = [line for line in lines if not line.startswith("@@")]
+    shown = tuple(line[:_MOST_CHARACTERS] for line in changed[:_MOST_LINES])
+    rest = len(changed) - len(shown)
+    return (*shown, f"... and {rest} more lines") if rest else shown
+
+
+def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
+    """The texts are the same: something was chosen differently, by options or by another pgstrata.
+
+    What was kept has no secrets, so that plans are compared in the form in which they are kept.
+    """
+    pairs = [
+        (field.name, getattr(kept.experiment, field.name), getattr(wanted.experiment, field.name))
+        for field in fields(Experiment)
+        if field.name not in {"text", "notes"}
+    ]
+    pairs.append(("interleave", kept.interleave, wanted.interleave))
+    pairs.append(("number of planned runs", len(kept.runs), len(wanted.runs)))
+    found = [
+        f"{name}: {_shorten(old)} in the study, {_shorten(new)} now"
+        for name, old, new in pairs
+        if encode(old) != encode(new) and name not in {"environments", "cells"}
+    ]
+    found += [
+        f"{name} differ" for name, old, new in pairs if encode(old) != encode(new) and name in {"environments", "cells"}
+    ]
+    return tuple(found) or ("the same experiment, but another order or another choice of builds",)
+
+
+def _shorten(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

@@ -1,0 +1,135 @@
+"""The evidence of runs as folders: written aside, made durable, and visible by one rename."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+from pgstrata.errors import StudyError
+from pgstrata.ports.store import RunHeader
+from pgstrata.store.files import link_or_copy, remove_tree, storage_errors, sync_file, sync_tree, write_new
+from pgstrata.store.serialise import render_header
+
+EVIDENCE = "evidence"
+SHARED = "shared"
+HEADER = "run.json"
+_PARTIAL = ".partial"
+
+
+def check_name(name: str) -> str:
+    """A relative path that stays inside its folder and hides nothing; ValueError otherwise."""
+    path = PurePosixPath(name)
+    hidden = any(part.startswith(".") for part in path.parts)
+    if not name or path.is_absolute() or hidden or "\0" in name or str(path) != name:
+        raise ValueError(f"{name!r} is not a name for a file or folder of a study")
+    return name
+
+
+class PartialEvidence:
+    """The evidence folder of one run in the making; implements ports.Evidence."""
+
+    def __init__(self, study: Path, identity: str) -> None:
+        self.identity = check_name(identity)
+        self._study = study
+        self._folder = study / EVIDENCE / _PARTIAL / identity
+        with storage_errors(study):
+            remove_tree(self._folder)
+            self._folder.mkdir(parents=True)
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep a file verbatim."""
+        target = self._folder / _check_free(name)
+        with self._whole_or_gone():
+            write_new(target, content)
+
+    def keep_shared(self, name: str, content: bytes) -> None:
+        """Keep a file that many runs have alike: stored once, linked into each run's folder."""
+        target = self._folder / _check_free(name)
+        shared = self._study / SHARED / hashlib.sha256(content).hexdigest()
+        with self._whole_or_gone():
+            if not shared.exists():
+                self._add_shared(shared, content)
+            target.unlink(missing_ok=True)
+            link_or_copy(shared, target)
+
+    def _add_shared(self, shared: Path, content: bytes) -> None:
+        beside = shared.with_name(f".{shared.name}.new")
+        try:
+            # Read-only: a change through one name would change the evidence of every run that has it.
+            write_new(beside, content, mode=0o444)
+            sync_file(beside)
+            beside.replace(shared)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def _whole_or_gone(self) -> Iterator[None]:
+        """After an error nothing of the run stays: on a full disk the rest would only be in the way."""
+        with storage_errors(self._study):
+            try:
+                yield
+            except OSError:
+                with suppress(OSError):
+                    remove_tree(self._folder)
+                raise
+
+    def publish(self, header: RunHeader) -> None:
+        """Make it durable and visible: the rename is the moment from which the run is part of the study."""
+        target = self._study / EVIDENCE / self.identity
+        with self._whole_or_gone():
+            write_new(self._folder / HEADER, render_header(header))
+            sync_tree(self._folder)
+            sync_file(self._study / SHARED)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.rename(target)
+            # New folders are entries of their parents, up to the root of the evidence.
+            for parent in _parents_up_to(target, self._study / EVIDENCE):
+                sync_file(parent)
+
+
+def _parents_up_to(target: Path, root: Path) -> tuple[Path, ...]:
+    return tuple(parent for parent in target.parents if parent == root or root in parent.parents)
+
+
+def _check_free(name: str) -> str:
+    if name == HEADER:
+        raise ValueError(f"{HEADER} is written by the store itself")
+    return check_name(name)
+
+
+def clear_partial(study: Path) -> None:
+    """Remove what interrupted attempts left."""
+    remove_tree(study / EVIDENCE / _PARTIAL)
+    for leftover in (study / SHARED).glob(".*.new"):
+        leftover.unlink(missing_ok=True)
+
+
+def list_runs(study: Path) -> tuple[str, ...]:
+    """Identities of all runs whose evidence is complete, sorted."""
+    root = study / EVIDENCE
+    found = []
+    for parent, folders, names in os.walk(root):
+        if HEADER in names:
+            found.append(Path(parent).relative_to(root).as_posix())
+            folders.clear()
+        else:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+    return tuple(sorted(found))
+
+
+def load_evidence(study: Path, identity: str) -> Mapping[str, bytes]:
+    """All files of a run by name, run.json included; StudyError if there is no such run."""
+    folder = study / EVIDENCE / check_name(identity)
+    if not (folder / HEADER).is_file():
+        raise StudyError(f"there is no evidence of run {identity}", where=str(folder))
+    with storage_errors(study):
+        return {
+            Path(parent, name).relative_to(folder).as_posix(): Path(parent, name).read_bytes()
+            for parent, _, names in os.walk(folder)
+            for name in sorted(names)
+        }

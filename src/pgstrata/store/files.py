@@ -1,0 +1,148 @@
+"""Files that are either there as a whole or not at all, and what the errors of a file system mean for a study."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pgstrata.errors import DiskFullError, PgstrataError, StudyError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_LINKS = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_ALMOST_FULL = 64 * 1024
+_KEPT = "everything that was committed is kept: free some space and start the same command again"
+
+
+def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file; durable only after `sync_file` or `sync_tree`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Create or replace a file so that a reader, or a kill, sees the old one or the new one."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        write_new(beside, content, mode=mode)
+        sync_file(beside)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+    sync_file(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Force a file, or the entries of a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Force all files in a folder, and the folders themselves, to disk."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            sync_file(Path(parent, name))
+        sync_file(Path(parent))
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A second name for a file; a copy where the file system knows no links or has no more of them."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(source, target)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with all in it; nothing happens if it is not there."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def storage_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the file system and of SQLite into errors that a user can act on."""
+    try:
+        yield
+    except PgstrataError:
+        raise
+    except OSError as error:
+        raise _explain_os_error(error, folder) from error
+    except sqlite3.Error as error:
+        raise _explain_sqlite_error(error, folder) from error
+
+
+def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
+    where = str(error.filename or folder)
+    if error.errno in _FULL:
+        return _disk_full(folder)
+    if error.errno in _REFUSED:
+        return _read_only(folder, where)
+    return StudyError(error.strerror or str(error), where=where)
+
+
+def _explain_sqlite_error(error: sqlite3.Error, folder: Path) -> PgstrataError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    where = str(folder / "catalogue.sqlite")
+    if code == sqlite3.SQLITE_FULL or (code in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN} and _is_full(folder)):
+        return _disk_full(folder)
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StudyError(
+            "the catalogue is locked by another program",
+            where=where,
+            remedy="close whatever has it open (a database browser?) and start the same command again; "
+            "what was measured is kept as evidence and enters the catalogue then",
+        )
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
+        return _read_only(folder, where)
+    if is_damage(error):
+        return StudyError(
+            f"the catalogue is damaged ({error})",
+            where=where,
+            remedy=f"rebuild it from the evidence: pgstrata reparse {folder}",
+        )
+    return StudyError(f"the catalogue failed: {error}", where=where)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether a database is broken, rather than busy, full or out of reach."""
+    if isinstance(error, sqlite3.OperationalError) and str(error).startswith(("no such table", "no such column")):
+        return True
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _disk_full(folder: Path) -> DiskFullError:
+    return DiskFullError("the file system of the study is full", where=str(folder), remedy=_KEPT)
+
+
+def _read_only(folder: Path, where: str) -> StudyError:
+    return StudyError(
+        "the study cannot be written",
+        where=where,
+        remedy=f"check owner and permissions of {folder}, or copy the study to a place that can be written",
+    )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return False
+    return status.f_bavail * status.f_frsize < _ALMOST_FULL

@@ -1,0 +1,30 @@
+"""Fingerprints as files, from which the catalogue takes them: fingerprints/host.json, .../environment/NAME.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pgstrata.model.server import Fingerprint
+from pgstrata.store.evidence import check_name
+from pgstrata.store.files import write_atomically
+from pgstrata.store.serialise import parse_fingerprint, render_fingerprint
+
+FINGERPRINTS = "fingerprints"
+
+
+def save_fingerprint_file(study: Path, name: str, fingerprint: Fingerprint) -> None:
+    """Create or replace the file of a fingerprint; name is host, client, or environment/NAME."""
+    path = study / FINGERPRINTS / f"{check_name(name)}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, render_fingerprint(fingerprint))
+
+
+def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:
+    """All fingerprints by name."""
+    root = study / FINGERPRINTS
+    return {
+        path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(path.read_bytes(), where=str(path))
+        for path in sorted(root.rglob("*.json"))
+        if not path.name.startswith(".")
+    }

@@ -1,0 +1,40 @@
+"""A study read for showing: no lock, no write, also while another process is measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pgstrata.model.answer import Study
+from pgstrata.model.server import Fingerprint
+from pgstrata.store import catalogue
+from pgstrata.store.files import storage_errors
+from pgstrata.store.study import load_plan_file
+
+_ENVIRONMENT = "environment/"
+_NOTHING = Fingerprint(facts={})
+
+
+def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bool = False) -> Study:
+    """Everything measured so far, with the primary and the named metrics only (None: all), and their series."""
+    folder = folder.absolute()
+    file = load_plan_file(folder)
+    if metrics is not None:
+        metrics = tuple(dict.fromkeys((file.plan.experiment.metric, *metrics)))
+    with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
+        runs = catalogue.load_runs(connection, metrics=metrics, series=series)
+        fingerprints = catalogue.load_fingerprints(connection)
+    return Study(
+        name=folder.resolve().name,
+        plan=file.plan,
+        runs=runs,
+        host=fingerprints.get("host", _NOTHING),
+        client=fingerprints.get("client", _NOTHING),
+        environments={
+            name.removeprefix(_ENVIRONMENT): fingerprint
+            for name, fingerprint in fingerprints.items()
+            if name.startswith(_ENVIRONMENT)
+        },
+        created=file.created,
+        version=file.version,
+    )

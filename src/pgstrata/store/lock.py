@@ -1,0 +1,71 @@
+"""One writer at a time: the lock of a study, with the identity of its holder for the one who comes second."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pgstrata.errors import ExitCode, StudyError
+
+LOCK_FILE = "study.lock"
+
+
+class StudyLockedError(StudyError):
+    """Another pgstrata is at work on the study."""
+
+    exit_code = ExitCode.HOST_NOT_FIT
+
+
+class StudyLock:
+    """Held from construction to `release`; the kernel releases it too when the process dies, however it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / LOCK_FILE
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write_holder()
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise _explain_holder(path) from None
+        except OSError:
+            os.close(self._descriptor)
+            raise
+
+    def _write_holder(self) -> None:
+        since = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+        holder = {"pid": os.getpid(), "host": platform.node(), "since": since}
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps(holder).encode(), 0)
+
+    def holds(self, folder: Path) -> bool:
+        """Whether the lock of that folder is still the one that was taken."""
+        try:
+            there = (folder / LOCK_FILE).stat()
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._descriptor))
+
+    def release(self) -> None:
+        """Give the study free; nothing happens the second time."""
+        if self._descriptor >= 0:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _explain_holder(path: Path) -> StudyLockedError:
+    try:
+        holder = json.loads(path.read_text())
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        who = "it has not said which"
+    return StudyLockedError(
+        f"another pgstrata is at work on this study ({who})",
+        where=str(path.parent),
+        remedy="wait for it or stop it; `pgstrata show` works meanwhile",
+    )

@@ -1,0 +1,152 @@
+"""Units and directions of numbers, and the text forms that users read and write.
+
+Base units inside (seconds, bytes, 1/s); scaling happens here, for display only.
+Nothing about metrics, plans or statistics belongs here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+class Unit(StrEnum):
+    """Base units of measurements."""
+
+    PER_SECOND = "1/s"
+    SECONDS = "s"
+    BYTES = "B"
+    BYTES_PER_TRANSACTION = "B/tx"
+    SECONDS_PER_TRANSACTION = "s/tx"
+    PER_TRANSACTION = "1/tx"
+    CPUS = "CPU"
+    RATIO = "ratio"
+    COUNT = "count"
+
+
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {"B": 1, "kB": 1024, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+_QUANTITY = re.compile(r"^\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-zµ%]*)\s*$")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from texts such as "60s", "10m", "1h30m", "90 s".
+
+    Raises:
+        ValueError: the text is not a duration.
+    """
+    rest = text.strip()
+    total = 0.0
+    if not rest:
+        raise ValueError("an empty duration")
+    pattern = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|min|s|m|h|d)")
+    while rest:
+        match = pattern.match(rest)
+        if match is None:
+            raise ValueError(f"{text!r} is not a duration such as 60s, 10m or 1h30m")
+        total += float(match.group(1)) * _SECONDS[match.group(2)]
+        rest = rest[match.end() :].strip()
+    return total
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes from texts such as "512MB", "8kB", "1 GB" (PostgreSQL's units: 1024-based).
+
+    Raises:
+        ValueError: the text is not a size.
+    """
+    match = _QUANTITY.match(text)
+    if match is None or match.group("unit") not in _BYTES:
+        raise ValueError(f"{text!r} is not a size such as 512MB, 8kB or 4GB")
+    return round(float(match.group("number")) * _BYTES[match.group("unit")])
+
+
+def parse_ratio(text: str) -> float:
+    """A ratio from texts such as "3 %" or "0.03".
+
+    Raises:
+        ValueError: the text is not a ratio.
+    """
+    match = _QUANTITY.match(text)
+    if match is None or match.group("unit") not in {"", "%"}:
+        raise ValueError(f"{text!r} is not a ratio such as 3 % or 0.03")
+    number = float(match.group("number"))
+    return number / 100 if match.group("unit") == "%" else number
+
+
+def render_bytes(value: float) -> str:
+    """A size with at most three significant digits: 1.4 GB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1024:  # noqa: PLR2004 - the step between PostgreSQL's units
+            return f"{_digits(value)} {unit}"
+        value /= 1024
+    return f"{_digits(value)} TB"
+
+
+def render_duration(value: float) -> str:
+    """A duration for people: 12 µs, 3.4 ms, 7.1 s, 4 min 10 s, 2 h 5 min."""
+    magnitude = abs(value)
+    if magnitude < 60:  # noqa: PLR2004 - seconds in a minute
+        return _short_duration(value, magnitude)
+    seconds = round(value)
+    if magnitude < 3600:  # noqa: PLR2004 - seconds in an hour
+        return f"{seconds // 60} min {seconds % 60} s" if seconds % 60 else f"{seconds // 60} min"
+    minutes = round(value / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def _short_duration(value: float, magnitude: float) -> str:
+    if magnitude == 0:
+        return "0 s"
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if magnitude >= scale:
+            return f"{_digits(value / scale)} {unit}"
+    return f"{_digits(value / 1e-6)} µs"
+
+
+def render_percent_change(ratio: float) -> str:
+    """A ratio as a signed change: 1.042 -> +4.2 %; more digits where the change is small."""
+    change = (ratio - 1) * 100
+    digits = 1 if abs(change) < 100 else 0  # noqa: PLR2004 - three digits are enough
+    text = f"{change:+.{digits}f}"
+    if float(text) == 0:
+        text = text.replace("-", "±").replace("+", "±")
+    return f"{text} %"
+
+
+def render_value(value: float, unit: Unit) -> str:
+    """A number with its unit, scaled for reading."""
+    if math.isnan(value):
+        return "n/a"
+    match unit:
+        case Unit.PER_SECOND:
+            return f"{value:,.0f}/s" if abs(value) >= 100 else f"{_digits(value)}/s"  # noqa: PLR2004
+        case Unit.SECONDS:
+            return render_duration(value)
+        case Unit.SECONDS_PER_TRANSACTION:
+            return f"{render_duration(value)}/tx"
+        case Unit.BYTES:
+            return render_bytes(value)
+        case Unit.BYTES_PER_TRANSACTION:
+            return f"{render_bytes(value)}/tx"
+        case Unit.PER_TRANSACTION:
+            return f"{_digits(value)}/tx"
+        case Unit.CPUS:
+            return f"{value:.2f} CPU"
+        case Unit.RATIO:
+            return f"{value * 100:.1f} %"
+        case Unit.COUNT:
+            return f"{value:,.0f}"
+
+
+def _digits(value: float) -> str:
+    # from 999.5 on three significant digits would need an exponent
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"  # noqa: PLR2004

@@ -1,0 +1,37 @@
+"""Reads the descriptions, workload.toml in each workload's folder, as typed values."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+from typing import Final
+
+from pgstrata.model.workload import Data, Workload
+
+_DESCRIPTION: Final = "workload.toml"
+
+
+def builtin_workloads() -> Mapping[str, Workload]:
+    """The workloads that come with pgstrata, by name; the name is that of the folder."""
+    folders = (
+        folder for folder in files(__package__).iterdir() if folder.is_dir() and (folder / _DESCRIPTION).is_file()
+    )
+    found = (_load_description(folder) for folder in sorted(folders, key=lambda folder: folder.name))
+    return MappingProxyType({workload.name: workload for workload in found})
+
+
+def _load_description(folder: Traversable) -> Workload:
+    described = tomllib.loads((folder / _DESCRIPTION).read_text("utf-8"))
+    return Workload(
+        name=folder.name,
+        title=described["title"],
+        data=Data(described["data"]),
+        writes=described["writes"],
+        builtin=described["builtin"],
+        bytes_per_scale=described["bytes_per_scale"],
+        hot_row_per_scale=described.get("hot_row_per_scale", False),
+        relations=tuple(described["relations"]),
+    )

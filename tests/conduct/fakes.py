@@ -1,0 +1,259 @@
+"""Hand-written fakes of every door that the loop talks to; what happened is in `World.log`."""
+
+from dataclasses import dataclass, field
+
+from pgstrata.conduct.rig import Rig, Supply
+from pgstrata.errors import ServerFailedError
+from pgstrata.model.experiment import Environment, Level, ServerKind, ServerSpec
+from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
+from pgstrata.model.workload import Data, Workload
+from pgstrata.ports.driver import DriverResult
+from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
+from pgstrata.ports.server import Clone, Dataset, RunningServer, Table
+
+WORKLOAD = Workload(
+    name="select-only", title="", data=Data.PGBENCH, writes=False, builtin="select-only", bytes_per_scale=1
+)
+CUSTOM = Workload(name="custom", title="", data=Data.PGBENCH, writes=True, builtin="", bytes_per_scale=1)
+
+
+def environment(name, **more):
+    return Environment(
+        name=name,
+        levels=(Level(factor="server", value=name),),
+        server=ServerSpec(kind=ServerKind.CATALOGUE, value="18"),
+        **more,
+    )
+
+
+def build():
+    return Build(
+        spec=ServerSpec(kind=ServerKind.CATALOGUE, value="18"), prefix="/pg", version=ServerVersion(text="18.6", number=180006),
+        supplier="s", compiler="c", configure="", cflags="", digest="d",
+    )  # fmt: skip
+
+
+@dataclass
+class World:
+    """Shared state of the fakes: a clock, a log of what was done, and what is to go wrong."""
+
+    now: float = 1000.0
+    wall_jump: float = 0.0
+    log: list = field(default_factory=list)
+    up: set = field(default_factory=set)
+    clones: set = field(default_factory=set)
+    fail_start: set = field(default_factory=set)
+    outputs: dict = field(default_factory=dict)
+    server_logs: dict = field(default_factory=dict)
+    raise_in_measure: list = field(default_factory=list)
+    start_seconds: float = 0.1
+    kernel: str = "6.1"
+    oom_kills: int = 0
+    rates: dict = field(default_factory=dict)
+    fail_discard: bool = False
+    loads: list = field(default_factory=list)
+
+
+class FakeClock:
+    def __init__(self, world):
+        self.world = world
+
+    def monotonic(self):
+        return self.world.now
+
+    def wall(self):
+        return 1.7e9 + self.world.now
+
+    def sleep(self, seconds):
+        self.world.now += seconds
+
+
+class FakeHost:
+    name, user, door_pids = "fake", "me", (1,)
+
+    def __init__(self, world):
+        self.world = world
+        self.readings = 0
+
+    def clock(self):
+        self.readings += 1
+        jump = self.world.wall_jump if self.readings % 2 == 0 else 0.0
+        return ClockReading(wall=self.world.now + jump, monotonic=self.world.now)
+
+    def run(self, command, *, timeout=600.0, check=True):
+        self.world.log.append(("run", command.argv[0]))
+
+    def read_files(self, paths):
+        return {path: f"oom_kill {self.world.oom_kills}\n".encode() for path in paths}
+
+    def make_folder(self, path, *, mode=0o700):
+        pass
+
+    def remove_tree(self, path):
+        pass
+
+
+class FakeDatasets:
+    def __init__(self, world):
+        self.world = world
+
+    def ensure(self, environment, build, cell):
+        return Dataset(identity=f"data-s{cell.scale}", location="/data", bytes=1, seconds_building=1)
+
+    def clone(self, dataset, name):
+        self.world.log.append(("clone", name))
+        self.world.clones.add(name)
+        return Clone(dataset=dataset, location=f"/clones/{name}", database="bench", folder=name)
+
+    def discard(self, clone):
+        if self.world.fail_discard and "preflight" not in clone.folder:
+            raise ServerFailedError("database is being accessed by other users")
+        self.world.log.append(("discard", clone.folder))
+        self.world.clones.discard(clone.folder)
+
+
+class FakeControl:
+    def __init__(self, world):
+        self.world = world
+
+    def start(self, environment, build, clone):
+        if (environment.name, "preflight" in clone.folder) in self.world.fail_start:
+            raise ServerFailedError("the server did not start", details=("FATAL: no",))
+        self.world.now += self.world.start_seconds
+        self.world.log.append(("start", environment.name))
+        self.world.up.add(environment.name)
+        address = Address(host="/s", port=1, user="u", database="bench")
+        return RunningServer(environment=environment, build=build, clone=clone, address=address, postmaster_pid=7)
+
+    def alive(self, server):
+        return server.environment.name in self.world.up
+
+    def stop(self, server):
+        self.world.log.append(("stop", server.environment.name))
+        self.world.up.discard(server.environment.name)
+
+    def log(self, server):
+        return self.world.server_logs.get(server.environment.name, b"LOG: fine")
+
+
+class FakeProcess:
+    pid = 99
+
+    def __init__(self, world, ends, code):
+        self.world, self.ends, self.code = world, ends, code
+
+    def poll(self):
+        return ProcessExit(code=self.code, cpu=CpuTime(user=1, system=0)) if self.world.now >= self.ends else None
+
+    def wait(self, timeout):
+        return ProcessExit(code=self.code, cpu=CpuTime(user=1, system=0))
+
+    def signal(self, signal, *, group=False):
+        self.world.log.append(("signal", str(signal)))
+        self.ends = self.world.now
+
+
+class FakeDriver:
+    name = "fake"
+
+    def __init__(self, world):
+        self.world = world
+        self.environment = ""
+
+    def facts(self):
+        return {"version": "18"}
+
+    def start(self, load, folder):
+        self.measured = folder.endswith("/run")
+        self.world.loads.append((folder, load))
+        environment = folder.split("/")[-2].split("--")[1] if "--" in folder else ""
+        self.environment = environment
+        if self.measured:
+            if self.world.raise_in_measure:
+                raise self.world.raise_in_measure.pop()
+            self.world.log.append(("measure", environment, tuple(sorted(self.world.up))))
+        return FakeProcess(self.world, self.world.now + load.seconds, 0)
+
+    def progress(self, folder, offset):
+        return (), offset
+
+    def collect(self, folder):
+        rate = self.world.rates.get(self.environment, 100)
+        output = self.world.outputs.get(self.environment) if self.measured else None
+        return {"pgbench.out": f"tps = {rate}".encode() if output is None else output}
+
+    def parse(self, evidence):
+        text = evidence.get("pgbench.out", b"")
+        errors = tuple(line for line in text.decode().splitlines() if "error" in line or "FATAL" in line)
+        complete = b"tps" in text
+        tps = float(text.split()[2]) if b"tps = " in text else 100.0
+        return DriverResult(
+            complete=complete, transactions=1000, tps=tps if complete else None, latency_mean=0.01, latency_stddev=None,
+            failed=text.count(b"failed"), retried=0, skipped=0, percentiles={}, samples=0, series=(), statements=(),
+            errors=errors, version="18",
+        )  # fmt: skip
+
+
+class FakeSql:
+    def query(self, address, statement):
+        return Table(columns=("name", "setting", "unit", "source", "boot_val"), rows=(("jit", "off", "", "x", "on"),))
+
+    def execute(self, address, script):
+        pass
+
+
+class FakeEvidence:
+    def __init__(self, identity):
+        self.identity = identity
+        self.files = {}
+
+    def keep(self, name, content):
+        self.files[name] = content
+
+    keep_shared = keep
+
+
+class FakeStore:
+    def __init__(self, done=()):
+        self.done = set(done)
+        self.records = {}
+        self.headers = {}
+        self.fingerprints = {}
+
+    def committed(self):
+        return frozenset(self.done)
+
+    def begin(self, identity):
+        return FakeEvidence(identity)
+
+    def commit(self, evidence, header, record):
+        assert record.identity not in self.done
+        self.done.add(record.identity)
+        self.records[record.identity] = record
+        self.headers[record.identity] = header
+
+    def keep_fingerprint(self, name, fingerprint):
+        self.fingerprints[name] = fingerprint
+
+    def fingerprint(self, name):
+        return self.fingerprints.get(name)
+
+
+class Recorder:
+    def __init__(self):
+        self.events = []
+
+    def emit(self, event):
+        self.events.append(event)
+
+
+def make_rig(world, plan, *, store=None, layers=()):
+    supply = Supply(build=build(), datasets=FakeDatasets(world), control=FakeControl(world))
+    host = FakeHost(world)
+    return Rig(
+        host=host, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
+        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM},
+        supplies={environment.name: supply for environment in plan.experiment.environments}, events=Recorder(),
+        scratch="/scratch", warm_sql=lambda workload: "SELECT 1;", host_facts={"host.txt": b"x"}, host_fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
+        version="0",
+    )  # fmt: skip

@@ -1,0 +1,349 @@
+"""The loop over a plan, with fakes on every door."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError
+from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset, Script
+from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.events import EventKind
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+
+CELLS = (Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0),)
+
+
+def make_plan(*, names=("a", "b"), blocks=2, cells=CELLS, reset=Reset.CLONE, together=False):
+    environments = tuple(fakes.environment(name) for name in names)
+    experiment = Experiment(
+        question="?", metric="tps", threshold=0.03, blocks=blocks, budget=None, reset=reset, interleave=Interleave.RUNS,
+        seed=1, baseline=names[0], environments=environments, cells=cells, factors=("server",), allow=Allow(), text="",
+    )  # fmt: skip
+
+    def run(block, name, cell):
+        return PlannedRun(
+            identity=f"b{block:02}/{name}/{cell.identity}",
+            block=block,
+            environment=name,
+            cell=cell.identity,
+            seed=block,
+        )
+
+    def visits(block):
+        if together:
+            stages = tuple(
+                Stage(cell=cell.identity, runs=tuple(run(block, name, cell) for name in names)) for cell in cells
+            )
+            return (Visit(identity=f"b{block:02}", residents=names, stages=stages),)
+        return tuple(
+            Visit(
+                identity=f"b{block:02}/{name}", residents=(name,),
+                stages=tuple(Stage(cell=cell.identity, runs=(run(block, name, cell),)) for cell in cells),
+            )
+            for name in names
+        )  # fmt: skip
+
+    return Plan(
+        identity="p", experiment=experiment, interleave=Interleave.RUNS, interleave_reason="",
+        blocks=tuple(Block(number=n, visits=visits(n)) for n in range(1, blocks + 1)),
+        forecast=Forecast(seconds_per_block=12, seconds_building=0, seconds_total=24, disk_bytes=0, datasets=()),
+    )  # fmt: skip
+
+
+def carry_out(plan, world, *, budget=None, spent=0.0, **more):
+    rig = fakes.make_rig(world, plan, **more)
+    return Conduct(rig=rig, plan=plan, budget=budget, spent=spent).carry_out(), rig
+
+
+def steps(world, *kinds):
+    return [entry for entry in world.log if entry[0] in kinds]
+
+
+def test_every_planned_run_is_committed_once_in_the_planned_order():
+    world, plan = fakes.World(), make_plan()
+    ending, rig = carry_out(plan, world)
+    assert ending is Ending.COMPLETE
+    assert list(rig.store.records) == [run.identity for run in plan.runs]
+    assert all(record.validity is Validity.VALID for record in rig.store.records.values())
+
+
+def test_every_run_has_its_own_clone_and_nothing_stays_up():
+    world, plan = fakes.World(), make_plan()
+    carry_out(plan, world)
+    clones = [entry[1] for entry in steps(world, "clone")]
+    assert len(clones) == len(set(clones)) == 2 + 4
+    assert not world.up
+    assert not world.clones
+
+
+def test_resuming_makes_only_what_is_missing():
+    world, plan = fakes.World(), make_plan()
+    store = fakes.FakeStore(done=[run.identity for run in plan.runs[:3]])
+    carry_out(plan, world, store=store)
+    assert list(store.records) == [plan.runs[3].identity]
+
+
+def test_a_complete_study_starts_nothing():
+    world, plan = fakes.World(), make_plan()
+    ending, _ = carry_out(plan, world, store=fakes.FakeStore(done=[run.identity for run in plan.runs]))
+    assert ending is Ending.COMPLETE
+    assert not world.log
+
+
+def test_residents_of_one_visit_are_all_up_before_the_first_is_measured():
+    world, plan = fakes.World(), make_plan(together=True)
+    carry_out(plan, world)
+    measured = steps(world, "measure")
+    assert len(measured) == 4
+    assert all(entry[2] == ("a", "b") for entry in measured)
+    assert not world.up
+
+
+def test_with_one_resident_servers_are_never_up_together():
+    world, plan = fakes.World(), make_plan()
+    carry_out(plan, world)
+    assert all(len(entry[2]) == 1 for entry in steps(world, "measure"))
+
+
+def test_the_budget_keeps_whole_blocks_and_is_not_exceeded():
+    world, plan = fakes.World(), make_plan(blocks=6)
+    begun = world.now
+    ending, rig = carry_out(plan, world, budget=45.0)
+    assert ending is Ending.BUDGET
+    assert world.now - begun <= 45.0
+    assert len(rig.store.done) == 8  # four blocks of about ten seconds
+
+
+def test_a_resumed_run_has_the_rest_of_the_budget():
+    world, plan = fakes.World(), make_plan(blocks=6)
+    ending, rig = carry_out(plan, world, budget=45.0, spent=40.0)
+    assert ending is Ending.BUDGET
+    assert not rig.store.done
+
+
+def test_an_environment_that_does_not_start_is_refused_before_anything_is_measured():
+    world, plan = fakes.World(fail_start={("b", True)}), make_plan()
+    with pytest.raises(ServerFailedError, match="did not start"):
+        carry_out(plan, world)
+    assert not steps(world, "measure")
+    assert not world.clones
+
+
+def test_a_server_that_fails_later_is_recorded_and_the_other_environment_goes_on():
+    world, plan = fakes.World(fail_start={("b", False)}), make_plan()
+    _, rig = carry_out(plan, world)
+    records = rig.store.records
+    assert records["b01/a/select-only-s1-c2"].status is RunStatus.COMPLETED
+    failed = records["b01/b/select-only-s1-c2"]
+    assert (failed.status, failed.validity) == (RunStatus.FAILED, Validity.INVALID)
+    assert "did not start" in failed.reasons[0].text
+    assert not world.clones
+
+
+def test_running_out_of_connections_is_a_collapse():
+    world, plan = fakes.World(outputs={"b": b"pgbench: error: FATAL: sorry, too many clients already"}), make_plan()
+    _, rig = carry_out(plan, world)
+    assert rig.store.records["b01/b/select-only-s1-c2"].status is RunStatus.COLLAPSED
+
+
+def test_a_server_that_dies_in_a_run_is_named():
+    world = fakes.World(
+        outputs={"b": b""}, server_logs={"b": b"LOG: server process (PID 5) was terminated by signal 9: Killed"}
+    )
+    _, rig = carry_out(make_plan(), world)
+    record = rig.store.records["b01/b/select-only-s1-c2"]
+    assert record.status is RunStatus.FAILED
+    assert "terminated by signal 9" in record.reasons[0].text
+
+
+def test_failed_transactions_make_a_run_invalid_unless_they_are_allowed():
+    world, plan = fakes.World(outputs={"b": b"tps failed"}), make_plan()
+    _, rig = carry_out(plan, world)
+    record = rig.store.records["b01/b/select-only-s1-c2"]
+    assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.INVALID)
+    allowed = replace(plan, experiment=replace(plan.experiment, allow=Allow(failed_transactions=True)))
+    _, rig = carry_out(allowed, fakes.World(outputs={"b": b"tps failed"}))
+    assert rig.store.records["b01/b/select-only-s1-c2"].validity is Validity.VALID
+
+
+def test_a_clock_that_jumps_makes_a_run_suspect():
+    world = fakes.World(wall_jump=3600.0)
+    _, rig = carry_out(make_plan(), world)
+    record = rig.store.records["b01/a/select-only-s1-c2"]
+    assert record.validity is Validity.SUSPECT
+    assert record.reasons[0].code == "clock_jump"
+
+
+def test_a_full_disk_ends_the_experiment_and_commits_nothing_of_the_run():
+    world, plan = fakes.World(raise_in_measure=[DiskFullError("full")]), make_plan()
+    store = fakes.FakeStore()
+    with pytest.raises(DiskFullError):
+        carry_out(plan, world, store=store)
+    assert not store.records
+    assert not world.up
+    assert not world.clones
+
+
+def test_ctrl_c_takes_everything_down_and_keeps_finished_runs():
+    world, plan = fakes.World(), make_plan()
+    store = fakes.FakeStore()
+
+    class Interrupting(fakes.FakeDriver):
+        def start(self, load, folder):
+            if folder.endswith("/run") and len(store.records) == 2:
+                raise KeyboardInterrupt
+            return super().start(load, folder)
+
+    rig = replace(fakes.make_rig(world, plan, store=store), driver=Interrupting(world))
+    with pytest.raises(KeyboardInterrupt):
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert len(store.records) == 2
+    assert not world.up
+    assert not world.clones
+
+
+def test_six_failures_in_a_row_end_the_experiment_with_the_last_reason():
+    world, plan = fakes.World(fail_start={("a", False), ("b", False)}), make_plan(blocks=9)
+    store = fakes.FakeStore()
+    with pytest.raises(ServerFailedError, match="6 runs in a row"):
+        carry_out(plan, world, store=store)
+    assert len(store.records) == 6
+
+
+def test_a_level_that_did_not_take_is_found_before_anything_is_measured():
+    class Layer:
+        name = "settings"
+
+        def observe(self, server, sql):
+            raise LevelNotTakenError("jit = on was asked for")
+
+    world, plan = fakes.World(), make_plan()
+    with pytest.raises(LevelNotTakenError):
+        carry_out(plan, world, layers=(Layer(),))
+    assert not steps(world, "measure")
+
+
+def test_reset_restart_keeps_one_clone_for_a_visit():
+    cells = (*CELLS, replace(CELLS[0], clients=4))
+    world, plan = fakes.World(), make_plan(cells=cells, reset=Reset.RESTART, blocks=1)
+    carry_out(plan, world)
+    visit_clones = [entry for entry in steps(world, "clone") if "preflight" not in entry[1]]
+    assert len(visit_clones) == 2
+    assert len(steps(world, "start")) == 2 + 4
+    assert not world.clones
+
+
+def test_reset_none_keeps_the_server_up_for_a_visit():
+    cells = (*CELLS, replace(CELLS[0], clients=4))
+    world, plan = fakes.World(), make_plan(cells=cells, reset=Reset.NONE, blocks=1)
+    carry_out(plan, world)
+    assert len(steps(world, "start")) == 2 + 2
+    assert not world.up
+
+
+def test_custom_scripts_are_tried_once_before_hours_are_spent():
+    script = Script(file="mine.sql", text="SELEKT;")
+    cells = (Cell(workload="custom", scale=1, clients=2, threads=2, run=4.0, warmup=1.0, scripts=(script,)),)
+    world, plan = fakes.World(), make_plan(cells=cells)
+
+    class Complaining(fakes.FakeDriver):
+        def parse(self, evidence):
+            return replace(super().parse(evidence), errors=('ERROR:  syntax error at or near "SELEKT"',))
+
+    rig = replace(fakes.make_rig(world, plan), driver=Complaining(world))
+    with pytest.raises(ServerFailedError, match="tried once") as caught:
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert caught.value.where == "mine.sql"
+    assert not steps(world, "measure")
+    assert not world.up
+
+
+def test_time_left_is_told_after_every_block():
+    world, plan = fakes.World(), make_plan()
+    _, rig = carry_out(plan, world)
+    finished = [event for event in rig.events.events if event.kind is EventKind.BLOCK_FINISHED]
+    assert [event.done for event in finished] == [1, 2]
+    assert finished[-1].seconds_left == 0
+
+
+def rates_of(rig):
+    return {header.sampling_rate for header in rig.store.headers.values()}
+
+
+def test_the_fastest_environment_sets_the_rate_of_the_transaction_log_for_all():
+    world = fakes.World(rates={"a": 3000, "b": 28000})
+    _, rig = carry_out(make_plan(), world)
+    assert rates_of(rig) == {1 / 32}
+
+
+def test_without_warm_up_the_transaction_log_is_sampled_too():
+    world = fakes.World(rates={"a": 120000, "b": 120000})
+    _, rig = carry_out(make_plan(cells=(replace(CELLS[0], warmup=0.0),)), world)
+    assert rates_of(rig) == {1 / 128}
+
+
+def test_a_resumed_study_keeps_its_rate():
+    plan, store = make_plan(), fakes.FakeStore()
+    carry_out(plan, fakes.World(rates={"a": 3000, "b": 3000}), store=store)
+    again = fakes.FakeStore(done=[run.identity for run in plan.runs[:2]])
+    again.fingerprints = store.fingerprints
+    _, rig = carry_out(plan, fakes.World(rates={"a": 90000, "b": 90000}), store=again)
+    assert rates_of(rig) == {1 / 4}
+
+
+def test_the_warm_up_draws_other_rows_than_the_measured_run():
+    world = fakes.World()
+    carry_out(make_plan(blocks=1), world)
+    warm = {load.seed for folder, load in world.loads if folder.endswith("/warmup")}
+    measured = {load.seed for folder, load in world.loads if folder.endswith("/run")}
+    assert len(warm) == len(measured) == 1  # the arms of a block share both
+    assert warm != measured
+
+
+def test_scripts_are_tried_with_the_options_of_their_environment():
+    script = Script(file="mine.sql", text="SELECT :extra;")
+    cells = (Cell(workload="custom", scale=1, clients=2, threads=2, run=4.0, warmup=1.0, scripts=(script,)),)
+    plan = make_plan(cells=cells)
+    environments = tuple(replace(each, options={"extra": each.name}) for each in plan.experiment.environments)
+    plan = replace(plan, experiment=replace(plan.experiment, environments=environments))
+    world = fakes.World()
+    carry_out(plan, world)
+    tried = {load.cell.options["extra"] for folder, load in world.loads if "/try-" in folder}
+    assert tried == {"a", "b"}
+
+
+def test_cells_with_different_data_are_tried_on_their_own_data():
+    cells = (*CELLS, replace(CELLS[0], scale=7))
+    world = fakes.World()
+    carry_out(make_plan(cells=cells), world)
+    assert len([entry for entry in steps(world, "clone") if "preflight" in entry[1]]) == 4
+
+
+def test_everything_is_quiet_before_each_measured_window_of_servers_that_are_up_together():
+    world = fakes.World()
+    carry_out(make_plan(together=True, blocks=1), world)
+    order = [entry[0] for entry in world.log if entry[0] in {"run", "measure"}]
+    assert order == ["run", "run", "measure", "run", "run", "measure"]
+
+
+def test_a_clone_that_cannot_be_removed_costs_no_run():
+    world = fakes.World(fail_discard=True)
+    _, rig = carry_out(make_plan(), world)
+    assert len(rig.store.records) == 4
+    assert any(event.kind is EventKind.WARNING for event in rig.events.events)
+
+
+def test_a_host_that_changed_since_the_first_run_makes_runs_suspect():
+    plan, store = make_plan(), fakes.FakeStore()
+    carry_out(plan, fakes.World(kernel="6.1"), store=store)
+    again = fakes.FakeStore(done=[run.identity for run in plan.runs[:2]])
+    again.fingerprints = store.fingerprints
+    _, rig = carry_out(plan, fakes.World(kernel="6.12"), store=again)
+    reasons = {reason.code for record in rig.store.records.values() for reason in record.reasons}
+    assert reasons == {"fingerprint_changed"}

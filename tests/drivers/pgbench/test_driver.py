@@ -1,0 +1,242 @@
+import gzip
+from dataclasses import dataclass, field
+
+import pytest
+
+from pgstrata.drivers.pgbench.driver import PgbenchDriver
+from pgstrata.errors import HostFileError, UsageError
+from pgstrata.libpq import compose_connection
+from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec
+from pgstrata.model.secret import Secret
+from pgstrata.model.server import Address, Build, ServerVersion
+from pgstrata.model.workload import Data
+from pgstrata.model.workload import Workload as WorkloadDescription
+from pgstrata.ports.driver import Load
+from pgstrata.ports.host import Completed
+
+SELECT_ONLY = WorkloadDescription(
+    name="select-only",
+    title="",
+    data=Data.PGBENCH,
+    writes=False,
+    builtin="select-only",
+    bytes_per_scale=1,
+)
+CUSTOM = WorkloadDescription(name="custom", title="", data=Data.PGBENCH, writes=True, builtin="", bytes_per_scale=1)
+ADDRESS = Address(host="/run/s", port=5433, user="postgres", database="bench")
+
+
+@dataclass
+class FakeHost:
+    files: dict = field(default_factory=dict)
+    spawned: list = field(default_factory=list)
+    ran: list = field(default_factory=list)
+
+    def write(self, path, content, *, mode=0o600):
+        self.files[path] = content
+
+    def read(self, path, *, offset=0):
+        if path not in self.files:
+            raise HostFileError("no such file", where=path)
+        return self.files[path][offset:]
+
+    def list_folder(self, path):
+        return tuple(sorted(name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")))
+
+    def run(self, command, *, timeout=600.0, check=True):
+        self.ran.append(command)
+        return Completed(argv=command.argv, code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=b"")
+
+    def spawn(self, command, *, stdout, stderr, on_parent_death=None):
+        self.spawned.append((command, stdout, stderr))
+        return "process"
+
+
+def tools(number=180006):
+    return Build(
+        spec=ServerSpec(kind=ServerKind.EMBEDDED),
+        prefix="/opt/pg",
+        version=ServerVersion(text="18.6", number=number),
+        supplier="",
+        compiler="",
+        configure="",
+        cflags="",
+        digest="",
+        process_environment={"LD_LIBRARY_PATH": "/opt/pg/lib"},
+    )
+
+
+def cell(**changes):
+    return Cell(**{"workload": "select-only", "scale": 10, "clients": 4, "threads": 2, **changes})
+
+
+def load(cell, workload=SELECT_ONLY, address=ADDRESS, **changes):
+    return Load(**{"cell": cell, "workload": workload, "address": address, "seconds": 60.0, "seed": 42, **changes})
+
+
+def started(given, number=180006):
+    host = FakeHost()
+    PgbenchDriver(host, tools(number)).start(given, "/f")
+    ((command, stdout, stderr),) = host.spawned
+    assert (stdout, stderr) == ("/f/pgbench.out", "/f/pgbench.err")
+    return command, host
+
+
+def options(given, number=180006):
+    command, _ = started(given, number)
+    assert command.argv[0] == "/opt/pg/bin/pgbench"
+    return " ".join(command.argv[1:])
+
+
+class TestCommand:
+    def test_of_a_built_in_script_names_everything_that_matters(self):
+        assert options(load(cell())) == (
+            "-n -M prepared -c 4 -j 2 -T 60 -P 1 --random-seed=42 -b select-only --failures-detailed bench"
+        )
+
+    def test_asks_no_details_of_failures_where_pgbench_does_not_know_them(self):
+        assert "--failures-detailed" not in options(load(cell()), number=140023)
+
+    def test_takes_rate_and_latency_limit_in_pgbench_units(self):
+        assert "-R 1500.5 -L 2.5" in options(load(cell(rate=1500.5, latency_limit=0.0025)))
+
+    def test_gives_large_rates_without_an_exponent(self):
+        assert "-R 1000000 " in options(load(cell(rate=1e6)))
+
+    def test_rounds_the_duration_up_to_whole_seconds(self):
+        assert "-T 3 " in options(load(cell(), seconds=2.1))
+        assert "-T 1 " in options(load(cell(), seconds=0.01))
+
+    def test_counts_transactions_instead_of_seconds_when_asked(self):
+        text = options(load(cell(), transactions=100))
+        assert "-t 100" in text
+        assert "-T" not in text.split()
+
+    def test_logs_nothing_a_sample_or_everything(self):
+        assert "-l" not in options(load(cell())).split()
+        assert "-l --log-prefix=/f/tx --sampling-rate=0.01" in options(load(cell(), sampling_rate=0.01))
+        full = options(load(cell(), sampling_rate=1.0))
+        assert "-l --log-prefix=/f/tx" in full
+        assert "--sampling-rate" not in full
+
+    def test_can_be_without_progress_and_with_a_profile_and_another_protocol(self):
+        text = options(load(cell(profile=True, protocol=Protocol.SIMPLE), progress=None))
+        assert "-P" not in text.split()
+        assert "-r" in text.split()
+        assert "-M simple" in text
+
+    def test_of_scripts_writes_them_and_tells_scale_options_and_weights(self):
+        scripts = (Script(file="a/x.sql", text="SELECT 1;"), Script(file="b/x.sql", text="SELECT 2;", weight=3))
+        chosen = cell(scripts=scripts, options={"extra_work": "1000", "setup_sql": "x.sql", "no-variable": "1"})
+        command, host = started(load(chosen, CUSTOM))
+        text = " ".join(command.argv)
+        assert "-s 10 -D extra_work=1000 -f /f/script-1.sql@1 -f /f/script-2.sql@3" in text
+        assert "-b" not in command.argv
+        assert "setup_sql" not in text
+        assert host.files == {"/f/script-1.sql": b"SELECT 1;", "/f/script-2.sql": b"SELECT 2;"}
+
+    def test_without_anything_to_run_is_refused_with_a_remedy(self):
+        with pytest.raises(UsageError, match="name its scripts"):
+            started(load(cell(workload="custom"), CUSTOM))
+
+    def test_speaks_english_and_finds_its_libraries(self):
+        command, _ = started(load(cell()))
+        assert command.environment["LC_ALL"] == "C"
+        assert command.environment["LD_LIBRARY_PATH"] == "/opt/pg/lib"
+
+
+class TestConnection:
+    def test_goes_by_environment(self):
+        command, _ = started(load(cell()))
+        assert command.environment["PGHOST"] == "/run/s"
+        assert command.environment["PGPORT"] == "5433"
+        assert command.environment["PGUSER"] == "postgres"
+        assert command.environment["PGDATABASE"] == "bench"
+
+    def test_hands_the_password_over_as_a_secret_only(self):
+        address = Address(host="db", port=5432, user="u", database="d", password=Secret("hush"))
+        command, _ = started(load(cell(), address=address))
+        assert command.secrets == {"PGPASSWORD": Secret("hush")}
+        assert "hush" not in repr(command)
+
+    def test_takes_parameters_by_variable_or_as_the_last_argument(self):
+        address = Address(
+            host="db", port=5432, user="u", database="d", parameters={"sslmode": "require", "keepalives_idle": "o'k\\"}
+        )
+        connection = compose_connection(address)
+        assert connection.environment["PGSSLMODE"] == "require"
+        assert connection.arguments == ("dbname='d' keepalives_idle='o\\'k\\\\'",)
+
+    def test_takes_a_database_of_an_odd_name_as_a_name(self):
+        for name in ("a=b", "postgres://x", "-f"):
+            (argument,) = compose_connection(ADDRESS.with_database(name)).arguments
+            assert argument == f"dbname='{name}'"
+
+    def test_never_shows_a_password_among_the_parameters(self):
+        address = Address(host="db", port=5432, user="u", database="d", parameters={"password": "hush"})
+        connection = compose_connection(address)
+        assert connection.secrets == {"PGPASSWORD": Secret("hush")}
+        assert "hush" not in repr(connection)
+
+    def test_refuses_a_secret_that_it_cannot_hide(self):
+        address = Address(host="db", port=5432, user="u", database="d", parameters={"sslpassword": "hush"})
+        with pytest.raises(UsageError) as error:
+            compose_connection(address)
+        assert "hush" not in str(error.value)
+
+    def test_leaves_to_a_service_what_it_does_not_know(self):
+        address = Address(host="", port=0, user="", database="", parameters={"service": "prod"})
+        assert compose_connection(address).environment == {"PGSERVICE": "prod"}
+
+
+class TestFacts:
+    def test_are_version_and_digest_and_asked_once(self):
+        host = FakeHost(files={"/opt/pg/bin/pgbench": b"binary"})
+        driver = PgbenchDriver(host, tools())
+        assert driver.facts() == driver.facts()
+        assert driver.facts() == {
+            "version": "18.6",
+            "sha256": "9a3a45d01531a20e89ac6ae10b0b0beb0492acd7216a368aa062d1a5fecaf9cd",
+        }
+        assert len(host.ran) == 1
+
+
+class TestProgress:
+    LINES = b"pgbench: setting random seed to 7\nprogress: 1.0 s, 10.0 tps, lat 1.000 ms stddev 0.1, 0 failed\n"
+
+    def test_is_read_from_where_it_was_left(self):
+        host = FakeHost(files={"/f/pgbench.err": self.LINES + b"progress: 2.0 s, 2"})
+        driver = PgbenchDriver(host, tools())
+        points, offset = driver.progress("/f", 0)
+        assert [point.time for point in points] == [1.0]
+        assert offset == len(self.LINES)
+        host.files["/f/pgbench.err"] += b"0.0 tps, lat 1.000 ms stddev 0.1, 1 failed\n"
+        points, offset = driver.progress("/f", offset)
+        assert [(point.time, point.tps, point.failed) for point in points] == [(2.0, 20.0, 1)]
+        assert driver.progress("/f", offset) == ((), offset)
+
+    def test_is_empty_before_there_is_a_file(self):
+        assert PgbenchDriver(FakeHost(), tools()).progress("/f", 0) == ((), 0)
+
+
+class TestCollect:
+    def test_joins_the_logs_of_the_threads_in_order_and_nothing_else(self):
+        files = {
+            "/f/pgbench.out": b"out",
+            "/f/pgbench.err": b"err",
+            "/f/tx.4711": b"0 1 100 0 1795172798 1\n",
+            "/f/tx.4711.2": b"2 1 300 0 1795172798 1\n",
+            "/f/tx.4711.1": b"1 1 200 0 1795172798 1\n1 2 9",
+            "/f/script-1.sql": b"SELECT 1;",
+        }
+        driver = PgbenchDriver(FakeHost(files=files), tools())
+        found = driver.collect("/f")
+        assert found.keys() == {"pgbench.out", "pgbench.err", "transactions.log.gz"}
+        assert gzip.decompress(found["transactions.log.gz"]) == (
+            b"0 1 100 0 1795172798 1\n1 1 200 0 1795172798 1\n2 1 300 0 1795172798 1\n"
+        )
+        assert driver.collect("/f") == found
+        assert driver.parse(found).samples == 3
+
+    def test_is_content_with_what_is_there(self):
+        assert PgbenchDriver(FakeHost(files={"/f/pgbench.err": b"x"}), tools()).collect("/f") == {"pgbench.err": b"x"}

@@ -1,0 +1,87 @@
+import contextlib
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.drivers.pgbench import transactions
+from pgstrata.drivers.pgbench.transactions import parse_transactions
+from pgstrata.errors import ParseError
+
+WORDS = ("failed", "serialization", "deadlock", "skipped")
+
+
+def log_of(times, extra=""):
+    return "".join(f"{i % 3} {i} {t} 0 1795172798 {i}{extra}\n" for i, t in enumerate(times)).encode()
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 10**12), st.sampled_from(WORDS)), max_size=60),
+    st.sampled_from(["", " 80", " 4749 2"]),
+    st.integers(60, 400),
+)
+def test_latencies_are_those_that_were_logged_however_the_log_is_cut(times, extra, chunk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transactions, "_CHUNK", chunk)
+        found = parse_transactions(log_of(times, extra))
+    assert found.microseconds.tolist() == [time for time in times if isinstance(time, int)]
+    assert found.without == sum(isinstance(time, str) for time in times)
+
+
+@given(st.lists(st.text("0123456789 \nfailedx", max_size=40), max_size=8).map(lambda rest: "\n".join(rest).encode()))
+def test_no_log_ends_in_anything_but_a_parse_error(rest):
+    with contextlib.suppress(ParseError):
+        parse_transactions(b"0 1 100 0 1795172798 1\n" + rest + b"\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0 1 100 0 1795172798",  # a column short
+        "0 1 100 0 1795172798 5 6",  # a column more than the first line
+        "0 1 lost 0 1795172798 5",  # an unknown word
+        "0 1 1x0 0 1795172798 5",
+        "0 1 -10 0 1795172798 5",
+        "0 1 9999999999999999999 0 1795172798 5",
+        "0  1 100 0 1795172798",
+        "",
+    ],
+)
+def test_a_line_of_an_unknown_shape_is_quoted(line):
+    log = log_of([10, "failed", 30]) + f"{line}\n".encode() + log_of([40])
+    with pytest.raises(ParseError) as error:
+        parse_transactions(log)
+    assert repr(line) in str(error.value)
+
+
+def test_lines_whose_faults_cancel_out_are_found():
+    with pytest.raises(ParseError, match="0 1 100 0 1795172798 5 6'"):
+        parse_transactions(log_of([10]) + b"0 1 100 0 1795172798 5 6\n0 1 100 0 1795172798\n")
+
+
+def test_an_aggregated_log_is_refused():
+    with pytest.raises(ParseError, match="1795172798 100 2000 90000 3 40"):
+        parse_transactions(b"1795172798 100 2000 90000 3 40\n")
+
+
+def test_a_last_line_without_its_end_is_not_counted():
+    assert parse_transactions(log_of([10, 20]) + b"0 3 30 0 17951").samples == 2
+    assert parse_transactions(b"0 3 30 0 17951").samples == 0
+
+
+def test_a_quantile_needs_a_hundred_samples_beyond_it():
+    thousand = parse_transactions(log_of(range(1000)))
+    assert thousand.quantile(0.9) == pytest.approx(float(np.quantile(np.arange(1000), 0.9)) * 1e-6)
+    assert thousand.quantile(0.95) is None
+    assert parse_transactions(log_of(range(999))).quantile(0.9) is None
+    assert parse_transactions(log_of(range(10000))).quantile(0.99) is not None
+    assert parse_transactions(log_of(range(9999))).quantile(0.99) is None
+
+
+def test_a_hundred_thousand_lines_take_less_than_a_third_of_a_second():
+    log = log_of(range(100_000), " 80 0")
+    started = time.process_time()
+    assert parse_transactions(log).samples == 100_000
+    assert time.process_time() - started < 0.3

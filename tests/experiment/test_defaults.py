@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgstrata.experiment import complete_experiment
+from pgstrata.model.plan import HostCapacity
+
+GB = 1024**3
+CELL = '[[cells]]\nworkload = "simple-update"\nscale = 1\nclients = 2\n'
+
+
+@pytest.fixture
+def complete(parse, workloads, capacity):
+    return lambda text, machine=capacity: complete_experiment(parse(text + CELL), machine, workloads)
+
+
+def test_all_environments_get_the_same(complete):
+    experiment = complete('[factors]\nserver = ["14", "18"]\n')
+    first, second = (environment.settings for environment in experiment.environments)
+    assert first == second
+    assert first["shared_buffers"] == "8192MB"
+    assert first["jit"] == "off"
+    assert first["max_connections"] == "100"
+
+
+def test_every_choice_has_a_note(complete):
+    experiment = complete('[factors]\nserver = ["14", "18"]\n')
+    for setting, value in experiment.environments[0].settings.items():
+        assert any(note.startswith(f"{setting} = {value}: ") for note in experiment.notes)
+
+
+@pytest.mark.parametrize(("memory", "buffers"), [(GB // 4, "128MB"), (2 * GB, "512MB"), (256 * GB, "8192MB")])
+def test_shared_buffers_follow_from_memory(complete, memory, buffers):
+    experiment = complete('[factors]\nserver = ["16", "18"]\n', HostCapacity(memory=memory, cpus=2, free_disk=GB))
+    assert experiment.environments[0].settings["shared_buffers"] == buffers
+
+
+def test_free_disk_changes_nothing(complete, capacity):
+    text = '[factors]\nserver = ["16", "18"]\n'
+    assert complete(text) == complete(text, replace(capacity, free_disk=1))
+
+
+def test_what_the_author_set_stays(complete):
+    experiment = complete('[factors]\nserver = ["16", "18"]\n[common.settings]\njit = true\nshared_buffers = "1GB"\n')
+    assert all(one.settings["jit"] == "on" for one in experiment.environments)
+    assert all(one.settings["shared_buffers"] == "1GB" for one in experiment.environments)
+    assert not any(note.startswith("jit") for note in experiment.notes)
+
+
+def test_what_the_author_set_in_some_environments_is_the_servers_own_in_the_others(complete):
+    experiment = complete("[factors.settings.defaults]\n[factors.settings.tuned]\nshared_buffers = '4GB'\n")
+    assert "shared_buffers" not in experiment.environments[0].settings
+    assert experiment.environments[1].settings["shared_buffers"] == "4GB"
+    assert any(note.startswith("shared_buffers: given in some") and "defaults" in note for note in experiment.notes)
+
+
+def test_max_connections_make_room_for_the_clients(complete):
+    experiment = complete('[factors]\nserver = ["16", "18"]\n' + CELL.replace("clients = 2", "clients = 500"))
+    assert experiment.environments[0].settings["max_connections"] == "510"
+
+
+def test_installations_of_unknown_age_get_only_what_every_version_knows(complete):
+    experiment = complete('[factors]\nserver = ["/a", "/b"]\n')
+    assert "hash_mem_multiplier" not in experiment.environments[0].settings
+    assert "shared_buffers" in experiment.environments[0].settings
+
+
+def test_running_servers_get_nothing(complete):
+    experiment = complete('[factors]\nserver = ["dsn:a", "dsn:b"]\n')
+    assert all(not environment.settings for environment in experiment.environments)
+    assert "taken as they are" in experiment.notes[0]
+
+
+def test_checkpoints_are_tuned_only_where_something_writes(parse, workloads, capacity):
+    text = '[factors]\nserver = ["16", "18"]\n' + CELL.replace("simple-update", "select-only")
+    experiment = complete_experiment(parse(text), capacity, workloads)
+    assert "max_wal_size" not in experiment.environments[0].settings

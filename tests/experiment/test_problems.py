@@ -1,0 +1,247 @@
+"""Bad files: each problem has the right line, key and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
+TWO = '[factors]\nserver = ["16", "18"]\n'
+
+CASES = {
+    "a misspelt key at the top": ('treshold = "3 %"\n' + TWO + CELL, 1, "treshold", "threshold"),
+    "a misspelt table": (TWO + CELL + "[[cell]]\nscale = 1\n", 7, "cell", "cells"),
+    "a key in the wrong table": (TWO + "clients = 2\n" + CELL, 3, "factors.clients", "[[cells]]"),
+    "a top-level key below a table": (TWO + CELL + "seed = 2\n", 7, "cells[1].seed", "before the first table"),
+    "a setting without its prefix": (
+        '[factors]\nwork_mem = ["1MB", "2MB"]\n' + CELL,
+        2,
+        "factors.work_mem",
+        '"settings.work_mem"',
+    ),
+    "a level with swapped digits": ('[factors]\nserver = ["61", "18"]\n' + CELL, 2, "factors.server[1]", "'16'"),
+    "a misspelt level": ('[factors]\nserver = ["embeded", "18"]\n' + CELL, 2, "factors.server[1]", "'embedded'"),
+    "a level of a list on several lines": (
+        '[factors]\nserver = [\n  "16",\n  "81",\n]\n' + CELL,
+        4,
+        "factors.server[2]",
+        "'18'",
+    ),
+    "a version that is too old": ('[factors]\nserver = ["12", "18"]\n' + CELL, 2, "factors.server[1]", "prefix:DIR"),
+    "a minor version": ('[factors]\nserver = ["16.3", "18"]\n' + CELL, 2, "factors.server[1]", "'16'"),
+    "a misspelt kind of server": (
+        '[factors]\nserver = ["prefx:/a", "/b"]\n' + CELL,
+        2,
+        "factors.server[1]",
+        "prefix:/a",
+    ),
+    "a source tree": ('[factors]\nserver = ["build:/src", "/b"]\n' + CELL, 2, "factors.server[1]", "prefix:DIR"),
+    "a server from Maven": ('[factors]\nserver = ["maven:9.6", "18"]\n' + CELL, 2, "factors.server[1]", "catalogue"),
+    "a boolean as server": ('[factors]\nserver = [true, "18"]\n' + CELL, 2, "factors.server[1]", "embedded"),
+    "one level twice": ('[factors]\nserver = ["18", 18]\n' + CELL, 2, "factors.server", "controls"),
+    "one size in two spellings": (
+        '[factors]\n"settings.work_mem" = ["1GB", "1024MB"]\n' + CELL,
+        2,
+        "factors.settings.work_mem",
+        "take one out",
+    ),
+    "an empty factor": ("[factors]\nserver = []\n" + CELL, 2, "factors.server", '["16", "18"]'),
+    "a factor that is no list": ('[factors]\nserver = "18"\n' + CELL, 2, "factors.server", '["16", "18"]'),
+    "a factor with one level": ('[factors]\nserver = ["18"]\n' + CELL, 2, "factors.server", "controls"),
+    "nothing that varies": (CELL, None, "factors", "controls"),
+    "no cells": (TWO, None, "cells", "[[cells]]"),
+    "a cell without a workload": (TWO + "[[cells]]\nscale = 1\nclients = 1\n", 3, "cells[1].workload", "simple-update"),
+    "a cell without a scale": (
+        TWO + '[[cells]]\nworkload = "select-only"\nclients = 1\n',
+        3,
+        "cells[1].scale",
+        "scale = 10",
+    ),
+    "a cell without clients": (
+        TWO + '[[cells]]\nworkload = "select-only"\nscale = 1\n',
+        3,
+        "cells[1].clients",
+        "clients = ",
+    ),
+    "one table instead of a list of tables": (TWO + "[cells]\nscale = 1\n", 3, "cells", "[[cells]]"),
+    "scale 0": (TWO + CELL.replace("scale = 1", "scale = 0"), 5, "cells[1].scale", "at least 1"),
+    "a scale in quotes": (TWO + CELL.replace("scale = 1", 'scale = "1"'), 5, "cells[1].scale", "integer"),
+    "clients 0": (TWO + CELL.replace("clients = 2", "clients = [1, 0]"), 6, "cells[1].clients", "at least 1"),
+    "clients twice": (TWO + CELL.replace("clients = 2", "clients = [4, 4]"), 6, "cells[1].clients", "take one"),
+    "a sweep that goes down": (
+        TWO + CELL.replace("clients = 2", "clients = { from = 8, to = 1, steps = 3 }"),
+        6,
+        "cells[1].clients",
+        "larger",
+    ),
+    "a sweep without steps": (
+        TWO + CELL.replace("clients = 2", "clients = { from = 1, to = 8 }"),
+        6,
+        "cells[1].clients",
+        "steps = 7",
+    ),
+    "a misspelt shape": (
+        TWO + CELL.replace("clients = 2", 'clients = { from = 1, to = 8, steps = 4, shape = "linaer" }'),
+        6,
+        "cells[1].clients",
+        "linear",
+    ),
+    "more threads than clients": (TWO + CELL + "threads = 4\n", 7, "cells[1].threads", "auto"),
+    "a run without a unit": (TWO + CELL + 'run = "60"\n', 7, "cells[1].run", '"60s"'),
+    "a run as a number": (TWO + CELL + "run = 60\n", 7, "cells[1].run", '"60s"'),
+    "a run of half a second": (TWO + CELL + 'run = "500ms"\n', 7, "cells[1].run", '"60s"'),
+    "a bad warm-up": (TWO + CELL + 'warmup = "soon"\n', 7, "cells[1].warmup", '"60s"'),
+    "a misspelt protocol": (TWO + CELL + 'protocol = "prepard"\n', 7, "cells[1].protocol", "prepared"),
+    "a negative rate": (TWO + CELL + "rate = -1\n", 7, "cells[1].rate", "500"),
+    "a misspelt workload": (TWO + CELL.replace("select", "selct"), 4, "cells[1].workload", "select-only"),
+    "custom without scripts": (TWO + CELL.replace("select-only", "custom"), 3, "cells[1].scripts", "script.sql"),
+    "a built-in workload with scripts": (
+        TWO + CELL + 'scripts = [{ file = "mine.sql" }]\n',
+        4,
+        "cells[1].workload",
+        "take out scripts",
+    ),
+    "a script that is not there": (
+        TWO + '[[cells]]\nscale = 1\nclients = 1\nscripts = [\n  { file = "mine.sql" },\n  { file = "gone.sql" },\n]\n',
+        8,
+        "cells[1].scripts[2].file",
+        "relative to the experiment file",
+    ),
+    "a script without a file": (
+        TWO + "[[cells]]\nscale = 1\nclients = 1\nscripts = [{ weight = 1 }]\n",
+        6,
+        "cells[1].scripts[1]",
+        "file =",
+    ),
+    "an empty script": (
+        TWO + '[[cells]]\nscale = 1\nclients = 1\nscripts = [{ file = "empty.sql" }]\n',
+        6,
+        "cells[1].scripts[1].file",
+        "transaction",
+    ),
+    "a weight of 0": (
+        TWO + '[[cells]]\nscale = 1\nclients = 1\nscripts = [{ file = "mine.sql", weight = 0 }]\n',
+        6,
+        "cells[1].scripts[1].weight",
+        "at least 1",
+    ),
+    "an option that nothing reads": (
+        TWO + CELL + "[cells.options]\nwidth = 1\n",
+        8,
+        "cells[1].options.width",
+        "scripts",
+    ),
+    "a factor that nothing reads": (
+        '[factors]\n"options.width" = [1, 2]\n' + CELL,
+        2,
+        "factors.options.width",
+        "scripts",
+    ),
+    "one cell twice": (TWO + CELL + CELL, 7, "cells[2]", "take one"),
+    "no blocks": ("blocks = 0\n" + TWO + CELL, 1, "blocks", "from 1 to 24"),
+    "too many blocks": ("blocks = 25\n" + TWO + CELL, 1, "blocks", "from 1 to 24"),
+    "an unknown metric": ('metric = "tsp"\n' + TWO + CELL, 1, "metric", "'tps'"),
+    "a threshold in words": ('threshold = "little"\n' + TWO + CELL, 1, "threshold", "3 %"),
+    "a threshold of 300 %": ("threshold = 3\n" + TWO + CELL, 1, "threshold", "3 %"),
+    "a bad budget": ('budget = "ten minutes"\n' + TWO + CELL, 1, "budget", "10m"),
+    "a baseline that is not there": ('baseline = { server = "17" }\n' + TWO + CELL, 1, "baseline.server", "16"),
+    "a baseline of no factor": ('baseline = { sever = "16" }\n' + TWO + CELL, 1, "baseline.sever", "'server'"),
+    "slices": ('interleave = "slices"\n' + TWO + CELL, 1, "interleave", "runs"),
+    "a control by reboot": ('controls = ["reboot"]\n' + TWO + CELL, 1, "controls[1]", "same"),
+    "a misspelt control": ('controls = ["smae"]\n' + TWO + CELL, 1, "controls[1]", "same"),
+    "TLS": ('[common]\nconnection = "tls"\n' + TWO + CELL, 2, "common.connection", "tcp"),
+    "TLS as a level": ('[factors]\nconnection = ["tcp", "tls"]\n' + CELL, 2, "factors.connection[2]", "tcp"),
+    "a factor of the host": ('[factors]\npages = ["4kB", "2MB"]\n' + CELL, 2, "factors.pages", "huge_pages"),
+    "a dotted factor of the host": ('[factors]\n"cpu.governor" = ["a", "b"]\n' + CELL, 2, "factors.cpu", "taskset"),
+    "a common layer of the host": ('[common]\nkernel = "6.1"\n' + TWO + CELL, 2, "common.kernel", "fingerprint"),
+    "flags of the compiler": ('[factors]\nbuild.flags = ["-O2", "-O3"]\n' + CELL, 2, "factors.build", "prefix:DIR"),
+    "a setting that pgstrata needs": (
+        TWO + "[common.settings]\nport = 1\n" + CELL,
+        4,
+        "common.settings.port",
+        "take it",
+    ),
+    "a list as a setting": (TWO + "[common.settings]\na = [1]\n" + CELL, 4, "common.settings.a", "[factors]"),
+    "a name that is no setting": (
+        TWO + '[common.settings]\n"a b" = 1\n' + CELL,
+        4,
+        "common.settings.a b",
+        "postgresql.conf",
+    ),
+    "checksums through initdb": (
+        TWO + "[common.initdb]\ndata-checksums = true\n" + CELL,
+        4,
+        "common.initdb.data-checksums",
+        "checksums = true",
+    ),
+    "a common value beneath a factor": ('[common]\nserver = "17"\n' + TWO + CELL, 2, "common.server", "take out one"),
+    "two factors on one setting": (
+        '[factors]\n"settings.jit" = ["on", "off"]\n[factors.settings.a]\njit = "on"\n[factors.settings.b]\n' + CELL,
+        4,
+        "factors.settings.a.jit",
+        "one of the two",
+    ),
+    "factors beside a list": (
+        TWO + '[[environments]]\nname = "a"\n[[environments]]\nname = "b"\n' + CELL,
+        3,
+        "environments",
+        "keep one",
+    ),
+    "an environment without a name": (
+        '[[environments]]\nserver = "16"\n[[environments]]\nname = "b"\nserver = "18"\n' + CELL,
+        1,
+        "environments[1].name",
+        "name =",
+    ),
+    "a name twice": (
+        '[[environments]]\nname = "a"\nserver = "16"\n[[environments]]\nname = "a"\nserver = "18"\n' + CELL,
+        5,
+        "environments[2].name",
+        "another name",
+    ),
+    "suppliers that differ": ('[factors]\nserver = ["18", "/opt/pg"]\n' + CELL, 2, "factors.server", "mixed_suppliers"),
+    "a setting of a running server": (
+        '[factors]\nserver = ["dsn:a", "dsn:b"]\n"settings.work_mem" = ["1MB", "2MB"]\n' + CELL,
+        3,
+        "factors.settings.work_mem",
+        "take it out",
+    ),
+    "common settings of a running server": (
+        '[factors]\nserver = ["dsn:a", "dsn:b"]\n[common.settings]\njit = "off"\n' + CELL,
+        3,
+        "common.settings",
+        "take it out",
+    ),
+    "a value that is no string": (TWO + CELL + "[allow]\nmixed_suppliers = 1\n", 8, "allow.mixed_suppliers", "true or"),
+    "a table that is a number": ("allow = 1\n" + TWO + CELL, 1, "allow", "[allow]"),
+    "a key twice": ("seed = 1\nseed = 2\n" + TWO + CELL, 2, "", "once"),
+    "a value without quotes": ("question = why\n" + TWO + CELL, 1, "", "quotes"),
+    "a bracket that is never closed": ('[factors]\nserver = ["16"\n', 2, "", "quotes"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_reported_with_line_key_and_remedy(problems, case):
+    text, line, key, remedy = CASES[case]
+    found = problems(text)
+    assert [(problem.line, problem.key) for problem in found] == [(line, key)], found
+    assert remedy in found[0].remedy
+    assert found[0].what
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file(problems):
+    found = problems(
+        'treshold = 1\nblocks = 99\n[factors]\nserver = ["61", "18"]\npages = ["4kB"]\n'
+        '[[cells]]\nworkload = "nothing-like-it"\nscale = 0\nclients = 0\nrun = "x"\nfoo = 1\n'
+    )
+    assert [problem.line for problem in found] == [1, 2, 4, 5, 7, 8, 9, 10, 11]
+
+
+def test_a_second_cell_is_placed_in_its_own_lines(problems):
+    (found,) = problems(TWO + CELL + CELL.replace("scale = 1", "scale = -1"))
+    assert (found.line, found.key) == (9, "cells[2].scale")
+
+
+def test_a_table_below_the_second_cell_is_placed_there(problems):
+    text = TWO + CELL + "[cells.options]\n" + CELL.replace("scale = 1", "scale = 2") + "[cells.options]\nx = 1\n"
+    (found,) = problems(text)
+    assert (found.line, found.key) == (13, "cells[2].options.x")

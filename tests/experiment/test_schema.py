@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pgstrata.experiment.schema import json_schema
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ("versions-14-18", "shared-buffers", "sync-commit", "custom-script")
+
+
+def test_the_shipped_schema_is_the_generated_one():
+    shipped = (ROOT / "docs/reference/experiment.schema.json").read_text(encoding="utf-8")
+    assert shipped == json_schema(), "run: python -m pgstrata.experiment.schema > docs/reference/experiment.schema.json"
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_satisfy_the_schema(name):
+    schema = json.loads(json_schema())
+    Draft202012Validator.check_schema(schema)
+    document = tomllib.loads((ROOT / f"examples/{name}.toml").read_text(encoding="utf-8"))
+    assert list(Draft202012Validator(schema).iter_errors(document)) == []
+
+
+@pytest.mark.parametrize("document", [{}, {"cells": [], "treshold": 1}, {"cells": [{"clients": 0}]}])
+def test_bad_documents_do_not(document):
+    assert list(Draft202012Validator(json.loads(json_schema())).iter_errors(document))
+
+
+def test_every_key_is_described():
+    schema = json.loads(json_schema())
+    tables = [schema, *schema["$defs"].values()]
+    missing = [
+        key
+        for table in tables
+        for key, value in table["properties"].items()
+        if not value.get("description", "").strip()
+    ]
+    assert missing == []
+
+
+def test_quoted_keys_may_stand_wherever_they_are_read():
+    document = {
+        "common": {"settings.jit": "off"},
+        "environments": [{"name": "a", "settings.jit": "on"}],
+        "cells": [{"options.width": 1}],
+    }
+    assert list(Draft202012Validator(json.loads(json_schema())).iter_errors(document)) == []

@@ -1,0 +1,126 @@
+"""Real servers for whole experiments: binaries from the user's cache, data in a folder that goes away."""
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass
+class Sandbox:
+    """A place for experiments: `pgstrata` runs the program as a user would."""
+
+    root: Path
+    environ: dict
+
+    def file(self, text, name="experiment.toml"):
+        path = self.root / name
+        path.write_text(text)
+        return path
+
+    def pgstrata(self, *arguments, timeout=240, environ=None):
+        return subprocess.run(
+            [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=self.root, capture_output=True, text=True,
+            timeout=timeout, env={**self.environ, **(environ or {})},
+        )  # fmt: skip
+
+    def start(self, *arguments):
+        return subprocess.Popen(
+            [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=self.root, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, env=self.environ, start_new_session=True,
+        )  # fmt: skip
+
+    def processes(self):
+        """Processes whose command line names this sandbox's data: servers that still run."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if f"{self.root}/data/".encode() in words and b"postgres" in words.split(b"\0")[0]:
+                    found.append(int(entry.name))
+        return found
+
+    def wait_for_silence(self, seconds=20):
+        deadline = time.monotonic() + seconds
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return self.processes()
+
+    def clones(self):
+        return list((self.root / "data" / "clones").glob("*/*"))
+
+    def records(self, study):
+        """run.json of every committed run, by identity."""
+        return {
+            "/".join(path.parts[-4:-1]): json.loads(path.read_text())
+            for path in Path(study).glob("evidence/b*/*/*/run.json")
+        }
+
+
+@pytest.fixture(scope="session")
+def shared_root():
+    root = Path(tempfile.mkdtemp(prefix="pgstrata-test-", dir="/tmp"))
+    root.chmod(0o755)
+    yield root
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_sandbox(shared_root):
+    return Sandbox(root=shared_root, environ={**os.environ, "PGSTRATA_DATA": str(shared_root / "data")})
+
+
+@pytest.fixture
+def sandbox(shared_sandbox):
+    yield shared_sandbox
+    for leftover in shared_sandbox.root.glob("study*"):
+        shutil.rmtree(leftover)
+
+
+@pytest.fixture(scope="session")
+def running_server(shared_root):
+    """A server that is not ours to start or stop: its conninfo (with a password), and a way to ask it."""
+    from pgstrata.app.machine import open_machine
+    from pgstrata.model.experiment import ServerKind, ServerSpec
+
+    with open_machine(print) as machine:
+        build = machine.servers.resolve(ServerSpec(kind=ServerKind.EMBEDDED))
+    folder = shared_root / "foreign"
+    folder.mkdir()
+    user = None
+    if os.getuid() == 0:
+        user = "postgres" if _known("postgres") else "nobody"
+        shutil.chown(folder, user)
+    password = folder / "pw"
+    password.write_text("canary-pw-7391\n")
+    password.chmod(0o644)
+
+    def run(*argv):
+        subprocess.run(argv, check=True, cwd="/", user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    data = folder / "data"
+    run(build.program("initdb"), "-D", data, "-U", "boss", "-A", "scram-sha-256", f"--pwfile={password}", "--no-sync")
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c port=15431 -c fsync=off"
+    run(build.program("pg_ctl"), "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
+    yield {"dsn": f"host={folder} port=15431 user=boss password=canary-pw-7391 dbname=postgres",
+           "psql": build.program("psql"), "folder": folder, "pid": int((data / "postmaster.pid").read_text().split()[0])}  # fmt: skip
+    run(build.program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")
+
+
+def _known(name):
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,416 @@
+"""Whole experiments on real servers, as a user gives them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
+
+TWO_MAJORS = """
+question = "Are 16 and 18 alike?"
+blocks = 1
+controls = ["same"]
+[factors]
+server = ["18", "16"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "2s"
+warmup = "1s"
+[[cells]]
+workload = "simple-update"
+scale = 1
+clients = 2
+run = "2s"
+warmup = "1s"
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(shared_sandbox):
+    """One study of two majors that several tests look at."""
+    sandbox = shared_sandbox
+    shared_root = sandbox.root
+    study = shared_root / "kept"
+    file = sandbox.file(TWO_MAJORS, "kept.toml")
+    done = sandbox.pgstrata("run", file, "--study", study)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sandbox, study, done
+
+
+def test_two_majors_are_measured_and_the_answer_does_not_pretend(measured):
+    sandbox, study, done = measured
+    assert "done: 6 of 6 runs" in done.stdout
+    assert "Too early to tell 16 from 18" in done.stdout
+    answer = json.loads(sandbox.pgstrata("show", study, "--json").stdout)
+    assert answer["schema"] == 1
+    primary = [found for found in answer["comparisons"] if found["metric"] == "tps"]
+    assert {found["verdict"] for found in primary} == {"insufficient"}
+    assert all(found["interval"] is None for found in primary)
+    assert all(0.2 < found["effect"] < 5 for found in primary)
+
+
+def test_every_run_has_evidence_of_what_it_measured(measured):
+    _, study, _ = measured
+    folder = study / "evidence/b01/pg16/simple-update-s1-c2"
+    names = {path.name for path in folder.iterdir()}
+    assert {"run.json", "pgbench.out", "pgbench.err", "transactions.log.gz", "server.log", "settings.tsv",
+            "procfs.before", "procfs.after", "pgstat.before", "pgstat.after", "host.system.txt", "host.sysctl.txt"} <= names  # fmt: skip
+    header = json.loads((folder / "run.json").read_text())
+    assert header["facts"]["server.version_num"].startswith("16")
+    assert re.fullmatch(r"[0-9a-f]{64}", header["facts"]["driver.sha256"])
+    assert header["facts"]["server.configure"]
+    assert "simple update" in (folder / "pgbench.out").read_text()
+
+
+def test_cpu_per_transaction_of_server_and_client_is_measured_apart(measured):
+    sandbox, study, _ = measured
+    from pgstrata.store.load import load_study
+
+    for run in load_study(
+        study, metrics=("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "wal_per_tx", "latency_p50")
+    ).runs:
+        server, client = run.value("server_cpu_per_tx"), run.value("client_cpu_per_tx")
+        assert 1e-6 < client < 1e-2
+        assert 1e-6 < server < 1e-2
+        assert run.value("client_share") == pytest.approx(client / (client + server), rel=0.01)
+        assert run.value("latency_p50") > 0
+        wal = run.value("wal_per_tx")
+        assert wal > 100 if "simple-update" in run.cell else wal < 100
+
+
+def test_the_control_runs_the_same_binary_as_the_baseline(measured):
+    sandbox, study, _ = measured
+    records = sandbox.records(study)
+    digests = {name.split("/")[1]: record["facts"]["server.digest"] for name, record in records.items()}
+    assert digests["pg18"] == digests["pg18-control"] != digests["pg16"]
+
+
+def test_data_checksums_and_jit_are_the_same_in_both_majors(measured):
+    _, study, _ = measured
+    for name in ("pg16", "pg18"):
+        rows = (study / f"evidence/b01/{name}/select-only-s1-c2/settings.tsv").read_text().splitlines()
+        settings = dict(row.split("\t")[:2] for row in rows)
+        assert (settings["data_checksums"], settings["jit"]) == ("on", "off")
+
+
+def test_reparse_gives_the_same_figures_from_evidence_alone(measured):
+    sandbox, study, _ = measured
+    before = sandbox.pgstrata("show", study, "--json").stdout
+    (study / "catalogue.sqlite").unlink()
+    done = sandbox.pgstrata("reparse", study)
+    assert "6 runs derived anew" in done.stdout, done.stderr
+    assert sandbox.pgstrata("show", study, "--json").stdout == before
+
+
+def test_the_same_command_on_a_complete_study_measures_nothing_again(measured):
+    sandbox, study, _ = measured
+    begun = {path: path.stat().st_mtime_ns for path in study.glob("evidence/b*/*/*/run.json")}
+    done = sandbox.pgstrata("run", sandbox.root / "kept.toml", "--study", study)
+    assert done.returncode == 0
+    assert begun == {path: path.stat().st_mtime_ns for path in study.glob("evidence/b*/*/*/run.json")}
+
+
+def test_a_study_that_belongs_to_another_plan_is_refused_with_the_difference(measured):
+    sandbox, study, _ = measured
+    other = sandbox.file(TWO_MAJORS.replace('run = "2s"', 'run = "3s"'), "other.toml")
+    done = sandbox.pgstrata("run", other, "--study", study)
+    assert done.returncode != 0
+    assert "3s" in done.stderr
+    assert "new folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_report_is_one_file_without_links_to_elsewhere(measured):
+    sandbox, study, _ = measured
+    done = sandbox.pgstrata("report", study, "-o", sandbox.root / "r.html")
+    assert done.returncode == 0, done.stderr
+    html = (sandbox.root / "r.html").read_text()
+    assert "Are 16 and 18 alike?" in html
+    assert not re.search(r"""(src|href)=["']?https?:""", html)
+
+
+def test_text_fits_a_mailing_list(measured):
+    sandbox, study, _ = measured
+    text = sandbox.pgstrata("show", study, "--format", "text").stdout
+    assert max(map(len, text.splitlines())) <= 78
+
+
+def test_datasets_are_kept_and_clones_are_not(measured):
+    sandbox, _, _ = measured
+    assert len(list((sandbox.root / "data/datasets").iterdir())) >= 2
+    assert not sandbox.clones()
+    assert not sandbox.processes()
+
+
+ONE = """
+question = "?"
+blocks = {blocks}
+controls = ["same"]
+[common]
+server = "embedded"
+{common}
+[[cells]]
+workload = "simple-update"
+scale = 1
+clients = 2
+run = "{run}"
+warmup = "0s"
+"""
+
+
+def test_a_whole_experiment_goes_through_one_shell(sandbox):
+    study = sandbox.root / "study-shell"
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
+    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DOOR": "shell"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(sandbox.records(study)) == 2
+    assert not sandbox.wait_for_silence()
+
+
+def test_tcp_is_asserted_from_inside(sandbox):
+    study = sandbox.root / "study-tcp"
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common='connection = "tcp"'))
+    assert sandbox.pgstrata("run", file, "--study", study).returncode == 0
+    assert all(record["facts"]["connection.kind"] == "tcp" for record in sandbox.records(study).values())
+
+
+def test_events_are_json_lines_that_tell_every_run(sandbox):
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-events", "--events")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"study_started", "run_finished", "block_finished", "study_finished"} <= {event["kind"] for event in events}
+    assert sum(event["kind"] == "run_finished" for event in events) == 2
+
+
+def test_try_writes_the_file_says_where_and_runs_it(sandbox):
+    done = sandbox.pgstrata("try", "work_mem=1MB,4MB", "--workload", "select-only", "--scale", 1, "--clients", 2, "--run", "1s",
+                            "--blocks", 1, "-o", "tried.toml", "--study", "study-try")  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "experiment file: tried.toml" in done.stdout
+    assert "done: 2 of 2 runs" in done.stdout
+    records = sandbox.records(sandbox.root / "study-try")
+    assert sorted(record["facts"]["asked.work_mem"] for record in records.values()) == ["1024", "4096"]
+
+
+def test_the_budget_is_kept_and_a_new_one_goes_on(sandbox):
+    study = sandbox.root / "study-budget"
+    file = sandbox.file(ONE.format(blocks=24, run="1s", common=""))
+    begun = time.monotonic()
+    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "12s")
+    assert time.monotonic() - begun < 25
+    assert "the budget is spent" in done.stdout
+    first = len(sandbox.records(study))
+    assert first % 2 == 0
+    sandbox.pgstrata("run", file, "--study", study, "--budget", "12s")
+    assert len(sandbox.records(study)) > first
+
+
+def test_a_running_server_is_used_in_marked_databases_only_and_left_running(sandbox, running_server):
+    study = sandbox.root / "study-dsn"
+    file = sandbox.file(
+        f"""
+question = "?"
+blocks = 1
+[factors]
+server = ["dsn:{running_server["dsn"]}", "dsn:{running_server["dsn"]} sslmode=disable"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+warmup = "0s"
+"""
+    )
+    done = sandbox.pgstrata("run", file, "--study", study)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(sandbox.records(study)) == 2
+    os.kill(running_server["pid"], 0)
+    names = ask(running_server, "SELECT datname FROM pg_database WHERE NOT datistemplate AND datname <> 'postgres'")
+    assert names == "pgstrata_pgbench_s1_plain"
+    assert sandbox.pgstrata("report", study).returncode == 0
+    assert canary_nowhere(sandbox, study, done)
+
+
+def test_a_database_without_the_marker_is_never_touched(sandbox, running_server):
+    ask(running_server, "CREATE DATABASE pgstrata_pgbench_s2_plain")
+    file = sandbox.file(
+        f"""
+question = "?"
+blocks = 1
+controls = ["same"]
+[common]
+server = "dsn:{running_server["dsn"]}"
+[[cells]]
+workload = "select-only"
+scale = 2
+clients = 2
+run = "1s"
+"""
+    )
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-unmarked")
+    assert done.returncode == 4
+    assert "pgstrata_pgbench_s2_plain" in done.stderr
+    assert "not touched" in done.stderr
+    assert ask(running_server, "SELECT count(*) FROM pg_database WHERE datname = 'pgstrata_pgbench_s2_plain'") == "1"
+    ask(running_server, "DROP DATABASE pgstrata_pgbench_s2_plain")
+
+
+def test_a_wrong_password_is_explained_without_showing_it(sandbox, running_server):
+    dsn = running_server["dsn"].replace("canary-pw-7391", "wrong-canary-pw-7391")
+    done = sandbox.pgstrata("try", f"server=dsn:{dsn},dsn:{dsn} sslmode=disable", "--scale", 1, "--blocks", 1, "--run", "1s",
+                            "-o", "wrong.toml", "--study", sandbox.root / "study-wrong")  # fmt: skip
+    assert done.returncode == 1
+    assert "password" in done.stderr
+    assert "pg_hba.conf" in done.stderr
+    assert canary_nowhere(sandbox, sandbox.root / "study-wrong", done)
+    assert "canary" not in (sandbox.root / "wrong.toml").read_text()
+
+
+def ask(running_server, statement):
+    """One statement to the running server."""
+    done = subprocess.run(
+        [running_server["psql"], "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, running_server["dsn"]],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def canary_nowhere(sandbox, study, done):
+    """Whether the password is in no file of the study and in nothing that was printed."""
+    found = [path for path in study.rglob("*") if path.is_file() and b"canary-pw" in path.read_bytes()]
+    return not found and "canary-pw" not in done.stdout + done.stderr
+
+
+def test_custom_scripts_run_with_their_weights(sandbox):
+    sandbox.file(
+        "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n", "one.sql"
+    )
+    sandbox.file("SELECT 1;\n", "two.sql")
+    study = sandbox.root / "study-custom"
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common="").replace(
+        'workload = "simple-update"', 'scripts = [{ file = "one.sql", weight = 3 }, { file = "two.sql", weight = 1 }]'))  # fmt: skip
+    done = sandbox.pgstrata("run", file, "--study", study)
+    assert done.returncode == 0, done.stdout + done.stderr
+    output = next(study.glob("evidence/b01/*/*/pgbench.out")).read_text()
+    assert "weight: 3" in output
+
+
+def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox):
+    sandbox.file("SELEKT 1;\n", "bad.sql")
+    file = sandbox.file(ONE.format(blocks=3, run="1s", common="").replace(
+        'workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'))  # fmt: skip
+    study = sandbox.root / "study-bad"
+    done = sandbox.pgstrata("run", file, "--study", study)
+    assert done.returncode == 1
+    assert "bad.sql" in done.stderr
+    assert "SELEKT" in done.stderr
+    assert not sandbox.records(study)
+
+
+def test_an_unknown_setting_shows_the_end_of_the_servers_log(sandbox):
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common="[common.settings]\nshared_bufers = '1GB'"))
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-setting")
+    assert done.returncode == 1
+    assert 'unrecognized configuration parameter "shared_bufers"' in done.stderr
+    assert not sandbox.clones()
+
+
+def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(sandbox):
+    study = sandbox.root / "study-ctrlc"
+    file = sandbox.file(ONE.format(blocks=3, run="1s", common=""))
+    process = sandbox.start("run", file, "--study", study)
+    for line in process.stdout:
+        if line.startswith("[2/6]"):
+            break
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, out
+    assert "of 6 runs are kept" in out
+    assert "same command" in out
+    assert not sandbox.processes()
+    assert not sandbox.clones()
+    kept = sandbox.records(study)
+    assert len(kept) >= 2
+    assert sandbox.pgstrata("run", file, "--study", study).returncode == 0
+    assert len(sandbox.records(study)) == 6
+    assert kept.items() <= sandbox.records(study).items()
+
+
+def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox):
+    study = sandbox.root / "study-killed"
+    file = sandbox.file(ONE.format(blocks=1, run="4s", common=""))
+    process = sandbox.start("run", file, "--study", study, "--events")
+    for line in process.stdout:
+        if '"text": "measure"' in line:
+            break
+    time.sleep(1.5)
+    (postmaster,) = [pid for pid in sandbox.processes() if _is_postmaster(pid)]
+    os.kill(postmaster, signal.SIGKILL)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    statuses = sorted((record["failure_kind"], name) for name, record in sandbox.records(study).items())
+    assert [kind for kind, _ in statuses] == ["", "failed"]
+    shown = sandbox.pgstrata("show", study).stdout
+    assert "failed" in shown
+    assert not sandbox.wait_for_silence()
+
+
+def _is_postmaster(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return b"-D" in file.read().split(b"\0")
+
+
+def test_running_out_of_shared_memory_at_a_load_is_a_collapse_and_the_other_environment_goes_on(sandbox):
+    study = sandbox.root / "study-collapse"
+    file = sandbox.file(
+        """
+question = "?"
+blocks = 1
+baseline = "many"
+[common]
+server = "embedded"
+settings.max_connections = 20
+[[environments]]
+name = "many"
+settings.max_locks_per_transaction = 2000
+[[environments]]
+name = "few"
+settings.max_locks_per_transaction = 64
+[[cells]]
+scripts = [{ file = "locks.sql" }]
+scale = 1
+clients = 8
+run = "1s"
+warmup = "0s"
+"""
+    )
+    sandbox.file(
+        "BEGIN;\nSELECT count(pg_advisory_xact_lock(:client_id * 100000 + n)) FROM generate_series(1, 1500) n;\n"
+        "SELECT pg_sleep(0.2);\nEND;\n",
+        "locks.sql",
+    )
+    done = sandbox.pgstrata("run", file, "--study", study)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kinds = {name.split("/")[1]: record["failure_kind"] for name, record in sandbox.records(study).items()}
+    assert kinds == {"many": "", "few": "collapsed"}
+
+
+def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_identity(sandbox):
+    study = sandbox.root / "study-second"
+    file = sandbox.file(ONE.format(blocks=2, run="2s", common=""))
+    first = sandbox.start("run", file, "--study", study)
+    for line in first.stdout:
+        if "runs to make" in line:
+            break
+    second = sandbox.pgstrata("run", file, "--study", study)
+    assert second.returncode in {1, 4}
+    assert str(first.pid) in second.stderr
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable
+from statistics import median
+
+import pytest
+
+from pgstrata.model.answer import Answer, Comparison, Interval, ResultWarning, Study, Verdict
+from pgstrata.model.experiment import (
+    Allow,
+    Cell,
+    ControlKind,
+    Environment,
+    Experiment,
+    Interleave,
+    Level,
+    Reset,
+    ServerKind,
+    ServerSpec,
+)
+from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.runs import Reason, RunRecord, RunStatus, Validity
+from pgstrata.model.server import Fingerprint
+
+TEXT = """\
+question  = "Is 18 faster than 16 here?"
+threshold = "3 %"
+blocks    = 12
+
+[factors]
+server = ["16", "18"]
+"""
+
+
+def make_environment(name: str, levels: tuple[tuple[str, str], ...], control: ControlKind | None = None) -> Environment:
+    settings = {factor.removeprefix("settings."): value for factor, value in levels if factor.startswith("settings.")}
+    return Environment(
+        name=name,
+        levels=tuple(Level(factor=factor, value=value) for factor, value in levels),
+        server=ServerSpec(kind=ServerKind.CATALOGUE, value=dict(levels).get("server", "16")),
+        settings={"synchronous_commit": "on", **settings},
+        control=control,
+    )
+
+
+DEMO = (
+    make_environment("pg16", (("server", "16"),)),
+    make_environment("pg18", (("server", "18"),)),
+    make_environment("pg18-async", (("server", "18"), ("settings.commit_delay", "100"))),
+    make_environment("pg16-control", (("server", "16"),), ControlKind.SAME),
+)
+
+
+def make_cell(clients: int = 2, workload: str = "simple-update") -> Cell:
+    return Cell(workload=workload, scale=10, clients=clients, threads=clients)
+
+
+CELLS = (make_cell(2), make_cell(2, "select-only"))
+
+
+def make_experiment(environments: tuple[Environment, ...], cells: tuple[Cell, ...], blocks: int) -> Experiment:
+    return Experiment(
+        question="Is 18 faster than 16 here?", metric="tps", threshold=0.03, blocks=blocks, budget=None,
+        reset=Reset.CLONE, interleave=Interleave.RUNS, seed=42, baseline=environments[0].name,
+        environments=environments, cells=cells, factors=("server",), allow=Allow(), text=TEXT,
+    )  # fmt: skip
+
+
+def make_plan(experiment: Experiment) -> Plan:
+    forecast = Forecast(seconds_per_block=1.0, seconds_building=1.0, seconds_total=4.0, disk_bytes=1, datasets=())
+    blocks = []
+    for number in range(1, experiment.blocks + 1):
+        visits = []
+        for environment in experiment.environments:
+            runs = tuple(
+                PlannedRun(
+                    identity=f"b{number:02d}/{environment.name}/{cell.identity}", block=number,
+                    environment=environment.name, cell=cell.identity, seed=number,
+                )
+                for cell in experiment.cells
+            )  # fmt: skip
+            stages = tuple(Stage(cell=run.cell, runs=(run,)) for run in runs)
+            visits.append(
+                Visit(identity=f"b{number:02d}/{environment.name}", residents=(environment.name,), stages=stages)
+            )
+        blocks.append(Block(number=number, visits=tuple(visits)))
+    return Plan(identity="3f9a0c", experiment=experiment, interleave=Interleave.RUNS, interleave_reason="",
+                blocks=tuple(blocks), forecast=forecast)  # fmt: skip
+
+
+def make_run(planned: PlannedRun, level: float, rng: random.Random, seconds: int = 60) -> RunRecord:
+    """One second after the other with a checkpoint's dip, which recovers slowly."""
+    run_level = level * math.exp(rng.gauss(0, 0.008))
+    start = rng.randrange(10, 40)
+    dips = [0.55 + 0.045 * (t - start) if start <= t < start + 10 else 1.0 for t in range(seconds)]
+    values = tuple(run_level * dip * math.exp(rng.gauss(0, 0.03)) for dip in dips)
+    tps = sum(values) / len(values)
+    bad = rng.random() < 0.02
+    return RunRecord(
+        identity=planned.identity, block=planned.block, environment=planned.environment, cell=planned.cell,
+        status=RunStatus.COMPLETED, validity=Validity.INVALID if bad else Validity.VALID,
+        reasons=(Reason(code="clock_jump", text="the wall clock jumped by +2.1 s"),) if bad else (),
+        started=f"2026-01-02T03:{planned.block:02d}:00+00:00", measured_seconds=float(seconds),
+        measurements=(
+            Measurement(metric="tps", value=tps), Measurement(metric="server_cpu_per_tx", value=1.9 / tps),
+            Measurement(metric="client_cpu_per_tx", value=0.4 / tps), Measurement(metric="client_share", value=0.17),
+            Measurement(metric="latency_p95", value=3 / tps), Measurement(metric="wal_per_tx", value=1190.0),
+        ),
+        series=(Series(metric="tps", times=tuple(float(t + 1) for t in range(seconds)), values=values),),
+        dead_time={"clone": 0.8 + rng.random(), "start": 0.6, "warmup": 5.0, "checkpoint": 0.4, "stop": 0.7},
+    )  # fmt: skip
+
+
+def compare(runs: list[RunRecord], environment: Environment, cell: Cell, experiment: Experiment) -> Comparison:
+    """A stand-in for the real rule: medians of block ratios with a rough interval."""
+    values = {(run.environment, run.block): run.value("tps") for run in runs
+              if run.cell == cell.identity and run.validity is not Validity.INVALID}  # fmt: skip
+    ratios = sorted(
+        values[environment.name, block] / values[experiment.baseline, block]
+        for block in range(1, experiment.blocks + 1)
+        if (environment.name, block) in values and (experiment.baseline, block) in values
+    )
+    effect = median(ratios)
+    interval = Interval(low=effect * 0.985, high=effect * 1.016)
+    verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT
+    return make_comparison(
+        environment=environment.name, cell=cell.identity, verdict=verdict, effect=effect, interval=interval,
+        equivalence_interval=interval, blocks=len(ratios), planned_blocks=experiment.blocks,
+        control=environment.control is not None,
+    )  # fmt: skip
+
+
+def make_comparison(**changes) -> Comparison:
+    values = {
+        "environment": "pg18", "cell": "simple-update-s10-c2", "metric": "tps", "verdict": Verdict.WORSE,
+        "effect": 0.969, "interval": Interval(low=0.958, high=0.981), "equivalence_interval": None,
+        "confidence": 0.955, "blocks": 9, "planned_blocks": 12, "runs": 18, "invalid": 1, "value": 969.0,
+        "baseline_value": 1000.0, "exploratory": False, "control": False, "warnings": (),
+    }  # fmt: skip
+    return Comparison(**{**values, **changes})
+
+
+FACTS = {
+    "host.cpu": "AMD EPYC 9R14", "host.cpus": "2", "host.memory": "16384000 kB", "host.kernel": "6.1.0-18-amd64",
+    "host.os": "Debian GNU/Linux 12 (bookworm)", "host.clocksource": "tsc", "host.thp": "madvise",
+}  # fmt: skip
+
+
+def server_facts(version: str) -> Fingerprint:
+    return Fingerprint(
+        facts={
+            "server.version": f"PostgreSQL {version} on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit",
+            "server.supplier": "catalogue", "server.compiler": "gcc 12.2.0", "settings.shared_buffers": "16384",
+            "settings.io_method": "worker" if version.startswith("18") else "",
+        }
+    )  # fmt: skip
+
+
+def make_study(experiment: Experiment, runs: tuple[RunRecord, ...] = ()) -> Study:
+    return Study(
+        name="demo", plan=make_plan(experiment), runs=runs, host=Fingerprint(facts=FACTS),
+        client=Fingerprint(facts={"client.driver": "pgbench 18.0"}), version="0.1.0",
+        environments={item.name: server_facts(f"{item.server.value}.1") for item in experiment.environments},
+        created="2026-01-02T03:04:05+00:00",
+    )  # fmt: skip
+
+
+def make_answer(
+    environments: tuple[Environment, ...] = DEMO,
+    cells: tuple[Cell, ...] = CELLS,
+    blocks: int = 9,
+    seconds: int = 60,
+    effects: tuple[float, ...] = (1.0, 0.95, 1.08, 1.0),
+) -> Answer:
+    """A measured study with its comparisons."""
+    rng = random.Random(7)
+    experiment = make_experiment(environments, cells, blocks)
+    plan = make_plan(experiment)
+    levels = {item.name: effects[place % len(effects)] for place, item in enumerate(environments)}
+    base = {cell.identity: 1000 * cell.clients**0.7 * (1 + place) for place, cell in enumerate(cells)}
+    runs = [
+        make_run(run, base[run.cell] * levels[run.environment] * (1 - 0.002 * run.block), rng, seconds)
+        for run in plan.runs
+    ]
+    comparisons = tuple(
+        compare(runs, environment, cell, experiment) for environment in environments[1:] for cell in cells
+    )
+    return Answer(study=make_study(experiment, tuple(runs)), comparisons=comparisons, warnings=())
+
+
+def make_verdict_answer(*comparisons: Comparison, environments=DEMO, cells=CELLS[:1], warnings=()) -> Answer:
+    """Comparisons without runs."""
+    study = make_study(make_experiment(environments, cells, 12))
+    return Answer(study=study, comparisons=comparisons, warnings=warnings)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What the tests of reports build things with."""
+
+    environment: Callable[..., Environment] = make_environment
+    cell: Callable[..., Cell] = make_cell
+    comparison: Callable[..., Comparison] = make_comparison
+    answer: Callable[..., Answer] = make_answer
+    verdict_answer: Callable[..., Answer] = make_verdict_answer
+    warning: Callable[..., ResultWarning] = ResultWarning
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture(scope="module")
+def module_desk() -> Desk:
+    return Desk()

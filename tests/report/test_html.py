@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from pgstrata.model.answer import Verdict
+from pgstrata.model.experiment import ControlKind
+from pgstrata.model.runs import StatementLatency
+from pgstrata.report.html import render_html
+
+_EVIL = "<script>alert('x')</script>"
+_VOID = {"meta", "br", "img", "hr", "link", "input"}
+
+
+class Balance(HTMLParser):
+    """Every element that is opened is closed; ids are unique."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+        self.ids = []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page(module_desk):
+    return render_html(module_desk.answer())
+
+
+def test_the_answer_stands_above_everything_else(page):
+    body = page.split("<body>")[1]
+    assert 0 < body.index("18 is slower than 16: -") < body.index("<svg")
+
+
+def test_the_file_needs_nothing_from_anywhere_else(page):
+    assert "http" not in page
+    assert not re.search(r"<(script|link|iframe|img|object)\b", page)
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
+    assert "@import" not in page
+
+
+def test_the_page_is_well_formed_and_ids_are_unique(page):
+    balance = Balance()
+    balance.feed(page)
+    assert balance.open == []
+    assert len(set(balance.ids)) == len(balance.ids)
+
+
+def test_every_chart_is_described_for_those_who_do_not_see_it(page):
+    assert page.count("<svg") == page.count('role="img"') == 6
+    assert 'aria-label=""' not in page
+
+
+def test_the_same_answer_gives_the_same_page(desk, page):
+    assert render_html(desk.answer()) == page
+
+
+def test_invalid_runs_settings_dead_time_and_the_experiment_are_there(page, desk):
+    text = re.sub(r"<[^>]*>", "", page)
+    for expected in ("the wall clock jumped", "synchronous_commit = on", "checkpoint", "threshold = &#34;3 %&#34;"):
+        assert expected in re.sub(r"\s+", " ", text), expected
+
+
+def test_a_control_that_differs_is_an_alarm(desk):
+    page = render_html(desk.verdict_answer(desk.comparison(environment="pg16-control", control=True)))
+    assert '<p class="alarm" role="alert">THE CONTROL CAME OUT DIFFERENT' in page
+
+
+def test_text_from_outside_is_escaped_wherever_it_appears(desk):
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("b", (("server", _EVIL), ("settings.application_name", _EVIL))),
+        desk.environment("c", (("server", "16"),), ControlKind.SAME),
+    )
+    answer = desk.answer(environments=environments, effects=(1.0, 1.1, 1.0), blocks=3)
+    experiment = dataclasses.replace(answer.study.plan.experiment, question=_EVIL, text=_EVIL, notes=(_EVIL,))
+    study = dataclasses.replace(
+        answer.study, name=_EVIL, version=_EVIL, created=_EVIL,
+        plan=dataclasses.replace(answer.study.plan, experiment=experiment),
+        host=dataclasses.replace(answer.study.host, facts={"host.cpu": _EVIL, _EVIL: "x"}),
+    )  # fmt: skip
+    warning = desk.warning(code="c", text=_EVIL)
+    page = render_html(dataclasses.replace(answer, study=study, warnings=(warning,)))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_statements_of_a_profile_are_shown_and_escaped(desk):
+    answer = desk.answer(blocks=2)
+    statement = StatementLatency(text=f"SELECT '{_EVIL}';", seconds=0.0012)
+    runs = tuple(dataclasses.replace(run, statements=(statement,)) for run in answer.study.runs)
+    page = render_html(dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs)))
+    assert "<script" not in page
+    assert "SELECT &#39;&lt;script&gt;" in page
+    assert "1.2 ms" in page
+
+
+def test_a_report_without_a_profile_has_no_statements(page):
+    assert "Statements:" not in page
+
+
+def test_the_time_around_the_runs_and_the_fingerprints_are_folded(page):
+    folded = re.findall(r"<details><summary>(.*?)</summary>", page)
+    assert any("measured," in summary and "around it" in summary for summary in folded)
+    assert any(summary.startswith("Fingerprints") for summary in folded)
+
+
+def test_settings_that_only_one_server_has_are_named_in_the_fingerprints(desk):
+    answer = desk.answer(blocks=1)
+    environments = dict(answer.study.environments)
+    for name in ("pg18", "pg18-async"):
+        facts = {**environments[name].facts, "settings.new_b": "1", "settings.new_a": _EVIL}
+        environments[name] = dataclasses.replace(environments[name], facts=facts)
+    study = dataclasses.replace(answer.study, environments=environments)
+    page = render_html(dataclasses.replace(answer, study=study))
+    assert "Only in 18 (2): new_a, new_b" in page
+    assert '<th scope="row">settings.new_a</th>' not in page
+
+
+def test_what_was_not_measured_is_said(page):
+    part = page.split("What this does not say")[1]
+    assert "One machine" in part
+    assert "closed loop" in part.lower()
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_can_be_shown(desk, verdict):
+    comparison = desk.comparison(verdict=verdict, effect=None, interval=None)
+    assert f'class="verdict {verdict}"' in render_html(desk.verdict_answer(comparison))
+
+
+def test_many_client_counts_are_drawn_as_a_curve(desk):
+    cells = tuple(desk.cell(clients) for clients in (1, 4, 16))
+    page = render_html(desk.answer(cells=cells, blocks=2))
+    assert "Throughput against clients: simple-update, scale 10" in page
+    assert "Difference against clients: simple-update, scale 10" in page
+
+
+def test_long_names_are_broken_into_lines_in_charts(desk):
+    name = "prefix:/usr/lib/postgresql/a-very-long-path/to/some/place/15"
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("b", (("server", name), ("settings.shared_buffers", "4GB"))),
+    )
+    page = render_html(desk.answer(environments=environments, effects=(1.0, 1.1), blocks=2))
+    effects = page.split("<svg")[1].split("</svg>")[0]
+    assert name not in effects
+    assert "<tspan" in effects
+
+
+@pytest.mark.slow
+def test_a_study_of_5000_runs_gives_a_report_of_less_than_3_megabytes(desk):
+    environments = tuple(desk.environment(f"pg{number}", (("server", str(number)),)) for number in range(11, 19))
+    cells = tuple(desk.cell(clients, workload) for workload in ("select-only", "simple-update")
+                  for clients in (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256))  # fmt: skip
+    answer = desk.answer(environments=environments, cells=cells, blocks=24)
+    assert len(answer.study.runs) == 4992
+    page = render_html(answer)
+    assert len(page.encode()) < 3_000_000
+
+
+def test_drawing_is_imported_only_when_something_is_drawn():
+    code = "import sys, pgstrata.report.html; print('altair' in sys.modules, 'vl_convert' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "False"]

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pgstrata.report.table import render_terminal
+
+
+def show(answer, width):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(render_terminal(answer, width))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_table_fits_the_terminal(desk, width):
+    text = show(desk.answer(), width)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+    assert "slower" in text
+
+
+def test_a_wide_terminal_shows_the_costs_too(desk):
+    assert "per transaction" not in show(desk.answer(), 80)
+    wide = show(desk.answer(), 140)
+    assert "CPU and WAL per transaction" in wide
+    assert "runs" in wide.split("environment")[1].splitlines()[0]
+
+
+def test_all_cells_have_the_same_columns(desk):
+    for width in range(80, 140, 4):
+        heads = [line.split() for line in show(desk.answer(), width).splitlines() if "environment" in line]
+        assert len(heads) == 2
+        assert heads[0] == heads[1]
+
+
+def test_names_and_figures_stay_in_one_piece_at_100_columns(desk):
+    environments = (
+        desk.environment("pg18", (("server", "18"),)),
+        desk.environment("b", (("server", "18"), ("settings.synchronous_commit", "off"))),
+    )
+    text = show(desk.answer(environments=environments, effects=(1.0, 0.9)), 100)
+    assert len([line for line in text.splitlines() if line.startswith(" 18 (synchronous_commit = off) ")]) == 2
+
+
+def test_a_number_and_its_percent_sign_stay_together(desk):
+    for width in range(60, 100):
+        assert not any(line.lstrip("! ").startswith("%") for line in show(desk.answer(), width).splitlines())
+
+
+def test_square_brackets_of_a_name_are_no_markup(desk):
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("b", (("server", "[red]18[/red][/]"),)),
+    )
+    assert "[red]18[/red][/]" in show(desk.answer(environments=environments, effects=(1.0, 1.1)), 140)

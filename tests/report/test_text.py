@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pgstrata.model.runs import StatementLatency
+from pgstrata.report.columns import WIDTH
+from pgstrata.report.text import render_text
+
+
+def profiled(answer, text="UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;"):
+    """18 takes half as long again for that statement as the others."""
+    runs = tuple(
+        dataclasses.replace(
+            run,
+            statements=(
+                StatementLatency(text="BEGIN;", seconds=0.0001),
+                StatementLatency(text=text, seconds=0.0015 if run.environment == "pg18" else 0.001),
+            ),
+        )
+        for run in answer.study.runs
+    )
+    return dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs))
+
+
+def too_long(text):
+    return [line for line in text.splitlines() if len(line) > WIDTH]
+
+
+def test_the_answer_stands_in_the_first_line(desk):
+    assert render_text(desk.answer()).startswith("18 is slower than 16: -")
+
+
+def test_no_line_is_longer_than_78_columns(desk):
+    assert too_long(render_text(desk.answer())) == []
+
+
+def test_long_names_and_values_go_on_in_the_next_line_and_lose_nothing(desk):
+    long = "a-very-long-name-of-an-environment-that-somebody-liked-" * 3
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("b", (("server", f"prefix:/{long}"), ("settings.archive_command", "cp %p /" + "x" * 200))),
+    )
+    text = render_text(desk.answer(environments=environments, effects=(1.0, 1.1)))
+    assert too_long(text) == []
+    assert "x" * 200 in "".join(text.split())
+
+
+def test_the_experiment_can_be_copied_out_of_the_report(desk):
+    answer = desk.answer()
+    text = render_text(answer)
+    copied = "\n".join(line.removeprefix("    ") for line in text.split("experiment.toml:\n")[1].splitlines())
+    assert copied.strip() == answer.study.plan.experiment.text.strip()
+
+
+def with_experiment(answer, text):
+    experiment = dataclasses.replace(answer.study.plan.experiment, text=text)
+    plan = dataclasses.replace(answer.study.plan, experiment=experiment)
+    return dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+
+
+def test_long_lines_of_the_experiment_are_folded_so_that_they_can_be_copied(desk):
+    original = 'question = "' + "why " * 40 + '"  # a remark\nscale = [' + "10, " * 30 + "10]\n"
+    text = render_text(with_experiment(desk.answer(), original))
+    assert too_long(text) == []
+    assert "go on in the next one" not in text
+    copied = text.split("experiment.toml:\n")[1]
+    assert tomllib.loads("\n".join(line.removeprefix("    ") for line in copied.splitlines())) == tomllib.loads(
+        original
+    )
+
+
+def test_lines_that_cannot_be_folded_are_cut_visibly(desk):
+    line = 'question = "' + "why" * 60 + '"'
+    text = render_text(with_experiment(desk.answer(), line))
+    assert too_long(text) == []
+    folded = text.split("go on in the next one)\n")[1].splitlines()
+    assert "".join(piece.removeprefix("    ").removesuffix(" \\") for piece in folded) == line
+
+
+def test_names_of_environments_stay_in_one_line(desk):
+    environments = (
+        desk.environment("pg18", (("server", "18"),)),
+        desk.environment("b", (("server", "18"), ("settings.synchronous_commit", "off"))),
+    )
+    text = render_text(desk.answer(environments=environments, effects=(1.0, 0.9)))
+    tables = [line for line in text.splitlines() if line.startswith("18 (synchronous_commit = off)  ")]
+    assert len(tables) == 4
+
+
+def test_less_important_columns_go_into_a_second_table_where_there_is_no_room(desk):
+    environments = (
+        desk.environment("pg18", (("server", "18"),)),
+        desk.environment("b", (("server", "18"), ("settings.log_line_prefix", "twenty-one-letters-xx"))),
+    )
+    answer = desk.answer(environments=environments, effects=(20000.0, 20000.0))
+    effects, figures = [line for line in render_text(answer).splitlines() if line.startswith("environment ")][:2]
+    assert "tps" not in effects
+    assert "verdict" in effects
+    assert "tps" in figures
+
+
+def test_a_number_and_its_percent_sign_are_not_parted(desk):
+    text = render_text(desk.answer())
+    assert not any(line.lstrip().startswith("%") for line in text.splitlines())
+
+
+def test_the_statements_of_a_profile_are_shown_with_latencies_and_differences(desk):
+    text = render_text(profiled(desk.answer()))
+    part = text[text.index("UPDATE pgbench_accounts") :].splitlines()
+    assert part[1].split() == ["environment", "latency", "difference"]
+    assert part[3].split() == ["16", "1", "ms"]
+    assert part[4].split() == ["18", "1.5", "ms", "+50.0", "%"]
+    assert too_long(text) == []
+
+
+def test_what_was_not_measured_is_said(desk):
+    text = " ".join(render_text(desk.answer()).split())
+    for expected in (
+        "One machine",
+        "Closed loop",
+        "Run by run",
+        "Each cell is judged alone",
+        "No correction over cells",
+    ):
+        assert expected in text
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(question=st.text(), fact=st.text(), reason=st.text())
+def test_no_text_from_outside_makes_a_line_too_long(desk, question, fact, reason):
+    answer = desk.answer(blocks=1)
+    experiment = dataclasses.replace(answer.study.plan.experiment, question=question, text=reason)
+    study = dataclasses.replace(
+        answer.study,
+        plan=dataclasses.replace(answer.study.plan, experiment=experiment),
+        host=dataclasses.replace(answer.study.host, facts={"host.cpu": fact}),
+    )
+    assert too_long(render_text(dataclasses.replace(answer, study=study))) == []
+
+
+def test_invalid_runs_stay_visible_with_their_reason(desk):
+    text = render_text(desk.answer())
+    assert "invalid: the wall clock jumped by" in text
+    assert "1 not simply valid" in text
+
+
+def test_a_study_without_runs_can_be_shown(desk):
+    text = render_text(desk.verdict_answer())
+    assert "0 blocks of 12 planned, 0 runs" in text

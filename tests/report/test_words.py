@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import pytest
+
+from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.experiment import ControlKind
+from pgstrata.report.doubts import doubt_sentences
+from pgstrata.report.words import answer_sentences, say_comparison
+
+_COMMON = "All at scale 10 with 2 clients"
+
+
+def say(answer):
+    """The sentences without the one that says what all cells have in common."""
+    return [sentence.text for sentence in answer_sentences(answer) if not sentence.text.startswith("All at scale")]
+
+
+def test_a_difference_is_said_in_the_words_of_throughput(desk):
+    answer = desk.verdict_answer(desk.comparison())
+    assert say(answer) == ["18 is slower than 16 on simple-update: -3.1 % [-4.2, -1.9] over 9 blocks"]
+
+
+def test_a_gain_is_called_faster(desk):
+    answer = desk.verdict_answer(
+        desk.comparison(verdict=Verdict.BETTER, effect=1.042, interval=Interval(low=1.031, high=1.055))
+    )
+    assert "18 is faster than 16" in say(answer)[0]
+    assert "+4.2 % [+3.1, +5.5]" in say(answer)[0]
+
+
+def test_metrics_that_are_no_speed_have_their_own_words(desk):
+    answer = desk.verdict_answer()
+    text = say_comparison(answer, desk.comparison(metric="wal_per_tx", effect=1.2, interval=None))
+    assert text.startswith("18 has more WAL per transaction than 16 on ")
+    assert text.endswith(": +20.0 % over 9 blocks")
+
+
+def test_no_difference_names_the_threshold_and_the_interval(desk):
+    interval = Interval(low=0.991, high=1.014)
+    answer = desk.verdict_answer(
+        desk.comparison(verdict=Verdict.EQUIVALENT, effect=1.001, equivalence_interval=interval)
+    )
+    (text,) = say(answer)
+    assert text == (
+        "No difference larger than 3 % between 18 and 16 on simple-update: between -0.9 % and +1.4 % over 9 blocks"
+    )
+
+
+def test_an_undecided_comparison_names_no_winner(desk):
+    answer = desk.verdict_answer(
+        desk.comparison(verdict=Verdict.INCONCLUSIVE, effect=1.01, interval=Interval(low=0.976, high=1.031), blocks=7)
+    )
+    (text,) = say(answer)
+    assert text == ("18 and 16 cannot be told apart on simple-update: between -2.4 % and +3.1 % after 7 blocks")
+    assert not {"faster", "slower"} & set(text.split())
+
+
+@pytest.mark.parametrize(("effect", "word"), [(1.01, "faster"), (0.99, "slower")])
+def test_a_negligible_difference_says_that_it_is_small(desk, effect, word):
+    answer = desk.verdict_answer(desk.comparison(verdict=Verdict.NEGLIGIBLE, effect=effect))
+    assert f"18 is {word} than 16" in say(answer)[0]
+    assert "but by less than 3 %" in say(answer)[0]
+
+
+def test_too_few_blocks_say_how_many_are_needed_and_claim_nothing(desk):
+    answer = desk.verdict_answer(
+        desk.comparison(verdict=Verdict.INSUFFICIENT, effect=0.9, interval=None, blocks=3, planned_blocks=5)
+    )
+    (text,) = say(answer)
+    assert text == (
+        "Too early to tell 18 from 16 on simple-update: 3 usable blocks, an interval needs 7, and the plan has only 5"
+    )
+
+
+def test_a_collapsed_environment_is_a_result(desk):
+    answer = desk.verdict_answer(desk.comparison(verdict=Verdict.COLLAPSED, effect=None, interval=None))
+    assert say(answer)[0].startswith("18 collapsed on simple-update: it ran out of a resource")
+
+
+def test_a_collapsed_baseline_leaves_nothing_to_compare_with(desk):
+    warning = desk.warning(code="baseline_collapsed", text="the baseline collapsed at this load")
+    answer = desk.verdict_answer(
+        desk.comparison(verdict=Verdict.INSUFFICIENT, effect=None, interval=None, warnings=(warning,))
+    )
+    assert say(answer) == ["No comparison of 18 with 16 on simple-update: the baseline collapsed at this load"]
+
+
+def test_an_unstable_environment_gets_no_percentage(desk):
+    answer = desk.verdict_answer(desk.comparison(verdict=Verdict.UNSTABLE, effect=None, interval=None))
+    assert "%" not in say(answer)[0]
+
+
+def test_a_control_that_agrees_is_said_last(desk):
+    control = desk.comparison(
+        environment="pg16-control", control=True, verdict=Verdict.INCONCLUSIVE,
+        interval=Interval(low=0.98, high=1.02),
+    )  # fmt: skip
+    sentences = answer_sentences(desk.verdict_answer(control, desk.comparison()))
+    assert sentences[-2].text == (
+        "The control (16 a second time) cannot be told apart from 16, as it must be: "
+        "between -2.0 % and +2.0 % after 9 blocks"
+    )
+    assert not any(sentence.alarm for sentence in sentences)
+
+
+def test_a_control_that_differs_is_shouted_in_the_first_line(desk):
+    control = desk.comparison(environment="pg16-control", control=True)
+    first, *_ = answer_sentences(desk.verdict_answer(desk.comparison(), control))
+    assert first.alarm
+    assert first.text.startswith("THE CONTROL CAME OUT DIFFERENT: 16 a second time is slower than 16")
+
+
+def test_a_rebooted_control_is_called_one(desk):
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("again", (("server", "16"),), ControlKind.REBOOT),
+    )
+    control = desk.comparison(environment="again", control=True, verdict=Verdict.INSUFFICIENT, blocks=2)
+    assert say(desk.verdict_answer(control, environments=environments))[-1] == (
+        "The control (16 after another boot) has too few blocks to say anything yet: 2 of 7"
+    )
+
+
+def test_many_cells_are_summarised_per_environment(desk):
+    cells = tuple(desk.cell(clients) for clients in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512))
+    verdicts = [Verdict.WORSE] * 4 + [Verdict.INCONCLUSIVE] * 5 + [Verdict.EQUIVALENT]
+    comparisons = [
+        desk.comparison(cell=cell.identity, verdict=verdict, effect=0.97 - place / 100)
+        for place, (cell, verdict) in enumerate(zip(cells, verdicts, strict=True))
+    ]
+    assert say(desk.verdict_answer(*comparisons, cells=cells)) == [
+        "18 against 16 in 10 cells: slower in 4 (-6.0 % to -3.0 %); no difference in 1; cannot tell in 5"
+    ]
+
+
+def test_secondary_metrics_make_no_headline(desk):
+    answer = desk.verdict_answer(desk.comparison(), desk.comparison(metric="latency_p99", exploratory=True))
+    assert len(say(answer)) == 1
+
+
+def test_an_experiment_without_a_second_environment_says_so(desk):
+    answer = desk.verdict_answer(environments=(desk.environment("pg16", (("server", "16"),)),))
+    assert say(answer) == ["Nothing to compare: 16 is the only environment"]
+
+
+def test_a_doubt_is_told_once_with_its_cells(desk):
+    warning = desk.warning(code="suspect_runs", text="1 of 9 runs of pg16 are suspect")
+    cells = (desk.cell(1), desk.cell(2))
+    comparisons = [
+        desk.comparison(
+            cell=cell.identity, environment=name, warnings=(warning,) if cell.clients == 1 else (), effect=0.9
+        )
+        for cell in cells
+        for name in ("pg18", "pg18-async")
+    ]
+    assert doubt_sentences(desk.verdict_answer(*comparisons, cells=cells)) == (
+        "1 of 9 runs of pg16 are suspect (simple-update, scale 10, 1 client)",
+    )
+
+
+def test_a_small_effect_asks_for_a_fresh_study(desk):
+    (doubt,) = doubt_sentences(desk.verdict_answer(desk.comparison(effect=0.98)))
+    assert "confirm it in a fresh study" in doubt
+
+
+def test_warnings_of_the_study_come_first_among_the_doubts(desk):
+    warning = desk.warning(code="undeclared_difference", text="server.compiler differs")
+    assert doubt_sentences(desk.verdict_answer(desk.comparison(effect=0.9), warnings=(warning,)))[0] == warning.text
+
+
+def two_cells(desk, *comparisons):
+    cells = (desk.cell(2, "select-only"), desk.cell(2))
+    return desk.verdict_answer(*comparisons, cells=cells)
+
+
+def undecided(desk, cell, low, high, **changes):
+    return desk.comparison(
+        cell=f"{cell}-s10-c2",
+        verdict=Verdict.INCONCLUSIVE,
+        interval=Interval(low=low, high=high),
+        **{"blocks": 7, **changes},
+    )
+
+
+def test_cells_with_the_same_verdict_share_a_sentence(desk):
+    pair = undecided(desk, "select-only", 0.962, 1.101), undecided(desk, "simple-update", 0.908, 1.031)
+    assert say(two_cells(desk, *pair)) == [
+        (
+            "18 and 16 cannot be told apart: between -3.8 % and +10.1 % on select-only, "
+            "between -9.2 % and +3.1 % on simple-update, after 7 blocks"
+        )
+    ]
+
+
+def test_cells_with_different_numbers_of_blocks_say_each_its_own(desk):
+    pair = undecided(desk, "select-only", 0.96, 1.1), undecided(desk, "simple-update", 0.9, 1.03, blocks=9)
+    assert say(two_cells(desk, *pair)) == [
+        (
+            "18 and 16 cannot be told apart: between -4.0 % and +10.0 % on select-only after 7 blocks, "
+            "between -10.0 % and +3.0 % on simple-update after 9 blocks"
+        )
+    ]
+
+
+def test_differences_come_before_what_cannot_be_told_and_controls_come_last(desk):
+    control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
+    first = undecided(desk, "select-only", 0.96, 1.1)
+    texts = say(two_cells(desk, control, first, desk.comparison(environment="pg18-async")))
+    assert [text.split(" is ")[0].split(" and ")[0].split(" cannot")[0] for text in texts] == [
+        "18 (commit_delay = 100)", "18", "The control (16 a second time)",
+    ]  # fmt: skip
+
+
+def test_what_all_cells_have_in_common_is_said_once(desk):
+    pair = undecided(desk, "select-only", 0.96, 1.1), desk.comparison()
+    texts = [sentence.text for sentence in answer_sentences(two_cells(desk, *pair))]
+    assert texts[-1] == _COMMON
+    assert sum("scale" in text or "clients" in text for text in texts) == 1
+
+
+def test_what_differs_between_the_cells_is_said_in_each_sentence(desk):
+    cells = (desk.cell(1), desk.cell(4))
+    pair = [desk.comparison(cell=cell.identity) for cell in cells]
+    texts = [sentence.text for sentence in answer_sentences(desk.verdict_answer(*pair, cells=cells))]
+    assert texts == [
+        (
+            "18 is slower than 16: -3.1 % [-4.2, -1.9] on simple-update with 1 client, "
+            "-3.1 % [-4.2, -1.9] on simple-update with 4 clients, over 9 blocks"
+        ),
+        "All at scale 10",
+    ]
+
+
+def test_cells_without_enough_blocks_share_a_sentence(desk):
+    pair = [
+        desk.comparison(cell=f"{cell}-s10-c2", verdict=Verdict.INSUFFICIENT, interval=None, blocks=blocks)
+        for cell, blocks in (("select-only", 3), ("simple-update", 4))
+    ]
+    assert say(two_cells(desk, *pair)) == [
+        "Too early to tell 18 from 16 on select-only and simple-update: 3 to 4 usable blocks, an interval needs 7"
+    ]
+
+
+def test_an_alarm_over_many_cells_stays_short(desk):
+    cells = tuple(desk.cell(clients) for clients in (1, 2, 4, 8, 16, 32))
+    controls = [desk.comparison(cell=cell.identity, environment="pg16-control", control=True) for cell in cells]
+    (alarm,) = [each for each in answer_sentences(desk.verdict_answer(*controls, cells=cells)) if each.alarm]
+    assert alarm.text == (
+        "THE CONTROL CAME OUT DIFFERENT: 16 a second time against 16 in 6 cells: slower in 6 (-3.1 %). "
+        "DOUBT EVERY OTHER DIFFERENCE OF THIS STUDY"
+    )
+
+
+def test_a_control_in_one_of_several_cells_names_the_cell(desk):
+    control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
+    assert say(two_cells(desk, control, desk.comparison()))[-1] == (
+        "The control (16 a second time) cannot be told apart from 16 on simple-update, as it must be: "
+        "between -2.0 % and +2.0 % after 7 blocks"
+    )

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from pgstrata.model.experiment import (
+    Allow,
+    Cell,
+    Environment,
+    Experiment,
+    Interleave,
+    Level,
+    Reset,
+    ServerKind,
+    ServerSpec,
+)
+from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.secret import Secret
+from pgstrata.model.server import Fingerprint
+from pgstrata.ports.store import RunHeader
+from pgstrata.store.serialise import parse_header
+from pgstrata.store.study import StudyStore
+
+CANARY = "canary-7f3a"
+CELL = Cell(workload="simple-update", scale=10, clients=2, threads=2)
+
+
+def make_environment(name: str, server: str) -> Environment:
+    spec = ServerSpec(kind=ServerKind.DSN, value=server, conninfo=Secret(f"host=h password={CANARY}"))
+    return Environment(name=name, levels=(Level(factor="server", value=server),), server=spec)
+
+
+def make_experiment() -> Experiment:
+    return Experiment(
+        question="Is it faster?", metric="tps", threshold=0.03, blocks=3, budget=None, reset=Reset.CLONE,
+        interleave=Interleave.RUNS, seed=42, baseline="pg16",
+        environments=(make_environment("pg16", "16"), make_environment("pg18", "18")),
+        cells=(CELL,), factors=("server",), allow=Allow(), text='question = "Is it faster?"\nseed = 42\n',
+    )  # fmt: skip
+
+
+def make_visit(block: int, environment: str) -> Visit:
+    identity = f"b{block:02d}/{environment}/{CELL.identity}"
+    run = PlannedRun(identity=identity, block=block, environment=environment, cell=CELL.identity, seed=block)
+    stage = Stage(cell=CELL.identity, runs=(run,))
+    return Visit(identity=f"b{block:02d}/{environment}", residents=(environment,), stages=(stage,))
+
+
+def make_plan(blocks: int = 3) -> Plan:
+    forecast = Forecast(seconds_per_block=1.0, seconds_building=1.0, seconds_total=4.0, disk_bytes=1, datasets=())
+    return Plan(
+        identity=f"plan-{blocks}",
+        experiment=make_experiment(),
+        interleave=Interleave.RUNS,
+        interleave_reason="asked for",
+        blocks=tuple(
+            Block(number=n, visits=(make_visit(n, "pg16"), make_visit(n, "pg18"))) for n in range(1, blocks + 1)
+        ),
+        forecast=forecast,
+    )
+
+
+def make_header(run: PlannedRun, plan: Plan) -> RunHeader:
+    return RunHeader(
+        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
+        started="2026-01-01T00:00:00+00:00", seconds=60.0, wall_drift=0.0, client_cpu=1.0, postmaster_pid=4,
+        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=5.0, failure="", failure_kind="",
+        remarks=(Reason(code="c", text="a remark"),), dead_time={"clone": 1.5}, facts={"a": "b"}, version="0.1.0",
+    )  # fmt: skip
+
+
+def make_record(header: RunHeader, tps: float) -> RunRecord:
+    return RunRecord(
+        identity=header.identity, block=header.block, environment=header.environment, cell=header.cell,
+        status=RunStatus.COMPLETED, validity=Validity.SUSPECT, reasons=header.remarks, started=header.started,
+        measured_seconds=header.seconds,
+        measurements=(Measurement(metric="tps", value=tps), Measurement(metric="server_cpu_per_tx", value=0.001)),
+        series=(Series(metric="tps", times=(1.0, 2.0), values=(tps, tps)),), dead_time=header.dead_time,
+        statements=(StatementLatency(text="UPDATE 'x';", seconds=0.0012), StatementLatency(text="END;", seconds=0.5)),
+    )  # fmt: skip
+
+
+def derive(files: Mapping[str, bytes]) -> RunRecord:
+    """Stands for the parsers: the evidence of these tests is the tps as text."""
+    return make_record(parse_header(files["run.json"]), float(files["pgbench.out"]))
+
+
+def measure(store: StudyStore, run: PlannedRun, tps: float = 1000.0) -> RunRecord:
+    evidence = store.begin(run.identity)
+    evidence.keep("pgbench.out", str(tps).encode())
+    evidence.keep_shared("postgresql.conf", b"fsync = on\n" * 100)
+    header = make_header(run, store.plan)
+    record = make_record(header, tps)
+    store.commit(evidence, header, record)
+    return record
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What the tests of the store build things with."""
+
+    plan: Callable[..., Plan] = make_plan
+    header: Callable[[PlannedRun, Plan], RunHeader] = make_header
+    record: Callable[[RunHeader, float], RunRecord] = make_record
+    derive: Callable[[Mapping[str, bytes]], RunRecord] = derive
+    measure: Callable[..., RunRecord] = measure
+    canary: str = CANARY
+    host: Fingerprint = dataclasses.field(default_factory=lambda: Fingerprint(facts={"kernel": "6.1", "cpu": "x"}))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()

@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from pgstrata.errors import ExitCode, StudyError
+from pgstrata.model.server import Fingerprint
+from pgstrata.store import catalogue
+from pgstrata.store.load import load_study
+from pgstrata.store.study import StudyStore, reparse_study
+
+
+def test_what_is_committed_can_be_loaded(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        records = [bench.measure(store, run, 1000.0 + n) for n, run in enumerate(plan.runs)]
+        store.keep_fingerprint("host", bench.host)
+        store.keep_fingerprint("environment/pg16", Fingerprint(facts={"version": "16.4"}))
+    study = load_study(tmp_path / "s", series=True)
+    assert list(study.runs) == records
+    assert study.host == bench.host
+    assert study.environments == {"pg16": Fingerprint(facts={"version": "16.4"})}
+    assert (study.name, study.version, study.plan.identity) == ("s", "0.1.0", plan.identity)
+
+
+def test_only_the_metrics_that_are_asked_for_are_loaded(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    (run,) = load_study(tmp_path / "s", metrics=("tps",)).runs
+    assert run.value("tps") == 1000.0
+    assert run.value("server_cpu_per_tx") is None
+    assert run.series == ()
+
+
+def test_evidence_is_kept_verbatim_and_shared_files_are_stored_once(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        for run in plan.runs[:2]:
+            bench.measure(store, run, 7.5)
+        files = store.load_evidence(plan.runs[0].identity)
+    assert files["pgbench.out"] == b"7.5"
+    assert files["postgresql.conf"] == b"fsync = on\n" * 100
+    assert sorted(files) == ["pgbench.out", "postgresql.conf", "run.json"]
+    assert len(list((folder / "shared").iterdir())) == 1
+    assert len({(folder / "evidence" / run.identity / "postgresql.conf").stat().st_ino for run in plan.runs[:2]}) == 1
+
+
+def test_shared_files_are_copied_where_links_are_impossible(tmp_path, bench, monkeypatch):
+    def refuse(source, target):
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+        assert store.load_evidence(plan.runs[0].identity)["postgresql.conf"] == b"fsync = on\n" * 100
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../../x", ".hidden", "a//b", "a\0b", "run.json"])
+def test_names_that_leave_the_folder_are_refused(tmp_path, bench, name):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        evidence = store.begin(plan.runs[0].identity)
+        with pytest.raises(ValueError):
+            evidence.keep(name, b"")
+
+
+def test_a_run_is_invisible_until_it_is_committed(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        store.begin(plan.runs[0].identity).keep("pgbench.out", b"1")
+        assert store.committed() == frozenset()
+        assert load_study(folder).runs == ()
+    with StudyStore.open(folder, plan) as store:
+        assert store.committed() == frozenset()
+    assert not (folder / "evidence" / ".partial").exists()
+
+
+def test_beginning_again_forgets_an_interrupted_attempt(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        store.begin(plan.runs[0].identity).keep("leftover", b"1")
+        bench.measure(store, plan.runs[0])
+        assert "leftover" not in store.load_evidence(plan.runs[0].identity)
+
+
+def test_a_run_is_committed_only_once(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+        with pytest.raises(StudyError, match="already"):
+            store.begin(plan.runs[0].identity)
+
+
+def test_a_run_killed_between_evidence_and_catalogue_is_derived_at_the_next_open(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0], 11.0)
+        evidence = store.begin(plan.runs[1].identity)
+        evidence.keep("pgbench.out", b"12")
+        evidence.publish(bench.header(plan.runs[1], plan))
+    assert len(load_study(folder).runs) == 1
+    with pytest.raises(StudyError, match="not in the catalogue"):
+        StudyStore.open(folder, plan)
+    with StudyStore.open(folder, plan, derive=bench.derive) as store:
+        assert store.committed() == {plan.runs[0].identity, plan.runs[1].identity}
+    assert [run.value("tps") for run in load_study(folder).runs] == [11.0, 12.0]
+
+
+@pytest.mark.parametrize("stop", ["write_new", "sync_tree", "sync_file"])
+def test_a_kill_at_any_step_of_a_commit_loses_at_most_that_run(tmp_path, bench, monkeypatch, stop):
+    class KilledError(BaseException):
+        pass
+
+    def kill(*arguments, **options):
+        raise KilledError
+
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    store = StudyStore.create(folder, plan, "0.1.0")
+    bench.measure(store, plan.runs[0], 11.0)
+    evidence = store.begin(plan.runs[1].identity)
+    evidence.keep("pgbench.out", b"12")
+    header = bench.header(plan.runs[1], plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"pgstrata.store.evidence.{stop}", kill)
+        with pytest.raises(KilledError):
+            store.commit(evidence, header, bench.record(header, 12.0))
+    store.close()
+    with StudyStore.open(folder, plan, derive=bench.derive) as store:
+        for run in plan.runs:
+            if run.identity not in store.committed():
+                bench.measure(store, run)
+    assert len(load_study(folder).runs) == len(plan.runs)
+
+
+def test_a_second_pgstrata_is_told_who_holds_the_study(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0"):
+        script = f"""
+            from pathlib import Path
+            from pgstrata.errors import PgstrataError
+            from pgstrata.store.study import StudyStore
+            try:
+                StudyStore.open(Path({str(folder)!r}))
+            except PgstrataError as error:
+                print(int(error.exit_code), error)
+        """
+        found = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+        )
+    assert found.stdout.startswith(f"{int(ExitCode.HOST_NOT_FIT)} ")
+    assert f"process {os.getpid()} on " in found.stdout
+    StudyStore.open(folder).close()
+
+
+def test_another_plan_is_refused_with_what_differs(tmp_path, bench):
+    plan = bench.plan()
+    StudyStore.create(tmp_path / "s", plan, "0.1.0").close()
+    text = plan.experiment.text.replace("seed = 42", "seed = 43")
+    other = dataclasses.replace(
+        plan, identity="other", experiment=dataclasses.replace(plan.experiment, text=text, seed=43)
+    )
+    with pytest.raises(StudyError) as caught:
+        StudyStore.open(tmp_path / "s", other)
+    assert "-seed = 42" in caught.value.details
+    assert "+seed = 43" in caught.value.details
+    assert caught.value.remedy
+
+
+def test_another_plan_of_the_same_text_is_refused_with_what_was_chosen_differently(tmp_path, bench):
+    StudyStore.create(tmp_path / "s", bench.plan(3), "0.1.0").close()
+    with pytest.raises(StudyError) as caught:
+        StudyStore.open(tmp_path / "s", bench.plan(2))
+    assert caught.value.details == ("number of planned runs: 6 in the study, 4 now",)
+
+
+def test_an_opened_study_has_the_secrets_of_the_plan_given(tmp_path, bench):
+    plan = bench.plan()
+    StudyStore.create(tmp_path / "s", plan, "0.1.0").close()
+    with StudyStore.open(tmp_path / "s", plan) as store:
+        assert store.plan.experiment.environments[0].server.conninfo is not None
+    with StudyStore.open(tmp_path / "s") as store:
+        assert store.plan.experiment.environments[0].server.conninfo is None
+
+
+def test_no_secret_ever_reaches_the_folder_of_a_study(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+        store.keep_fingerprint("host", bench.host)
+    files = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
+    assert len(files) > 6
+    assert not [path for path in files if bench.canary.encode() in path.read_bytes()]
+
+
+def test_a_study_is_not_created_over_something_else(tmp_path, bench):
+    (tmp_path / "holiday.jpg").write_bytes(b"")
+    with pytest.raises(StudyError, match=r"holiday\.jpg"):
+        StudyStore.create(tmp_path, bench.plan(), "0.1.0")
+
+
+def test_a_study_is_not_created_over_a_study(tmp_path, bench):
+    StudyStore.create(tmp_path / "s", bench.plan(), "0.1.0").close()
+    with pytest.raises(StudyError, match="already"):
+        StudyStore.create(tmp_path / "s", bench.plan(), "0.1.0")
+
+
+def test_an_interrupted_creation_is_finished_by_the_next(tmp_path, bench):
+    StudyStore.create(tmp_path / "s", bench.plan(), "0.1.0").close()
+    (tmp_path / "s" / "plan.json").unlink()
+    with StudyStore.open_or_create(tmp_path / "s", bench.plan(), "0.1.0") as store:
+        assert store.committed() == frozenset()
+
+
+def test_a_folder_without_a_study_says_so(tmp_path):
+    with pytest.raises(StudyError, match="no study here"):
+        StudyStore.open(tmp_path)
+    with pytest.raises(StudyError, match="no study here"):
+        load_study(tmp_path)
+
+
+def test_reparse_makes_the_same_catalogue_from_evidence_alone(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        for run in plan.runs:
+            bench.measure(store, run)
+        store.keep_fingerprint("host", bench.host)
+    before = load_study(folder, series=True)
+    for path in folder.glob("catalogue.sqlite*"):
+        path.unlink()
+    with pytest.raises(StudyError, match="reparse"):
+        load_study(folder)
+    assert reparse_study(folder, bench.derive) == len(plan.runs)
+    after = load_study(folder, series=True)
+    assert sorted(after.runs, key=lambda run: run.identity) == sorted(before.runs, key=lambda run: run.identity)
+    assert after.host == before.host
+
+
+def test_reparse_replaces_a_damaged_catalogue(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    (folder / "catalogue.sqlite").write_bytes(b"not a database at all" * 500)
+    with pytest.raises(StudyError, match="reparse"):
+        load_study(folder)
+    with pytest.raises(StudyError, match="reparse"):
+        StudyStore.open(folder)
+    assert reparse_study(folder, bench.derive) == 1
+    assert len(load_study(folder).runs) == 1
+
+
+def test_reparse_that_fails_leaves_the_old_catalogue(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+
+    def fail(files):
+        raise StudyError("cannot parse this")
+
+    with pytest.raises(StudyError, match="cannot parse"):
+        reparse_study(folder, fail)
+    assert len(load_study(folder).runs) == 1
+    assert sorted(path.name for path in folder.glob("catalogue*.new*")) == []
+
+
+def test_evidence_that_vanished_is_told_and_reparse_accepts_it(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    (folder / "evidence" / plan.runs[0].identity / "run.json").unlink()
+    with pytest.raises(StudyError, match="missing"):
+        StudyStore.open(folder, derive=bench.derive)
+    assert reparse_study(folder, bench.derive) == 0
+
+
+def test_evidence_of_another_run_in_its_place_is_told(tmp_path, bench):
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    root = folder / "evidence"
+    target = root / plan.runs[1].identity
+    target.parent.mkdir(exist_ok=True)
+    (root / plan.runs[0].identity).rename(target)
+    with pytest.raises(StudyError, match=plan.runs[0].identity):
+        reparse_study(folder, bench.derive)
+
+
+def test_a_run_survives_a_catalogue_that_somebody_else_has_locked(tmp_path, bench, monkeypatch):
+    monkeypatch.setattr("pgstrata.store.catalogue._BUSY_SECONDS", 0.1)
+    plan = bench.plan()
+    folder = tmp_path / "s"
+    store = StudyStore.create(folder, plan, "0.1.0")
+    browser = sqlite3.connect(folder / "catalogue.sqlite", isolation_level=None)
+    browser.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StudyError, match="locked") as caught:
+        bench.measure(store, plan.runs[0])
+    browser.execute("ROLLBACK")
+    browser.close()
+    store.close()
+    assert "evidence" in caught.value.remedy
+    with StudyStore.open(folder, plan, derive=bench.derive) as again:
+        assert again.committed() == {plan.runs[0].identity}
+    assert len(load_study(folder).runs) == 1
+
+
+def test_fingerprints_outlive_the_catalogue(tmp_path, bench):
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, bench.plan(), "0.1.0") as store:
+        store.keep_fingerprint("environment/pg18", bench.host)
+    with sqlite3.connect(folder / "catalogue.sqlite") as connection:
+        connection.execute("DELETE FROM fingerprint")
+    connection.close()
+    StudyStore.open(folder).close()
+    assert load_study(folder).environments == {"pg18": bench.host}
+
+
+def test_5000_runs_are_loaded_in_less_than_a_second_of_cpu(tmp_path, bench):
+    plan = bench.plan(2500)
+    folder = tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store, catalogue.transaction(store._connection):
+        for run in plan.runs:
+            catalogue.save_run(store._connection, bench.record(bench.header(run, plan), 1000.0))
+    begun = time.process_time()
+    study = load_study(folder, metrics=("tps",))
+    assert time.process_time() - begun < 1.0
+    assert len(study.runs) == 5000

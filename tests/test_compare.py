@@ -1,0 +1,399 @@
+"""Runs to comparisons: pairing, orientation, verdicts and warnings."""
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgstrata.compare import client_share, compare_study
+from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.experiment import (
+    Allow,
+    Cell,
+    ControlKind,
+    Environment,
+    Experiment,
+    Interleave,
+    Level,
+    Reset,
+    ServerKind,
+    ServerSpec,
+)
+from pgstrata.model.metrics import Measurement
+from pgstrata.model.plan import Block, Forecast, Plan
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+
+BASE, OTHER = "pg16", "pg18"
+CELL = "simple-update-s10-c4"
+NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
+
+
+def make_environment(name, server="16", **rest):
+    return Environment(
+        name=name,
+        levels=(Level(factor="server", value=server),),
+        server=ServerSpec(kind=ServerKind.CATALOGUE, value=server),
+        **rest,
+    )
+
+
+def make_experiment(environments=None, *, metric="tps", clients=(4,), blocks=12):
+    environments = environments or (make_environment(BASE), make_environment(OTHER, "18"))
+    return Experiment(
+        question="Is it faster?",
+        metric=metric,
+        threshold=0.03,
+        blocks=blocks,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.RUNS,
+        seed=42,
+        baseline=environments[0].name,
+        environments=tuple(environments),
+        cells=tuple(Cell(workload="simple-update", scale=10, clients=c, threads=1) for c in clients),
+        factors=("server",),
+        allow=Allow(),
+        text="",
+    )
+
+
+def make_plan(*args, blocks=12, **rest):
+    return Plan(
+        identity="p",
+        experiment=make_experiment(*args, blocks=blocks, **rest),
+        interleave=Interleave.RUNS,
+        interleave_reason="",
+        blocks=tuple(Block(number=number, visits=()) for number in range(1, blocks + 1)),
+        forecast=Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=()),
+    )
+
+
+def make_run(environment, block, *, cell=CELL, status=RunStatus.COMPLETED, validity=Validity.VALID, **values):
+    return RunRecord(
+        identity=f"b{block:02}/{environment}/{cell}",
+        block=block,
+        environment=environment,
+        cell=cell,
+        status=status,
+        validity=validity,
+        reasons=(),
+        started="2026-01-01T00:00:00+00:00",
+        measured_seconds=60.0,
+        measurements=tuple(Measurement(metric=name, value=value) for name, value in values.items()),
+    )
+
+
+def make_runs(environment, values, *, metric="tps", **rest):
+    return [make_run(environment, block, **{metric: value}, **rest) for block, value in enumerate(values, start=1)]
+
+
+def noisy(centre, n, shift=0):
+    """n values around a centre; the noise of different shifts is different."""
+    return [centre * math.exp(NOISE[(k * (shift + 1) + shift) % len(NOISE)]) for k in range(n)]
+
+
+def compare(other, base, *, metric="tps", blocks=12, plan=None):
+    """The one comparison of the primary metric."""
+    plan = plan or make_plan(metric=metric, blocks=blocks)
+    runs = [*make_runs(OTHER, other, metric=metric), *make_runs(BASE, base, metric=metric)]
+    (comparison,) = compare_study(plan, runs)
+    return comparison
+
+
+def codes(comparison):
+    return [warning.code for warning in comparison.warnings]
+
+
+def spoil(runs, count, **changes):
+    return [replace(run, **changes) if place < count else run for place, run in enumerate(runs)]
+
+
+# ------------------------------------------------------------------------------------- verdict and effect
+
+
+def test_a_clear_gain_of_throughput_is_better_with_its_ratio_and_interval():
+    found = compare(noisy(1100, 12), noisy(1000, 12, shift=4))
+    assert found.verdict is Verdict.BETTER
+    assert found.effect == pytest.approx(1.1, abs=0.01)
+    assert 1 < found.interval.low <= found.effect <= found.interval.high < 1.15
+    assert found.interval.low <= found.equivalence_interval.low <= found.equivalence_interval.high
+    assert (found.blocks, found.planned_blocks, found.runs, found.invalid) == (12, 12, 24, 0)
+    assert (found.confidence, found.exploratory, found.control) == (0.955, False, False)
+    assert found.value == pytest.approx(1100, rel=0.01)
+    assert found.baseline_value == pytest.approx(1000, rel=0.01)
+    assert found.warnings == ()
+
+
+def test_more_latency_is_worse_and_the_effect_is_not_turned_round():
+    found = compare(noisy(0.0011, 12), noisy(0.001, 12, shift=4), metric="latency_mean")
+    assert found.verdict is Verdict.WORSE
+    assert found.effect == pytest.approx(1.1, abs=0.01)
+    assert found.interval.low > 1
+
+
+def test_a_real_difference_inside_the_threshold_is_negligible():
+    assert compare([1010.0] * 12, [1000.0] * 12).verdict is Verdict.NEGLIGIBLE
+
+
+def test_equal_values_everywhere_are_equivalent():
+    found = compare([1000.0] * 8, [1000.0] * 8, blocks=8)
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.interval == Interval(low=1.0, high=1.0)
+
+
+def test_an_undecided_comparison_says_what_it_can_exclude():
+    base = [1000.0] * 7
+    found = compare([1000 * math.exp(d) for d in (0.1, -0.05, 0.02, 0.01, -0.08, 0.03, -0.02)], base, blocks=7)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    (warning,) = found.warnings
+    assert (warning.code, warning.text) == ("undecided", "the difference lies between -7.7 % and +10.5 %")
+
+
+def test_below_seven_blocks_there_is_an_effect_but_no_interval():
+    found = compare([1200.0] * 5, [1000.0] * 5)
+    assert found.verdict is Verdict.INSUFFICIENT
+    assert found.effect == pytest.approx(1.2)
+    assert found.interval is None
+    assert found.equivalence_interval is None
+    assert codes(found) == ["insufficient_blocks", "incomplete"]
+    assert found.warnings[0].text == "5 usable blocks, 2 more needed for an interval"
+
+
+def test_a_plan_that_is_too_short_for_any_interval_is_told_so():
+    found = compare([1200.0] * 4, [1000.0] * 4, blocks=4)
+    assert codes(found) == ["insufficient_blocks"]
+    assert found.warnings[0].text.endswith("the plan has only 4")
+
+
+def test_without_any_run_there_is_still_an_answer():
+    (found,) = compare_study(make_plan(), [])
+    assert found.verdict is Verdict.INSUFFICIENT
+    assert (found.effect, found.value, found.baseline_value, found.blocks, found.runs) == (None, None, None, 0, 0)
+
+
+def test_more_pairs_than_the_boundaries_reach_are_refused():
+    with pytest.raises(ValueError, match="24 blocks"):
+        compare([1.0] * 25, [1.0] * 25, blocks=25)
+
+
+def test_an_unknown_metric_is_refused():
+    with pytest.raises(ValueError, match="unknown metric: speed"):
+        compare_study(make_plan(), [], metrics=["speed"])
+
+
+def test_two_runs_of_the_same_block_are_refused():
+    with pytest.raises(ValueError, match="two runs of pg18 in block 3"):
+        compare_study(make_plan(), [make_run(OTHER, 3, tps=1.0), make_run(OTHER, 3, tps=2.0)])
+
+
+# ------------------------------------------------------------------------------------------- which pairs
+
+
+def test_a_block_counts_only_with_a_usable_value_in_both_arms():
+    other = make_runs(OTHER, [1100.0] * 8)
+    other[0] = replace(other[0], validity=Validity.INVALID)
+    other[1] = replace(other[1], status=RunStatus.FAILED)
+    other[2] = replace(other[2], measurements=())
+    for place, value in ((3, 0.0), (4, math.nan), (5, math.inf)):
+        other[place] = replace(other[place], measurements=(Measurement(metric="tps", value=value),))
+    other[6] = replace(other[6], validity=Validity.SUSPECT)
+    (found,) = compare_study(make_plan(blocks=8), [*other, *make_runs(BASE, [1000.0] * 7)])
+    assert (found.blocks, found.runs, found.invalid) == (1, 15, 2)
+    assert found.effect == pytest.approx(1.1)
+
+
+def test_pairs_are_formed_by_block_and_not_by_place():
+    drift = [1000.0 * 2**k for k in range(12)]
+    other = make_runs(OTHER, [1.1 * value for value in drift])
+    (found,) = compare_study(make_plan(), [*reversed(other), *make_runs(BASE, drift)])
+    assert found.interval.low == pytest.approx(1.1)
+    assert found.interval.high == pytest.approx(1.1)
+
+
+def test_secondary_metrics_are_exploratory_and_left_out_where_nobody_measured_them():
+    runs = [make_run(name, block, tps=value, latency_p99=1 / value, wal_per_tx=9.0)
+            for name, value in ((BASE, 1000.0), (OTHER, 1200.0)) for block in range(1, 13)]  # fmt: skip
+    first, second = compare_study(make_plan(), runs)
+    assert (first.metric, first.exploratory, first.verdict) == ("tps", False, Verdict.BETTER)
+    assert (second.metric, second.exploratory, second.verdict) == ("latency_p99", True, Verdict.BETTER)
+    assert [found.metric for found in compare_study(make_plan(), runs, metrics=["wal_per_tx"])] == ["tps", "wal_per_tx"]
+
+
+def test_a_primary_metric_other_than_throughput_leaves_throughput_exploratory():
+    runs = [make_run(name, block, tps=1000.0, latency_p99=0.1) for name in (BASE, OTHER) for block in range(1, 13)]
+    found = compare_study(make_plan(metric="latency_p99"), runs)
+    assert [(one.metric, one.exploratory) for one in found] == [("latency_p99", False), ("tps", True)]
+
+
+def test_comparisons_come_in_the_order_of_the_plan():
+    environments = [make_environment(name) for name in ("b", "z", "a")]
+    found = compare_study(make_plan(environments, clients=(8, 1)), [])
+    assert [(one.environment, one.cell) for one in found] == [
+        (name, f"simple-update-s10-c{clients}") for name in ("z", "a") for clients in (8, 1)
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- warnings
+
+
+def test_a_study_that_was_stopped_early_says_so():
+    found = compare([1100.0] * 9, [1000.0] * 10)
+    assert found.verdict is Verdict.BETTER
+    assert codes(found) == ["incomplete"]
+    assert "9 of 12" in found.warnings[0].text
+
+
+@pytest.mark.parametrize(("spoiled", "expected"), [(2, []), (3, ["imbalance"])])
+@pytest.mark.parametrize("arm", [OTHER, BASE])
+def test_many_invalid_runs_of_one_arm_are_an_imbalance(spoiled, expected, arm):
+    runs = {name: make_runs(name, [value] * 12) for name, value in ((OTHER, 1100.0), (BASE, 1000.0))}
+    runs[arm] = spoil(runs[arm], spoiled, validity=Validity.INVALID)
+    (found,) = compare_study(make_plan(), runs[OTHER] + runs[BASE])
+    assert codes(found) == expected
+    assert (found.blocks, found.invalid) == (12 - spoiled, spoiled)
+    assert all(arm in warning.text for warning in found.warnings)
+
+
+def test_suspect_runs_count_and_are_mentioned():
+    runs = spoil(make_runs(OTHER, [1100.0] * 12), 1, validity=Validity.SUSPECT) + make_runs(BASE, [1000.0] * 12)
+    (found,) = compare_study(make_plan(), runs)
+    assert found.blocks == 12
+    assert codes(found) == ["suspect_runs"]
+
+
+def test_an_environment_most_of_whose_runs_collapsed_has_collapsed_and_has_no_effect():
+    runs = spoil(make_runs(OTHER, [1100.0] * 12), 7, status=RunStatus.COLLAPSED) + make_runs(BASE, [1000.0] * 12)
+    (found,) = compare_study(make_plan(), runs)
+    assert found.verdict is Verdict.COLLAPSED
+    assert (found.effect, found.interval, found.equivalence_interval) == (None, None, None)
+    assert (found.runs, found.invalid) == (24, 0)
+
+
+def test_a_few_collapsed_runs_are_a_warning():
+    runs = spoil(make_runs(OTHER, [1100.0] * 12), 2, status=RunStatus.COLLAPSED) + make_runs(BASE, [1000.0] * 12)
+    (found,) = compare_study(make_plan(), runs)
+    assert found.verdict is Verdict.BETTER
+    assert codes(found) == ["collapsed_runs"]
+
+
+@pytest.mark.parametrize(("also_other", "code"), [(False, "baseline_collapsed"), (True, "both_collapsed")])
+def test_a_collapsed_baseline_leaves_nothing_to_compare_with(also_other, code):
+    base = spoil(make_runs(BASE, [1000.0] * 20), 12, status=RunStatus.COLLAPSED)
+    other = spoil(make_runs(OTHER, [1100.0] * 20), 12 * also_other, status=RunStatus.COLLAPSED)
+    (found,) = compare_study(make_plan(blocks=20), base + other)
+    assert (found.verdict, found.effect, found.interval) == (Verdict.INSUFFICIENT, None, None)
+    assert codes(found) == [code]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1100.0, ["control_differs"]), (1000.0, [])])
+def test_a_control_that_differs_casts_doubt(value, expected):
+    plan = make_plan([make_environment(BASE), make_environment(OTHER, control=ControlKind.SAME)])
+    found = compare([value] * 12, [1000.0] * 12, plan=plan)
+    assert found.control
+    assert codes(found) == expected
+
+
+# -------------------------------------------------------------------------------------------- invariances
+
+values = st.lists(st.integers(500, 2000).map(float), min_size=24, max_size=24)
+
+
+def numbers(found):
+    spans = (found.interval, found.equivalence_interval)
+    return [found.effect, *(end for span in spans for end in (span.low, span.high))]
+
+
+@given(values, st.sampled_from([1e-6, 0.37, 1e5]))
+@settings(max_examples=30)
+def test_another_unit_changes_nothing(drawn, factor):
+    found = compare(drawn[:12], drawn[12:])
+    scaled = compare([v * factor for v in drawn[:12]], [v * factor for v in drawn[12:]])
+    assert scaled.verdict is found.verdict
+    assert numbers(scaled) == pytest.approx(numbers(found), rel=1e-9)
+
+
+@given(values)
+@settings(max_examples=30)
+def test_swapped_arms_turn_verdict_and_interval_round(drawn):
+    found, swapped = compare(drawn[:12], drawn[12:]), compare(drawn[12:], drawn[:12])
+    mirror = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    assert swapped.verdict is mirror.get(found.verdict, found.verdict)
+    assert swapped.effect == pytest.approx(1 / found.effect)
+    assert swapped.interval.low == pytest.approx(1 / found.interval.high)
+    assert swapped.interval.high == pytest.approx(1 / found.interval.low)
+
+
+@given(values)
+@settings(max_examples=30)
+def test_a_metric_of_the_other_direction_turns_only_the_verdict_round(drawn):
+    higher, lower = compare(drawn[:12], drawn[12:]), compare(drawn[:12], drawn[12:], metric="latency_p95")
+    mirror = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    assert lower.verdict is mirror.get(higher.verdict, higher.verdict)
+    assert numbers(lower) == pytest.approx(numbers(higher))
+
+
+@given(values, st.permutations(range(12)))
+@settings(max_examples=30)
+def test_the_order_of_the_blocks_changes_nothing(drawn, order):
+    found = compare(drawn[:12], drawn[12:])
+    permuted = compare([drawn[k] for k in order], [drawn[12 + k] for k in order])
+    assert permuted == found
+
+
+@given(values)
+@settings(max_examples=30)
+def test_the_interval_contains_the_effect(drawn):
+    found = compare(drawn[:12], drawn[12:])
+    assert found.interval.low <= found.effect <= found.interval.high
+
+
+def test_five_thousand_runs_are_compared_in_less_than_half_a_second():
+    names = [f"e{k}" for k in range(10)]
+    clients = range(1, 22)
+    metrics = ("tps", "server_cpu_per_tx", "client_cpu_per_tx", "latency_p50", "latency_p95", "latency_p99")
+    plan = make_plan([make_environment(name) for name in names], clients=tuple(clients), blocks=24)
+    rng = np.random.default_rng(1)
+    runs = [
+        make_run(name, block, cell=f"simple-update-s10-c{c}", **dict(zip(metrics, rng.lognormal(0, 0.03, 6), strict=True)))
+        for name in names for c in clients for block in range(1, 25)
+    ]  # fmt: skip
+    start = time.process_time()
+    found = compare_study(plan, runs)
+    assert time.process_time() - start < 0.5
+    assert len(found) == 9 * 21 * 6
+
+
+# ------------------------------------------------------------------------------------------ client's share
+
+
+def test_the_client_share_is_the_median_over_the_runs_that_count():
+    runs = make_runs(OTHER, [0.2, 0.3, 0.9, 0.4, 0.8], metric="client_share")
+    runs[4] = replace(runs[4], validity=Validity.INVALID)
+    assert client_share(runs, OTHER, CELL) == pytest.approx(0.35)
+    assert client_share(runs, BASE, CELL) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours", "theirs", "expected"),
+    [
+        ("checkpoints", 1.0, 0.0, ["checkpoints_differ"]),
+        ("checkpoints", 1.0, 1.0, []),
+        ("autovacuums", 3.0, 1.0, ["autovacuums_differ"]),
+        ("wal_per_tx", 7600.0, 1600.0, ["wal_differs"]),
+        ("wal_per_tx", 7600.0, 7000.0, []),
+        ("wal_per_tx", 3.0, 1.0, []),
+    ],
+)
+def test_what_happened_beside_the_runs_of_one_arm_only_is_said(metric, ours, theirs, expected):
+    plan = make_plan(blocks=7)
+    runs = [
+        make_run(name, block, tps=1000.0, **{metric: value})
+        for name, value in (("pg18", ours), ("pg16", theirs))
+        for block in range(1, 8)
+    ]
+    (found,) = [each for each in compare_study(plan, runs, metrics=()) if each.environment == "pg18"]
+    assert codes(found) == expected

@@ -1,0 +1,152 @@
+"""The documentation keeps its promises: links lead somewhere, experiments plan, commands exist, references are fresh."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.cli
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from pgstrata.cli.main import app
+from pgstrata.experiment.compose import compose_try
+from pgstrata.experiment.defaults import complete_experiment
+from pgstrata.experiment.parse import parse_experiment
+from pgstrata.experiment.schema import json_schema
+from pgstrata.model.plan import HostCapacity
+from pgstrata.plan import make_plan
+from pgstrata.workloads import builtin_workloads
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+LARGE = HostCapacity(memory=64 * 1024**3, cpus=16, free_disk=1024**4)
+
+FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+ELSEWHERE = ("https://", "http://", "mailto:")
+
+
+def identify(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(kind):
+    return [
+        pytest.param(match["body"], id=f"{identify(page)}:{page.read_text()[: match.start()].count(chr(10)) + 1}")
+        for page in PAGES
+        for match in FENCE.finditer(page.read_text())
+        if match["kind"] == kind
+    ]
+
+
+def anchors(text):
+    """Headings as GitHub links to them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_links_lead_somewhere(page):
+    for match in LINK.finditer(FENCE.sub("", page.read_text())):
+        target, _, anchor = match["target"].partition("#")
+        if target.startswith(ELSEWHERE):
+            continue
+        linked = (page.parent / target).resolve() if target else page
+        assert linked.exists(), match["target"]
+        assert linked.is_relative_to(ROOT), match["target"]
+        if anchor:
+            assert anchor in anchors(linked.read_text()), match["target"]
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_experiments_in_the_documentation_can_be_planned(text):
+    assert "cells" in tomllib.loads(text), "show whole experiments, or mark the block differently"
+    workloads = builtin_workloads()
+    experiment = parse_experiment(text, "docs", read_file=lambda _: "SELECT 1;", workloads=workloads, cpus=16)
+    assert make_plan(complete_experiment(experiment, LARGE, workloads), workloads, LARGE).runs
+
+
+def commands():
+    """Each `pgstrata ...` of the console blocks, its words in a list."""
+    for page in PAGES:
+        for match in FENCE.finditer(page.read_text()):
+            if match["kind"] != "console" or page.name == "command-line.md":
+                continue
+            for line in re.findall(r"^\$ pgstrata (.*)$", match["body"], re.MULTILINE):
+                yield pytest.param(re.sub(r"\s+[#>].*", "", line).split(), id=f"{identify(page)}: {line}")
+
+
+@pytest.mark.parametrize("words", list(commands()))
+def test_commands_in_the_documentation_exist_with_their_options(words):
+    command = get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words[0]]
+        words = words[1:]
+    assert not getattr(command, "commands", {}), f"{words[0]} is no command"
+    known = {option for param in command.params for option in param.opts}
+    used = {word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-z]", word)}
+    assert used <= known
+
+
+def questions():
+    """The assignments of each `pgstrata try` in the documentation."""
+    words = [param.values[0] for param in commands()]
+    return [[word.strip('"') for word in line[1:] if "=" in word] for line in words if line[:1] == ["try"]]
+
+
+@pytest.mark.parametrize("assignments", questions(), ids=" ".join)
+def test_questions_in_one_line_become_experiments(assignments):
+    composed = compose_try(assignments, cpus=4)
+    workloads = builtin_workloads()
+    experiment = parse_experiment(composed.text, "docs", read_file=str, workloads=workloads, cpus=4)
+    assert len(experiment.environments) > 1
+
+
+def test_every_command_is_explained_in_the_tutorial_or_the_how_to():
+    text = (ROOT / "docs/tutorial.md").read_text() + (ROOT / "docs/how-to.md").read_text()
+    group = get_command(app)
+    names = [name for name in group.commands if name != "servers"]
+    names += [f"servers {name}" for name in group.commands["servers"].commands]
+    assert [name for name in names if f"pgstrata {name}" not in text] == []
+
+
+def test_the_reference_of_the_command_line_is_fresh(tmp_path):
+    target = tmp_path / "command-line.md"
+    words = ["pgstrata.cli.main", "utils", "docs", "--name", "pgstrata", "--output", str(target)]
+    done = CliRunner().invoke(typer.cli.app, words)
+    assert done.exit_code == 0, done.output
+    assert (ROOT / "docs/reference/command-line.md").read_text() == target.read_text(), "run `make docs`"
+
+
+def test_the_reference_of_the_experiment_file_is_fresh():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts/reference.py")
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    kept = (ROOT / "docs/reference/experiment.md").read_text()
+    assert kept == reference.render_reference(), "run `.venv/bin/python scripts/reference.py`"
+
+
+def test_the_json_schema_is_fresh():
+    kept = (ROOT / "docs/reference/experiment.schema.json").read_text()
+    assert kept == json_schema(), "run `.venv/bin/python -m pgstrata.experiment.schema`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_pages_speak_of_the_product_only(page):
+    text = page.read_text()
+    assert not re.search(r"/root/|/home/(?!\w+/\.)|/tmp/(?!pgstrata-)", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_every_page_of_the_documentation_can_be_reached_from_the_readme(page):
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        here = waiting.pop()
+        if here in reached or here.suffix != ".md" or not here.exists():
+            continue
+        reached.add(here)
+        targets = (match["target"].partition("#")[0] for match in LINK.finditer(here.read_text()))
+        waiting += [(here.parent / target).resolve() for target in targets if not target.startswith(ELSEWHERE)]
+    assert page in reached

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgstrata.errors import PlanRefusedError
+from pgstrata.experiment import complete_experiment, parse_experiment
+from pgstrata.model.experiment import (
+    Allow,
+    Cell,
+    Environment,
+    Experiment,
+    Interleave,
+    Reset,
+    Script,
+    ServerKind,
+    ServerSpec,
+)
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.secret import Secret
+from pgstrata.model.workload import Data, Workload
+from pgstrata.plan import auto_warmup, make_plan, workload_of
+from pgstrata.report.plan import plan_json, render_plan
+
+GB = 1024**3
+CAPACITY = HostCapacity(memory=32 * GB, cpus=4, free_disk=500 * GB)
+EXAMPLES = Path(__file__).parents[1] / "examples"
+WORKLOADS = {
+    name: Workload(
+        name=name,
+        title=name,
+        data=Data.PGBENCH,
+        writes=name != "select-only",
+        builtin="" if name == "custom" else name,
+        bytes_per_scale=16 * 1024**2,
+        hot_row_per_scale=name == "tpcb-like",
+    )
+    for name in ("select-only", "simple-update", "tpcb-like", "custom")
+}
+
+
+def cell(workload="select-only", scale=10, clients=4, **more):
+    return Cell(workload=workload, scale=scale, clients=clients, threads=1, **more)
+
+
+def environment(name, server="16", **more):
+    return Environment(name=name, levels=(), server=ServerSpec(kind=ServerKind.CATALOGUE, value=server), **more)
+
+
+def experiment(**more):
+    fields = {
+        "question": "?",
+        "metric": "tps",
+        "threshold": 0.03,
+        "blocks": 3,
+        "budget": None,
+        "reset": Reset.CLONE,
+        "interleave": Interleave.AUTO,
+        "seed": 1,
+        "baseline": "pg16",
+        "environments": (environment("pg16"), environment("pg18", "18")),
+        "cells": (cell(), cell(clients=8)),
+        "factors": ("server",),
+        "allow": Allow(),
+        "text": "",
+    }
+    return Experiment(**{**fields, **more})
+
+
+def plan(**more):
+    return make_plan(experiment(**more), WORKLOADS, CAPACITY)
+
+
+experiments = st.builds(
+    lambda envs, clients, blocks, seed: experiment(
+        environments=tuple(environment(f"e{number}") for number in range(envs)),
+        cells=tuple(cell(clients=one) for one in clients),
+        blocks=blocks,
+        seed=seed,
+    ),
+    st.integers(1, 5),
+    st.lists(st.integers(1, 50), min_size=1, max_size=4, unique=True),
+    st.integers(1, 24),
+    st.integers(0, 2**63 - 1),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(experiments, st.sampled_from([Interleave.RUNS, Interleave.SLICES]))
+def test_every_environment_meets_every_cell_once_in_every_block(asked, way):
+    made = make_plan(asked, WORKLOADS, CAPACITY, interleave=way)
+    expected = {(one.name, each.identity) for one in asked.environments for each in asked.cells}
+    assert [block.number for block in made.blocks] == list(range(1, asked.blocks + 1))
+    for block in made.blocks:
+        pairs = Counter((run.environment, run.cell) for run in block.runs)
+        assert set(pairs) == expected
+        assert set(pairs.values()) == {1}
+        assert {resident for visit in block.visits for resident in visit.residents} == {e for e, _ in expected}
+        for visit in block.visits:
+            assert all({run.environment for run in stage.runs} == set(visit.residents) for stage in visit.stages)
+    identities = [run.identity for run in made.runs]
+    assert len(set(identities)) == len(identities)
+    assert all(run.identity == f"b{run.block:02d}/{run.environment}/{run.cell}" for run in made.runs)
+
+
+@settings(max_examples=20, deadline=None)
+@given(experiments)
+def test_the_arms_of_a_block_share_their_seed_and_blocks_do_not(asked):
+    made = make_plan(asked, WORKLOADS, CAPACITY)
+    seeds: dict[tuple[int, str], set[int]] = {}
+    for run in made.runs:
+        seeds.setdefault((run.block, run.cell), set()).add(run.seed)
+    assert all(len(values) == 1 for values in seeds.values())
+    assert len({next(iter(values)) for values in seeds.values()}) == len(seeds)
+    assert all(0 <= run.seed < 2**31 for run in made.runs)
+
+
+@settings(max_examples=20, deadline=None)
+@given(experiments)
+def test_the_same_experiment_and_seed_give_the_same_plan(asked):
+    assert make_plan(asked, WORKLOADS, CAPACITY) == make_plan(asked, WORKLOADS, CAPACITY)
+
+
+PINNED = [
+    "pg18",
+    "pg16",
+    "pg18",
+    "pg16",
+    "pg18",
+    "pg16",
+    "pg16",
+    "pg18",
+    "pg18",
+    "pg16",
+    "pg18",
+    "pg16",
+    "pg16",
+    "pg18",
+    "pg18",
+    "pg16",
+]
+
+
+def test_the_order_is_the_same_on_every_python():
+    order = [run.environment for run in plan(cells=(cell(),), blocks=8).runs]
+    assert order == PINNED
+
+
+def test_another_seed_gives_another_order():
+    orders = {tuple(run.identity for run in plan(seed=seed, blocks=8).runs) for seed in range(6)}
+    assert len(orders) == 6
+
+
+def test_orders_are_balanced_over_many_blocks():
+    first = Counter(
+        plan(seed=seed, blocks=24, cells=(cell(),)).blocks[number].runs[0].environment
+        for seed in range(20)
+        for number in range(24)
+    )
+    assert 190 < first["pg16"] < 290
+
+
+def test_later_blocks_do_not_depend_on_how_many_there_are():
+    assert plan(blocks=2).blocks == plan(blocks=5).blocks[:2]
+
+
+def test_in_slices_all_environments_are_up_together():
+    made = make_plan(experiment(), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)
+    (visit,) = made.blocks[0].visits
+    assert visit.residents == ("pg16", "pg18")
+    assert [len(stage.runs) for stage in visit.stages] == [2, 2]
+    assert made.interleave is Interleave.SLICES
+
+
+def test_auto_means_runs_and_says_why():
+    made = plan()
+    assert made.interleave is Interleave.RUNS
+    assert "alone" in made.interleave_reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 2},
+        {"blocks": 4},
+        {"threshold": 0.05},
+        {"metric": "latency_p99"},
+        {"baseline": "pg18"},
+        {"cells": (cell(),)},
+        {"environments": (environment("pg16", settings={"jit": "on"}), environment("pg18", "18"))},
+        {"cells": (cell("custom", scripts=(Script(file="a.sql", text="SELECT 2;"),)),)},
+    ],
+)
+def test_the_identity_follows_the_content(change):
+    assert plan(**change).identity != plan().identity
+
+
+def test_the_identity_follows_the_text_of_scripts():
+    one, two = (plan(cells=(cell("custom", scripts=(Script(file="a.sql", text=text),)),)) for text in ("a", "b"))
+    assert one.identity != two.identity
+
+
+@pytest.mark.parametrize("change", [{"budget": 60.0}, {"notes": ("x",)}, {"text": "# x"}, {"question": "!"}])
+def test_the_identity_does_not_follow_budget_wording_or_notes(change):
+    assert plan(**change).identity == plan().identity
+
+
+def test_the_identity_does_not_follow_passwords_or_free_disk():
+    def running(password):
+        spec = ServerSpec(kind=ServerKind.DSN, value="host=a", conninfo=Secret(password))
+        return experiment(environments=(replace(environment("a"), server=spec), environment("b")))
+
+    one = make_plan(running("x"), WORKLOADS, CAPACITY)
+    assert one.identity == make_plan(running("y"), WORKLOADS, replace(CAPACITY, free_disk=400 * GB)).identity
+
+
+@pytest.mark.parametrize(("run", "warmup"), [(5, 1), (30, 3), (60, 6), (3600, 60)])
+def test_the_automatic_warmup_is_a_tenth(run, warmup):
+    assert auto_warmup(run) == warmup
+
+
+def test_time_and_disk_are_forecast():
+    forecast = plan(cells=(cell(run=60.0, warmup=5.0),), blocks=10).forecast
+    assert 2 * 67 <= forecast.seconds_per_block < 2 * 69
+    assert forecast.seconds_total == pytest.approx(forecast.seconds_building + 10 * forecast.seconds_per_block)
+    assert [need.server for need in forecast.datasets] == ["16", "18"]
+    assert forecast.disk_bytes > 3 * 10 * 16 * 1024**2
+
+
+def test_environments_that_differ_in_settings_share_a_dataset():
+    pair = (environment("a", settings={"jit": "on"}), environment("b", settings={"jit": "off"}))
+    assert len(plan(environments=pair).forecast.datasets) == 1
+    pair = (environment("a", checksums=True), environment("b", checksums=False))
+    assert len(plan(environments=pair).forecast.datasets) == 2
+
+
+def test_another_setup_script_is_another_dataset():
+    pair = (environment("a", options={"setup_sql": "SELECT 1"}), environment("b", options={"setup_sql": "SELECT 2"}))
+    assert len(plan(environments=pair).forecast.datasets) == 2
+
+
+def test_workloads_on_the_same_data_share_a_dataset():
+    assert len(plan(cells=(cell(), cell("simple-update"))).forecast.datasets) == 2
+
+
+def test_a_budget_that_is_too_small_keeps_the_blocks_and_says_so():
+    made = plan(blocks=24, budget=300.0, baseline="pg16")
+    assert len(made.blocks) == 24
+    assert any("of 24 blocks" in note for note in made.experiment.notes)
+    assert any("only large effects" in note for note in made.experiment.notes)
+    assert plan(budget=1e6).experiment.notes == ()
+
+
+REFUSED = {
+    "hot rows": ({"cells": (cell("tpcb-like", scale=4, clients=8),)}, "scale of at least 8"),
+    "growing data": ({"cells": (cell("simple-update"),), "reset": Reset.NONE}, "clone"),
+    "connections": (
+        {"environments": (environment("a", settings={"max_connections": "10"}), environment("b"))},
+        "at least 13",
+    ),
+    "default connections": ({"cells": (cell(clients=96),)}, "at least 101"),
+    "memory": ({"environments": (environment("a", settings={"shared_buffers": "30GB"}), environment("b"))}, "at most"),
+    "memory in pages": (
+        {"environments": (environment("a", settings={"shared_buffers": "3932160"}), environment("b"))},
+        "at most",
+    ),
+    "disk": ({"cells": (cell(scale=20000),)}, "smaller scale"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_plans_that_would_mislead_or_do_not_fit_are_refused(case):
+    change, remedy = REFUSED[case]
+    with pytest.raises(PlanRefusedError) as caught:
+        plan(**change)
+    assert remedy in caught.value.remedy
+    assert caught.value.exit_code == 2
+
+
+def test_all_reasons_are_told_at_once():
+    with pytest.raises(PlanRefusedError) as caught:
+        plan(cells=(cell("tpcb-like", scale=4, clients=96),))
+    assert len(caught.value.details) == 2
+    assert "2 reasons" in caught.value.what
+
+
+def test_servers_that_are_up_together_share_the_memory():
+    pair = tuple(environment(name, settings={"shared_buffers": "15GB"}) for name in ("pg16", "pg18"))
+    make_plan(experiment(environments=pair), WORKLOADS, CAPACITY)
+    with pytest.raises(PlanRefusedError, match="30 GB"):
+        make_plan(experiment(environments=pair), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)
+
+
+def test_reading_needs_no_fresh_data():
+    assert plan(reset=Reset.NONE).blocks
+
+
+def test_scripts_run_on_the_data_of_custom():
+    own = cell("mine", scripts=(Script(file="a.sql", text="SELECT 1;"),))
+    assert workload_of(own, WORKLOADS) is WORKLOADS["custom"]
+    with pytest.raises(PlanRefusedError, match="no workload 'mine'"):
+        workload_of(cell("mine"), WORKLOADS)
+
+
+@pytest.mark.parametrize("name", ["versions-14-18", "shared-buffers", "sync-commit", "custom-script"])
+@pytest.mark.parametrize("way", [Interleave.RUNS, Interleave.SLICES])
+def test_examples_are_planned_and_shown(name, way):
+    file = EXAMPLES / f"{name}.toml"
+    parsed = parse_experiment(
+        file.read_text(encoding="utf-8"),
+        file.name,
+        read_file=lambda script: (EXAMPLES / script).read_text(encoding="utf-8"),
+        workloads=WORKLOADS,
+        cpus=4,
+    )
+    machine = replace(CAPACITY, memory=256 * GB)
+    made = make_plan(complete_experiment(parsed, machine, WORKLOADS), WORKLOADS, machine, interleave=way)
+    text = render_plan(made)
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert made.experiment.question in text
+    assert made.identity in text
+    assert all(run.identity in text for run in made.blocks[0].runs)
+    assert "(baseline)" in text
+    document = json.loads(plan_json(made))
+    assert (document["schema"], document["plan"]) == (1, made.identity)
+    assert len(document["blocks"]) == made.experiment.blocks

@@ -1,0 +1,125 @@
+"""Units: what users write, and what they read."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.units import (
+    Unit,
+    parse_bytes,
+    parse_duration,
+    parse_ratio,
+    render_bytes,
+    render_duration,
+    render_percent_change,
+    render_value,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60s", 60), ("10m", 600), ("1h30m", 5400), (" 90 s ", 90), ("1h 30m 5s", 5405), ("250ms", 0.25), ("2min", 120),
+     ("1.5h", 5400), ("3 us", 3e-6), ("3µs", 3e-6), ("1d", 86400), ("0s", 0)],
+)  # fmt: skip
+def test_durations_are_read_in_the_usual_forms(text, seconds):
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", " ", "60", "s", "-5s", "5 parsecs", "1h30", "1e3s", "5s later"])
+def test_what_is_no_duration_is_refused(text):
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+@given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59))
+def test_the_parts_of_a_duration_add_up(hours, minutes, seconds):
+    assert parse_duration(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512MB", 512 * 1024**2), ("8kB", 8192), ("8KB", 8192), ("1 GB", 1024**3), ("1.5GB", 3 * 1024**3 // 2),
+     ("2TB", 2 * 1024**4), ("0B", 0)],
+)  # fmt: skip
+def test_sizes_are_read_with_the_units_of_postgresql(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "512", "512mb", "MB", "1GB2", "1 GiB", "5 %"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ValueError, match="not a size"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("3 %", 0.03), ("3%", 0.03), ("0.03", 0.03), ("2.5 %", 0.025), ("1", 1)])
+def test_ratios_are_read_as_percent_or_as_numbers(text, ratio):
+    assert parse_ratio(text) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("text", ["", "%", "three", "3 s", "3 % of it", "3 percent"])
+def test_what_is_no_ratio_is_refused(text):
+    with pytest.raises(ValueError, match="not a ratio"):
+        parse_ratio(text)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1 kB"), (1536, "1.5 kB"), (1.4 * 1024**3, "1.4 GB"), (5 * 1024**4, "5 TB"),
+     (-2048, "-2 kB")],
+)  # fmt: skip
+def test_sizes_are_shown_in_the_largest_fitting_unit(size, text):
+    assert render_bytes(size) == text
+
+
+@given(st.integers(0, 1023), st.sampled_from(["B", "kB", "MB", "GB", "TB"]))
+def test_a_size_that_is_shown_can_be_read_back(number, unit):
+    size = parse_bytes(f"{number}{unit}")
+    assert parse_bytes(render_bytes(size)) == pytest.approx(size, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (12e-6, "12 µs"), (0.0034, "3.4 ms"), (7.1, "7.1 s"), (60, "1 min"), (250, "4 min 10 s"),
+     (3600, "1 h"), (7500, "2 h 5 min"), (-0.5, "-500 ms")],
+)  # fmt: skip
+def test_durations_are_shown_for_people(seconds, text):
+    assert render_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.042, "+4.2 %"), (0.9, "-10.0 %"), (1, "±0.0 %"), (0.99999, "±0.0 %"), (1.00001, "±0.0 %"), (3.5, "+250 %")],
+)
+def test_a_ratio_is_shown_as_a_signed_change(ratio, text):
+    assert render_percent_change(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (12345.6, Unit.PER_SECOND, "12,346/s"),
+        (12.345, Unit.PER_SECOND, "12.3/s"),
+        (0.0012, Unit.SECONDS, "1.2 ms"),
+        (25e-6, Unit.SECONDS_PER_TRANSACTION, "25 µs/tx"),
+        (2048, Unit.BYTES, "2 kB"),
+        (512, Unit.BYTES_PER_TRANSACTION, "512 B/tx"),
+        (3.14159, Unit.PER_TRANSACTION, "3.14/tx"),
+        (1.5, Unit.CPUS, "1.50 CPU"),
+        (0.256, Unit.RATIO, "25.6 %"),
+        (1234567, Unit.COUNT, "1,234,567"),
+    ],
+)
+def test_a_value_is_shown_with_its_unit(value, unit, text):
+    assert render_value(value, unit) == text
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_a_value_that_is_not_there_is_shown_as_such(unit):
+    assert render_value(math.nan, unit) == "n/a"
+
+
+@pytest.mark.parametrize(("render", "value"), [(render_duration, 0.9997), (render_bytes, 999.7 * 1024)])
+def test_a_number_that_rounds_up_to_a_thousand_is_not_shown_with_an_exponent(render, value):
+    assert "e+" not in render(value)

@@ -1,0 +1,47 @@
+import pytest
+
+from pgstrata.model.workload import Data
+from pgstrata.workloads import builtin_workloads
+from pgstrata.workloads.pgbench_data import marker_sql, verify_sql, warm_sql
+
+WORKLOADS = builtin_workloads()
+
+
+def test_there_are_three_built_in_workloads_and_one_for_scripts():
+    assert WORKLOADS.keys() == {"select-only", "simple-update", "tpcb-like", "custom"}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_is_known_by_the_name_of_its_folder_and_works_on_the_tables_of_pgbench(name):
+    workload = WORKLOADS[name]
+    assert workload.name == name
+    assert workload.data is Data.PGBENCH
+    assert workload.title
+    assert workload.builtin == ("" if name == "custom" else name)
+    assert 14e6 < workload.bytes_per_scale < 17e6
+    assert "pgbench_accounts" in workload.relations
+
+
+def test_only_select_only_never_writes():
+    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["select-only"]
+
+
+def test_only_tpcb_like_updates_one_of_scale_rows_in_every_transaction():
+    assert [name for name, workload in WORKLOADS.items() if workload.hot_row_per_scale] == ["tpcb-like"]
+
+
+def test_warming_names_the_relations_of_the_workload_and_leaves_no_gap():
+    script = warm_sql(WORKLOADS["select-only"])
+    assert "ARRAY['pgbench_accounts', 'pgbench_accounts_pkey'," in script
+    assert "@" not in script
+
+
+def test_verifying_knows_the_scale_and_is_one_query():
+    query = verify_sql(50)
+    assert "50::bigint * 100000" in query
+    assert "@" not in query
+    assert ";" not in query
+
+
+def test_the_marker_is_a_table_of_a_fixed_name():
+    assert "CREATE TABLE pgstrata_marker (" in marker_sql()
