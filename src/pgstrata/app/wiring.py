@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pgstrata import __version__
 from pgstrata.app.machine import Machine, libpq_variables
+from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
@@ -42,7 +43,7 @@ from pgstrata.workloads.pgbench_data import marker_sql, verify_sql, warm_sql
 
 def make_collectors() -> tuple[Collector, ...]:
     """Collectors in the order of capture before a run; afterwards the order is reversed."""
-    return (PgstatCollector(), ProcfsCollector())
+    return (CanaryCollector(), PgstatCollector(), ProcfsCollector())
 
 
 def make_recipe() -> Recipe:

@@ -30,6 +30,7 @@ _PORT_TRIES: Final = 5
 # Below Linux's default range of ephemeral ports, so that an outgoing connection rarely holds one.
 _PORTS: Final = range(15432, 32000)
 _LOG_TAIL: Final = 8
+_WAL_SEGMENT_BYTES: Final = 16 * 1024 * 1024
 _STATUS_LINE: Final = 7
 
 
@@ -140,7 +141,11 @@ class ClusterControl:
             self._processes.pop(server.postmaster_pid, None)
         self._remove_socket(server)
         details = tuple(lines[-_LOG_TAIL:])
-        if find_disk_full("\n".join(lines)):
+        # On a full disk the log itself may stay empty; with less than a segment of WAL free the server cannot work.
+        full = find_disk_full("\n".join(lines)) or (
+            not lines and self._host.free_bytes(server.clone.folder) < _WAL_SEGMENT_BYTES
+        )
+        if full:
             raise DiskFullError(
                 "the disk is full: the server cannot start", where=server.clone.folder, details=details,
                 remedy="free space there, or set PGSTRATA_DATA to a folder on a larger file system",

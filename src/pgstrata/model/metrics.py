@@ -70,6 +70,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("pressure_cpu", "CPU pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_io", "I/O pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_memory", "memory pressure (some)", Unit.RATIO, _LOW, "less", "more"),
+        _metric("canary", "time of a fixed loop beside the run", Unit.SECONDS, _LOW, "less", "more"),
         _metric("database_size", "size of the database after the run", Unit.BYTES, _LOW, "less", "more"),
     )
 }  # fmt: skip

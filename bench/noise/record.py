@@ -1,0 +1,50 @@
+"""Records the noise of a machine: an A/A series of 600 short runs, about an hour in which nothing else should run.
+
+    .venv/bin/python bench/noise/record.py FOLDER
+
+Eight experiments one after the other compare a server with a copy of itself, select-only and simple-update: five with
+runs of 2 s (24 blocks, 96 runs each) and, between them, three with runs of 8 s (10 blocks, 40 runs each). Afterwards
+`bench/noise/extract.py FOLDER` makes the data file of them. What was there already is not measured again.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXPERIMENT = """
+question = "How does this machine vary?"
+blocks = {blocks}
+seed = {seed}
+controls = ["same"]
+interleave = "runs"
+[common]
+server = "embedded"
+[[cells]]
+workload = "select-only"
+scale = 10
+clients = 2
+run = "{run}s"
+warmup = "1s"
+[[cells]]
+workload = "simple-update"
+scale = 10
+clients = 2
+run = "{run}s"
+warmup = "1s"
+"""
+# Seconds of a run and blocks, in the order of recording.
+SERIES = ((2, 24), (8, 10), (2, 24), (2, 24), (8, 10), (2, 24), (8, 10), (2, 24))
+
+
+def record(folder: Path) -> None:
+    """Run what is missing of the series below `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = Path(sys.executable).with_name("pgstrata")
+    for number, (run, blocks) in enumerate(SERIES, start=1):
+        file = folder / f"series-{number}.toml"
+        file.write_text(EXPERIMENT.format(run=run, blocks=blocks, seed=number))
+        subprocess.run([program, "run", file, "--study", folder / f"series-{number}"], check=True)
+
+
+if __name__ == "__main__":
+    record(Path(sys.argv[1]))

@@ -1,0 +1,44 @@
+"""Times a fixed loop of the host's own shell. Slower canaries beside equal servers point at the machine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgstrata.errors import CommandFailedError, HostNotFitError, ParseError
+from pgstrata.model.metrics import Measurement
+from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.host import Command
+
+# About twenty milliseconds in dash and eighty in bash: long beside the start of a process, short beside a run.
+_ROUNDS: Final = 30_000
+_LOOP: Final = f"i=0; while [ $i -lt {_ROUNDS} ]; do i=$((i+1)); done"
+
+
+class CanaryCollector:
+    """Implements `ports.Collector` for the server's host; a host without `sh -c` gives no measurement."""
+
+    @property
+    def name(self) -> str:
+        return "canary"
+
+    def capture(self, subject: Subject) -> bytes:
+        begun = subject.host.clock().monotonic
+        try:
+            subject.host.run(Command(argv=("sh", "-c", _LOOP)), timeout=60)
+        except (CommandFailedError, HostNotFitError):
+            return b""
+        return f"seconds {subject.host.clock().monotonic - begun:.6f}\n".encode()
+
+    def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:  # noqa: ARG002
+        """Metric `canary`: the mean of both times in seconds."""
+        if not before or not after:
+            return ()
+        return (Measurement(metric="canary", value=(_seconds(before) + _seconds(after)) / 2),)
+
+
+def _seconds(text: bytes) -> float:
+    name, _, number = text.decode("ascii", "replace").strip().partition(" ")
+    try:
+        return float(number if name == "seconds" else "")
+    except ValueError:
+        raise ParseError("a canary's capture is not `seconds NUMBER`", where="canary") from None
