@@ -65,8 +65,6 @@ def make_plan(*args, blocks=12, **rest):
     return Plan(
         identity="p",
         experiment=make_experiment(*args, blocks=blocks, **rest),
-        interleave=Interleave.RUNS,
-        interleave_reason="",
         blocks=tuple(Block(number=number, visits=()) for number in range(1, blocks + 1)),
         forecast=Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=()),
     )

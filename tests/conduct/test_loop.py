@@ -50,7 +50,7 @@ def make_plan(*, names=("a", "b"), blocks=2, cells=CELLS, reset=Reset.CLONE, tog
         )  # fmt: skip
 
     return Plan(
-        identity="p", experiment=experiment, interleave=Interleave.RUNS, interleave_reason="",
+        identity="p", experiment=experiment, 
         blocks=tuple(Block(number=n, visits=visits(n)) for n in range(1, blocks + 1)),
         forecast=Forecast(seconds_per_block=12, seconds_building=0, seconds_total=24, disk_bytes=0, datasets=()),
     )  # fmt: skip

@@ -88,7 +88,7 @@ def make_plan(experiment: Experiment) -> Plan:
                 Visit(identity=f"b{number:02d}/{environment.name}", residents=(environment.name,), stages=stages)
             )
         blocks.append(Block(number=number, visits=tuple(visits)))
-    return Plan(identity="3f9a0c", experiment=experiment, interleave=Interleave.RUNS, interleave_reason="",
+    return Plan(identity="3f9a0c", experiment=experiment, 
                 blocks=tuple(blocks), forecast=forecast)  # fmt: skip
 
 

@@ -55,8 +55,6 @@ def make_plan(blocks: int = 3) -> Plan:
     return Plan(
         identity=f"plan-{blocks}",
         experiment=make_experiment(),
-        interleave=Interleave.RUNS,
-        interleave_reason="asked for",
         blocks=tuple(
             Block(number=n, visits=(make_visit(n, "pg16"), make_visit(n, "pg18"))) for n in range(1, blocks + 1)
         ),

@@ -81,9 +81,6 @@ def parse_experiment(
 
 def _check_availability(file: ExperimentFile, findings: Findings) -> None:
     """Words of the reference that this version does not carry out yet."""
-    if file.interleave == "slices":
-        remedy = 'write interleave = "auto" or "runs": environments then alternate run by run'
-        findings.add(("interleave",), "this version of pgstrata cannot alternate in slices", remedy)
     for index, control in enumerate(file.controls):
         if control != "same":
             what = f"this version of pgstrata has no control {control!r}"

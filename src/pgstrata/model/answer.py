@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
+
+
+ALL_CELLS: Final = "all"
+"""The cell of a headline: the geometric mean over all cells of a block."""
+
+
+class Lane(StrEnum):
+    """How a comparison was judged."""
+
+    SEQUENTIAL = "sequential"
+    FAST = "fast"
+    ONE_LOOK = "one look"
 
 
 class Verdict(StrEnum):
@@ -42,11 +55,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One environment against the baseline in one cell (or "all"), one metric.
+    """One environment against the baseline (or against `reference`) in one cell (or `ALL_CELLS`), one metric.
 
     `effect` and `interval` are ratios, value / baseline value, never turned round; `equivalence_interval` is the one
     at the level of "no difference". `value` and `baseline_value` are medians over the runs of the pairs used. `runs`
     are all that were made in both arms, `invalid` those of them that are kept out.
+
+    `decided_at` is the number of blocks at which the verdict fell, None while it is open; `repeated_p` the smallest
+    level whose boundary was crossed; `adjusted_p` the same after Benjamini-Hochberg over the exploratory cells; `level`
+    is the error probability that the interval belongs to (`confidence` = 1 - level).
     """
 
     environment: str
@@ -66,6 +83,72 @@ class Comparison:
     exploratory: bool
     control: bool
     warnings: tuple[ResultWarning, ...] = ()
+    lane: Lane = Lane.SEQUENTIAL
+    decided_at: int | None = None
+    repeated_p: float | None = None
+    adjusted_p: float | None = None
+    level: float = 0.045
+    reference: str = ""
+    """The environment compared with where it is not the baseline (all pairs on request)."""
+
+
+class EffectKind(StrEnum):
+    """What a contrast of crossed factors is."""
+
+    MAIN = "main"
+    INTERACTION = "interaction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorEffect:
+    """A contrast of crossed factors, judged by the same rule as comparisons; always exploratory.
+
+    A main effect compares `level` of `factor` with `reference`, over all combinations of the other factors. An
+    interaction says how that effect at `given` = (factor, level, reference) differs from the one at its reference.
+    `effect` and `interval` are ratios, as in `Comparison`.
+    """
+
+    kind: EffectKind
+    factor: str
+    level: str
+    reference: str
+    given: tuple[str, str, str] | None
+    cell: str
+    metric: str
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+    blocks: int
+    repeated_p: float | None
+    decided_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisStep:
+    """A step along an ordered axis, between two neighbouring levels: ratio after / before, with what is known of it."""
+
+    before: str
+    after: str
+    effect: float
+    interval: Interval | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedAxis:
+    """Where along an ordered factor (versions, kernels) the metric changed, in one cell, all else equal.
+
+    `p` is the permutation test's for any step at all, `trend_p` Page's.
+    """
+
+    factor: str
+    levels: tuple[str, ...]
+    cell: str
+    metric: str
+    steps: tuple[AxisStep, ...]
+    p: float | None
+    trend_p: float | None
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +172,5 @@ class Answer:
     study: Study
     comparisons: tuple[Comparison, ...]
     warnings: tuple[ResultWarning, ...]
+    effects: tuple[FactorEffect, ...] = ()
+    axes: tuple[OrderedAxis, ...] = ()

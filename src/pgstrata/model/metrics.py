@@ -27,6 +27,8 @@ def _metric(name: str, title: str, unit: Unit, direction: Direction, better: str
 
 _LOW = Direction.LOWER
 TPS: Final = _metric("tps", "throughput", Unit.PER_SECOND, Direction.HIGHER, "faster", "slower")
+ROUND_TPS: Final = "round_tps"
+"""The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
 SERVER_CPU: Final = _metric(
     "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -70,6 +72,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("pressure_cpu", "CPU pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_io", "I/O pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_memory", "memory pressure (some)", Unit.RATIO, _LOW, "less", "more"),
+        _metric(ROUND_TPS, "throughput of a slice", Unit.PER_SECOND, Direction.HIGHER, "faster", "slower"),
         _metric("canary", "time of a fixed loop beside the run", Unit.SECONDS, _LOW, "less", "more"),
         _metric("database_size", "size of the database after the run", Unit.BYTES, _LOW, "less", "more"),
     )

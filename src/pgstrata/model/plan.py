@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pgstrata.model.experiment import Experiment, Interleave
+from pgstrata.model.floor import Floor
+from pgstrata.units import render_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class PlannedRun:
 class Stage:
     """One cell within a visit: one run for each resident of the visit, in random order.
 
-    With one resident this is a single run; with several the servers are all up and take turns.
+    With one resident this is a single run; with several the servers are all up and take turns in slices.
     """
 
     cell: str
@@ -82,15 +85,59 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How the environments of a block take turns in one cell, and why so.
+
+    In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
+    further rounds, which are thrown away.
+    """
+
+    cell: str
+    interleave: Interleave
+    reason: str
+    slice_seconds: float = 0.0
+    rounds: int = 0
+    discarded: int = 0
+
+    @property
+    def sliced(self) -> bool:
+        """Whether environments take turns in slices."""
+        return self.interleave is Interleave.SLICES
+
+    def describe(self, run: float) -> str:
+        """For floors and people; `run` is the cell's run length in seconds."""
+        if self.sliced:
+            return f"{self.rounds} slices of {render_duration(self.slice_seconds)}"
+        return f"runs of {render_duration(run)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that will be done, before anything is touched. `identity` is a hash of everything that fixes the plan."""
+    """All that will be done, before anything is touched. `identity` is a hash of everything that fixes the plan.
+
+    `designs` has an entry for each cell; `floors` hold the noise floor of a cell, by its identity, where one is known:
+    frozen with the plan, never derived from its own study.
+    """
 
     identity: str
     experiment: Experiment
-    interleave: Interleave
-    interleave_reason: str
     blocks: tuple[Block, ...]
     forecast: Forecast
+    designs: tuple[Design, ...] = ()
+    floors: Mapping[str, Floor] = field(default_factory=dict)
+
+    def design(self, cell: str) -> Design:
+        """The design of the cell of that identity; run by run where nothing was said."""
+        for design in self.designs:
+            if design.cell == cell:
+                return design
+        return Design(cell=cell, interleave=Interleave.RUNS, reason="")
+
+    @property
+    def interleave(self) -> Interleave:
+        """What all designs have in common; AUTO where some cells are measured in slices and some run by run."""
+        ways = {design.interleave for design in self.designs} or {Interleave.RUNS}
+        return ways.pop() if len(ways) == 1 else Interleave.AUTO
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:

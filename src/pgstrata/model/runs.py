@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
 
 
 class RunStatus(StrEnum):
@@ -47,6 +47,8 @@ class RunRecord:
 
     `started` is wall-clock time in ISO 8601 with offset; `dead_time` are the seconds spent on each step around the
     measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
+    `together` is empty for a run that was alone; runs that took turns in slices with each other share one, and their
+    series `round_tps` hold the same rounds.
     """
 
     identity: str
@@ -62,6 +64,11 @@ class RunRecord:
     series: tuple[Series, ...] = ()
     dead_time: Mapping[str, float] = field(default_factory=dict)
     statements: tuple[StatementLatency, ...] = ()
+    together: str = ""
+
+    def rounds(self) -> tuple[float, ...]:
+        """Transactions per second of each round of slices, in order; empty for a run that was alone."""
+        return next((series.values for series in self.series if series.metric == ROUND_TPS), ())
 
     def value(self, metric: str) -> float | None:
         """The measured value of a metric, or None."""

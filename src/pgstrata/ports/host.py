@@ -76,6 +76,7 @@ class StopSignal(StrEnum):
     INT = "INT"
     QUIT = "QUIT"
     KILL = "KILL"
+    ALRM = "ALRM"
     STOP = "STOP"
     CONT = "CONT"
 

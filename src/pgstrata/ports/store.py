@@ -16,6 +16,7 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
+    `together` is shared by runs that took turns in slices.
     """
 
     identity: str
@@ -38,6 +39,7 @@ class RunHeader:
     dead_time: Mapping[str, float]
     facts: Mapping[str, str]
     version: str
+    together: str = ""
 
 
 class Evidence(Protocol):

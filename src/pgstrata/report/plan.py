@@ -6,9 +6,9 @@ import json
 import textwrap
 from collections.abc import Iterator
 
-from pgstrata.model.experiment import Cell, Environment, Interleave
+from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.plan import Block, Plan
+from pgstrata.model.plan import Block, Design, Plan
 from pgstrata.units import render_bytes, render_duration
 
 _WIDTH = 100
@@ -93,12 +93,14 @@ def _cell(cell: Cell) -> str:
 
 
 def _order(plan: Plan) -> Iterator[str]:
-    yield from _wrapped(f"interleave = {plan.interleave}: {plan.interleave_reason}", "  ")
+    for cell in plan.experiment.cells:
+        design = plan.design(cell.identity)
+        yield from _wrapped(f"{cell.identity}: {design.describe(cell.run)} ({design.reason})", "  ")
     yield from _wrapped(f"reset = {plan.experiment.reset}: before every run, in all environments", "  ")
     if not plan.blocks:
         return
     yield "  block 1, drawn from the seed:"
-    yield from _block(plan.blocks[0], together=plan.interleave is Interleave.SLICES)
+    yield from _block(plan.blocks[0])
     rest = len(plan.blocks) - 1
     if rest:
         count = len(plan.blocks[0].runs)
@@ -109,10 +111,10 @@ def _order(plan: Plan) -> Iterator[str]:
         )
 
 
-def _block(block: Block, *, together: bool) -> Iterator[str]:
+def _block(block: Block) -> Iterator[str]:
     for visit in block.visits:
         for stage in visit.stages:
-            mark = " (up together)" if together else ""
+            mark = " (up together)" if len(visit.residents) > 1 else ""
             yield from (f"    {run.identity}{mark}" for run in stage.runs)
 
 
@@ -157,7 +159,7 @@ def plan_json(plan: Plan) -> str:
         "budget": experiment.budget,
         "reset": str(experiment.reset),
         "interleave": str(plan.interleave),
-        "interleave_reason": plan.interleave_reason,
+        "designs": [_design_json(plan.design(cell.identity)) for cell in experiment.cells],
         "baseline": experiment.baseline,
         "factors": list(experiment.factors),
         "environments": [_environment_json(environment) for environment in experiment.environments],
@@ -195,6 +197,17 @@ def plan_json(plan: Plan) -> str:
         "notes": list(experiment.notes),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _design_json(design: Design) -> dict[str, object]:
+    return {
+        "cell": design.cell,
+        "interleave": str(design.interleave),
+        "reason": design.reason,
+        "slice_seconds": design.slice_seconds or None,
+        "rounds": design.rounds or None,
+        "discarded": design.discarded or None,
+    }
 
 
 def _environment_json(environment: Environment) -> dict[str, object]:

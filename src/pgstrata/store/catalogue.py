@@ -22,7 +22,7 @@ from pgstrata.model.server import Fingerprint
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -35,7 +35,8 @@ CREATE TABLE run (
     reasons TEXT NOT NULL,
     started TEXT NOT NULL,
     measured_seconds REAL NOT NULL,
-    dead_time TEXT NOT NULL
+    dead_time TEXT NOT NULL,
+    together TEXT NOT NULL
 ) STRICT;
 CREATE TABLE measurement (
     metric TEXT NOT NULL,
@@ -66,7 +67,9 @@ CREATE TABLE fingerprint (
     PRIMARY KEY (name, fact)
 ) STRICT, WITHOUT ROWID;
 """
-_RUN_COLUMNS = "id, identity, block, environment, cell, status, validity, reasons, started, measured_seconds, dead_time"
+_RUN_COLUMNS = (
+    "id, identity, block, environment, cell, status, validity, reasons, started, measured_seconds, dead_time, together"
+)
 _PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
 
 
@@ -168,7 +171,7 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     row = (
         None, record.identity, record.block, record.environment, record.cell, record.status.value,
         record.validity.value, reasons, record.started, record.measured_seconds,
-        json.dumps(dict(record.dead_time), ensure_ascii=False),
+        json.dumps(dict(record.dead_time), ensure_ascii=False), record.together,
     )  # fmt: skip
     key = connection.execute(f"INSERT INTO run ({_RUN_COLUMNS}) VALUES ({_PLACES})", row).lastrowid
     connection.executemany(
@@ -226,7 +229,7 @@ def _read_run(
     lines: Sequence[Series],
     statements: Sequence[StatementLatency],
 ) -> RunRecord:
-    identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time = row
+    identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time, together = row
     return RunRecord(
         identity=identity,
         block=block,
@@ -241,6 +244,7 @@ def _read_run(
         series=tuple(lines),
         dead_time=json.loads(dead_time),
         statements=tuple(statements),
+        together=together,
     )
 
 

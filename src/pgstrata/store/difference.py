@@ -46,7 +46,7 @@ def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
         for field in fields(Experiment)
         if field.name not in {"text", "notes"}
     ]
-    pairs.append(("interleave", kept.interleave, wanted.interleave))
+    pairs.append(("designs", _say_designs(kept), _say_designs(wanted)))
     pairs.append(("number of planned runs", len(kept.runs), len(wanted.runs)))
     found = [
         f"{name}: {_shorten(old)} in the study, {_shorten(new)} now"
@@ -57,6 +57,10 @@ def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
         f"{name} differ" for name, old, new in pairs if encode(old) != encode(new) and name in {"environments", "cells"}
     ]
     return tuple(found) or ("the same experiment, but another order or another choice of builds",)
+
+
+def _say_designs(plan: Plan) -> str:
+    return ", ".join(f"{cell.identity} {plan.design(cell.identity).describe(cell.run)}" for cell in plan.experiment.cells)
 
 
 def _shorten(value: object) -> str:

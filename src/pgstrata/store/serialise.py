@@ -20,7 +20,7 @@ from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 
-FORMAT = 1
+FORMAT = 2
 _Reader = Callable[[Any], Any]
 
 

@@ -1,0 +1,120 @@
+"""How the environments of a block take turns in each cell: in slices where that is honest, run by run elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
+from pgstrata.model.plan import Design, HostCapacity
+from pgstrata.model.workload import Workload
+from pgstrata.plan.load import resident_bytes, workload_of
+from pgstrata.units import render_bytes
+
+# Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
+SLICE_SECONDS: Final = 0.25
+ROUNDS: Final = 16
+DISCARDED_ROUNDS: Final = 1
+# Before its slices each environment runs alone this long: warm, and measured without any log.
+SLICED_WARMUP: Final = 1.0
+# Each persistent client runs this long before its first pause, connecting and preparing its statements.
+LEAD_SECONDS: Final = 0.4
+MEMORY_SHARE: Final = 0.8
+
+# Settings that decide when a server writes: a paused server does it in the other one's slice.
+_MOVES_WORK: Final = re.compile(
+    r"synchronous_commit|commit_delay|commit_siblings|fsync|full_page_writes|wal_.*|max_wal_size|min_wal_size|"
+    r"checkpoint_.*|bgwriter_.*|backend_flush_after|autovacuum.*|vacuum_.*"
+)
+_WRITES: Final = re.compile(
+    r"\b(insert|update|delete|truncate|merge|copy|create|alter|drop|vacuum|analyze|reindex|cluster|refresh|lock|"
+    r"call|do|notify|nextval|setval|for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|into)\b",
+    re.IGNORECASE,
+)
+_COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def auto_warmup(run: float) -> float:
+    """Seconds of warm-up before a run of `run` seconds: a tenth of it, at least 1 and at most 60."""
+    return min(60.0, max(1.0, run / 10))
+
+
+def warmup_of(cell: Cell, design: Design | None = None) -> float:
+    """Seconds of warm-up of a cell: its own, or the automatic one of its design."""
+    if cell.warmup is not None:
+        return cell.warmup
+    return SLICED_WARMUP if design is not None and design.sliced else auto_warmup(cell.run)
+
+
+def choose_designs(
+    experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity, wanted: Interleave
+) -> tuple[Design, ...]:
+    """One design for each cell, with its reason in words."""
+    return tuple(_choose(experiment, cell, workloads, capacity, wanted) for cell in experiment.cells)
+
+
+def _choose(
+    experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], capacity: HostCapacity, wanted: Interleave
+) -> Design:
+    if wanted is Interleave.RUNS:
+        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason="run by run, as asked")
+    if wanted is Interleave.SLICES:
+        return sliced(cell, "as asked")
+    against = next(iter(obstacles(experiment, cell, workloads, capacity)), "")
+    if not against and writes(cell, workloads):
+        against = "it writes, and a paused server goes on flushing in the other one's slice"
+    if against:
+        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=against)
+    return sliced(cell, "nothing is written and the environments can be up together")
+
+
+def sliced(cell: Cell, reason: str) -> Design:
+    """The design in slices of a cell."""
+    return Design(
+        cell=cell.identity, interleave=Interleave.SLICES, reason=reason,
+        slice_seconds=SLICE_SECONDS, rounds=ROUNDS, discarded=DISCARDED_ROUNDS,
+    )  # fmt: skip
+
+
+def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
+    """Whether a cell writes; scripts of the author's own do where one of their words may mean it."""
+    if cell.scripts:
+        return any(_WRITES.search(_COMMENT.sub(" ", script.text)) for script in cell.scripts)
+    return workload_of(cell, workloads).writes
+
+
+def obstacles(
+    experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], capacity: HostCapacity
+) -> Iterable[str]:
+    """Why the environments must not take turns in slices in a cell, the most basic reason first."""
+    environments = experiment.environments
+    if any(environment.server.kind is ServerKind.DSN for environment in environments):
+        yield "servers that are running already are not pgstrata's to pause and resume"
+    if any(environment.layers for environment in environments):
+        yield "layers below the server cannot differ between servers that are up together"
+    if experiment.reset is not Reset.CLONE:
+        yield f'reset = "{experiment.reset}" keeps a server from run to run'
+    if cell.rate is not None or cell.latency_limit is not None:
+        yield "a fixed rate cannot be paused"
+    if cell.profile:
+        yield "a profile of statements would count the pauses"
+    if writes(cell, workloads):
+        moving = sorted(_moving(environments))
+        if moving:
+            yield f"{', '.join(moving)} moves work in time: a paused server does it in the other one's slice"
+    needed = sum(resident_bytes(environment, cell, workloads) for environment in environments)
+    if needed > capacity.memory * MEMORY_SHARE:
+        yield (
+            f"all servers together would need {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory"
+        )
+
+
+def _moving(environments: Iterable[Environment]) -> set[str]:
+    """Settings that move work in time and differ between environments."""
+    values: dict[str, set[str | None]] = {}
+    environments = list(environments)
+    names = {name for environment in environments for name in environment.settings if _MOVES_WORK.fullmatch(name)}
+    for name in names:
+        values[name] = {environment.settings.get(name) for environment in environments}
+    return {name for name, found in values.items() if len(found) > 1}

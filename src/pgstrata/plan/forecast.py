@@ -1,0 +1,112 @@
+"""What a plan will cost: seconds, and bytes on disk at the peak."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.plan import DatasetNeed, Design, Forecast
+from pgstrata.model.workload import Workload
+from pgstrata.plan.design import LEAD_SECONDS, warmup_of
+from pgstrata.plan.load import MB, data_bytes, size_setting, workload_of
+from pgstrata.units import render_duration
+
+_EVIDENCE_PER_RUN: Final = 2 * MB
+_WAL_PER_SECOND: Final = 50 * MB
+_SEGMENTS: Final = 80 * MB
+_BUILD_BYTES_PER_SECOND: Final = 40 * MB
+_CLONE_BYTES_PER_SECOND: Final = 400 * MB
+_SECONDS_PER_INITDB: Final = 5.0
+_SECONDS_AROUND_A_RUN: Final = 2.0
+_DEFAULT_MAX_WAL: Final = 1024 * MB
+BLOCKS_FOR_A_VERDICT: Final = 7
+
+
+def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs: Sequence[Design]) -> Forecast:
+    """Time and space of the whole plan."""
+    needs = _datasets(experiment, workloads)
+    pairs = zip(experiment.cells, designs, strict=True)
+    per_block = sum(_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
+    building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
+    return Forecast(
+        seconds_per_block=per_block,
+        seconds_building=building,
+        seconds_total=building + per_block * experiment.blocks,
+        disk_bytes=_disk(experiment, workloads, needs, designs),
+        datasets=needs,
+    )
+
+
+def _seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -> float:
+    """One environment's share of a block, with everything around it: clone, start, warm-up, checkpoint, stop."""
+    clone = data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
+    around = warmup_of(cell, design) + _SECONDS_AROUND_A_RUN + clone
+    if design.sliced:
+        return around + LEAD_SECONDS + (design.rounds + design.discarded) * design.slice_seconds
+    return around + cell.run
+
+
+def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
+    """One for each server, kind of cluster, kind of data and scale; environments that differ in settings share it."""
+    needs: dict[object, DatasetNeed] = {}
+    for environment in experiment.environments:
+        for cell in experiment.cells:
+            workload = workload_of(cell, workloads)
+            scripts = (cell.options.get("setup_sql"), environment.options.get("setup_sql"))
+            cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), scripts)
+            key = (environment.server.text, cluster, workload.data, workload.bytes_per_scale, cell.scale)
+            need = DatasetNeed(
+                server=environment.server.text,
+                workload=cell.workload,
+                scale=cell.scale,
+                bytes=data_bytes(cell, workloads),
+            )
+            needs.setdefault(key, need)
+    return tuple(needs.values())
+
+
+def _disk(
+    experiment: Experiment, workloads: Mapping[str, Workload], needs: Iterable[DatasetNeed], designs: Sequence[Design]
+) -> int:
+    """The peak: all datasets, one clone with its WAL for each environment that is up, and the evidence."""
+    clones = [
+        max(
+            data_bytes(cell, workloads) + _wal_bytes(environment, cell, workload_of(cell, workloads))
+            for cell in experiment.cells
+        )
+        for environment in experiment.environments
+    ]
+    up = sum(clones) if any(design.sliced for design in designs) else max(clones)
+    runs = experiment.blocks * len(experiment.environments) * len(experiment.cells)
+    return sum(need.bytes for need in needs) + up + runs * _EVIDENCE_PER_RUN
+
+
+def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:
+    if not workload.writes:
+        return _SEGMENTS
+    limit = size_setting(environment, "max_wal_size", _DEFAULT_MAX_WAL, unit=MB)
+    written = (cell.run + warmup_of(cell)) * _WAL_PER_SECOND
+    # PostgreSQL oversteps max_wal_size while a checkpoint is under way.
+    return _SEGMENTS + min(math.ceil(limit * 1.5), math.ceil(written))
+
+
+def budget_notes(experiment: Experiment, forecast: Forecast) -> tuple[str, ...]:
+    """What a budget that is too small for all blocks leaves."""
+    if experiment.budget is None or experiment.budget >= forecast.seconds_total:
+        return ()
+    left = max(0.0, experiment.budget - forecast.seconds_building)
+    whole = int(left // forecast.seconds_per_block)
+    note = (
+        f"the budget of {render_duration(experiment.budget)} holds about {whole} of {experiment.blocks} blocks: "
+        "the run ends after the last whole block that fits"
+    )
+    if whole >= BLOCKS_FOR_A_VERDICT or experiment.blocks < BLOCKS_FOR_A_VERDICT:
+        return (note,)
+    needed = forecast.seconds_building + BLOCKS_FOR_A_VERDICT * forecast.seconds_per_block
+    few = (
+        f"fewer than {BLOCKS_FOR_A_VERDICT} blocks cannot give an interval, only large effects show: "
+        f"{render_duration(needed)} would hold {BLOCKS_FOR_A_VERDICT} blocks"
+    )
+    return (note, few)

@@ -1,0 +1,61 @@
+"""What a cell and an environment ask of a server: workload, bytes of data and of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pgstrata.errors import PlanRefusedError
+from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.workload import Workload
+from pgstrata.units import parse_bytes
+
+MB: Final = 1024**2
+EMPTY_CLUSTER: Final = 40 * MB
+_DEFAULT_SHARED_BUFFERS: Final = 128 * MB
+_BUFFER: Final = 8192
+# What a server needs besides its buffers: processes, catalogues, sort memory of simple queries.
+_MEMORY_AROUND_BUFFERS: Final = 128 * MB
+
+
+def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
+    """The workload of a cell; scripts of the author's own run on the data of the workload `custom`.
+
+    Raises:
+        PlanRefusedError: there is no such workload.
+    """
+    name = "custom" if cell.scripts else cell.workload
+    if name not in workloads:
+        raise PlanRefusedError(f"there is no workload {name!r}", remedy=f"there are: {', '.join(sorted(workloads))}")
+    return workloads[name]
+
+
+def data_bytes(cell: Cell, workloads: Mapping[str, Workload]) -> int:
+    """About how large the data directory of a cell is."""
+    return EMPTY_CLUSTER + workload_of(cell, workloads).bytes_per_scale * cell.scale
+
+
+def shared_buffers(environment: Environment) -> int:
+    """Bytes of shared_buffers that an environment asks for."""
+    return size_setting(environment, "shared_buffers", _DEFAULT_SHARED_BUFFERS, unit=_BUFFER)
+
+
+def resident_bytes(environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
+    """About how much memory a server that is up takes, page cache of its data included.
+
+    Buffers that no data reaches are never touched, except as huge pages, which are taken whole.
+    """
+    buffers, data = shared_buffers(environment), data_bytes(cell, workloads)
+    used = buffers if environment.settings.get("huge_pages") == "on" else min(buffers, data)
+    return used + data + _MEMORY_AROUND_BUFFERS
+
+
+def size_setting(environment: Environment, setting: str, default: int, *, unit: int) -> int:
+    """A size setting in bytes; numbers without a unit count in the setting's own unit."""
+    text = environment.settings.get(setting, "")
+    if text.strip().isdecimal():
+        return int(text) * unit
+    try:
+        return parse_bytes(text)
+    except ValueError:
+        return default

@@ -1,0 +1,49 @@
+"""The plan: designs, blocks, forecast, refusals put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pgstrata.model.experiment import Experiment, Interleave
+from pgstrata.model.floor import Floor
+from pgstrata.model.plan import HostCapacity, Plan
+from pgstrata.model.workload import Workload
+from pgstrata.plan.design import choose_designs
+from pgstrata.plan.forecast import budget_notes, forecast
+from pgstrata.plan.identity import identify
+from pgstrata.plan.order import lay_out
+from pgstrata.plan.refusals import refuse
+
+
+def make_plan(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    *,
+    interleave: Interleave | None = None,
+    floors: Mapping[str, Floor] | None = None,
+) -> Plan:
+    """Everything that will be done, in order.
+
+    Args:
+        experiment: complete: with the settings that were chosen for it.
+        workloads: the workloads that exist, by name.
+        capacity: the machine that it must fit into.
+        interleave: instead of the experiment's.
+        floors: noise floors of this host by cell identity, frozen with the plan.
+
+    Raises:
+        PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
+    """
+    designs = choose_designs(experiment, workloads, capacity, interleave or experiment.interleave)
+    cost = forecast(experiment, workloads, designs)
+    refuse(experiment, workloads, capacity, cost, designs)
+    return Plan(
+        identity=identify(experiment, designs),
+        experiment=replace(experiment, notes=(*experiment.notes, *budget_notes(experiment, cost))),
+        designs=designs,
+        blocks=tuple(lay_out(experiment, designs, number) for number in range(1, experiment.blocks + 1)),
+        forecast=cost,
+        floors=dict(floors or {}),
+    )

@@ -1,0 +1,111 @@
+"""Plans that would produce a lie, or do not fit: refused with all reasons at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pgstrata.errors import PlanRefusedError
+from pgstrata.model.experiment import Experiment, Reset, ServerKind
+from pgstrata.model.plan import Design, Forecast, HostCapacity
+from pgstrata.model.workload import Workload
+from pgstrata.plan.design import MEMORY_SHARE, obstacles
+from pgstrata.plan.load import shared_buffers, workload_of
+from pgstrata.units import render_bytes
+
+_DEFAULT_CONNECTIONS: Final = 100
+_SPARE_CONNECTIONS: Final = 5
+
+
+def refuse(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    forecast: Forecast,
+    designs: Sequence[Design],
+) -> None:
+    """Raises PlanRefusedError where there is a reason."""
+    reasons = (
+        *_hot_rows(experiment, workloads),
+        *_growing_data(experiment, workloads),
+        *_too_few_connections(experiment),
+        *_too_little_memory(experiment, capacity),
+        *_not_to_be_sliced(experiment, workloads, capacity, designs),
+        *_too_little_disk(forecast, capacity),
+    )
+    if not reasons:
+        return
+    if len(reasons) == 1:
+        raise PlanRefusedError(reasons[0][0], remedy=reasons[0][1])
+    raise PlanRefusedError(
+        f"the plan is refused for {len(reasons)} reasons",
+        details=tuple(f"{what} -> {remedy}" for what, remedy in reasons),
+        remedy="change the experiment file as each reason says",
+    )
+
+
+def _hot_rows(experiment: Experiment, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:
+    for cell in experiment.cells:
+        if workload_of(cell, workloads).hot_row_per_scale and cell.scale < cell.clients:
+            yield (
+                (
+                    f"{cell.identity}: {cell.clients} clients update {cell.scale} rows and wait for each other, "
+                    "so that only this lock would be measured"
+                ),
+                f"use a scale of at least {cell.clients}, fewer clients, or simple-update",
+            )
+
+
+def _growing_data(experiment: Experiment, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:
+    writing = [cell.workload for cell in experiment.cells if workload_of(cell, workloads).writes]
+    if writing and experiment.reset is not Reset.CLONE:
+        yield (
+            f'{writing[0]} writes, and with reset = "{experiment.reset}" later runs would work on other data',
+            'write reset = "clone", or measure a workload that only reads',
+        )
+
+
+def _too_few_connections(experiment: Experiment) -> Iterable[tuple[str, str]]:
+    clients = max(cell.clients for cell in experiment.cells)
+    short: dict[int, list[str]] = {}
+    for environment in experiment.environments:
+        text = environment.settings.get("max_connections", "")
+        limit = int(text) if text.isdecimal() else _DEFAULT_CONNECTIONS
+        # The settings of a running server are not known before it is asked.
+        if environment.server.kind is not ServerKind.DSN and clients + _SPARE_CONNECTIONS > limit:
+            short.setdefault(limit, []).append(environment.name)
+    for limit, names in short.items():
+        yield (
+            f"{', '.join(names)}: {clients} clients do not fit into max_connections = {limit}",
+            f"set max_connections to at least {clients + _SPARE_CONNECTIONS}, or use fewer clients",
+        )
+
+
+def _too_little_memory(experiment: Experiment, capacity: HostCapacity) -> Iterable[tuple[str, str]]:
+    own = [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
+    needed = max((shared_buffers(environment) for environment in own), default=0)
+    if needed > capacity.memory * MEMORY_SHARE:
+        yield (
+            f"shared_buffers take {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory",
+            f"use at most {render_bytes(capacity.memory * MEMORY_SHARE)}",
+        )
+
+
+def _not_to_be_sliced(
+    experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity, designs: Sequence[Design]
+) -> Iterable[tuple[str, str]]:
+    for cell, design in zip(experiment.cells, designs, strict=True):
+        if design.sliced:
+            for why in obstacles(experiment, cell, workloads, capacity):
+                yield f"{cell.identity} cannot be measured in slices: {why}", 'write interleave = "auto" or "runs"'
+
+
+def _too_little_disk(forecast: Forecast, capacity: HostCapacity) -> Iterable[tuple[str, str]]:
+    if forecast.disk_bytes > capacity.free_disk:
+        yield (
+            (
+                f"about {render_bytes(forecast.disk_bytes)} of disk are needed and {render_bytes(capacity.free_disk)} "
+                "are free"
+            ),
+            "use a smaller scale, fewer versions or a smaller max_wal_size, or free some space",
+        )
