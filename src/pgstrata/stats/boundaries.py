@@ -1,21 +1,34 @@
-"""The frozen boundaries of the sequential rule: the largest min(S+, S-) that still excludes a theta, by blocks.
+"""The boundaries of the rule: the largest min(S+, S-) that still excludes a theta, by blocks.
 
-After n blocks a level alpha has spent alpha * (n / 24)^0.85 (a spending function as of Lan & DeMets 1983; repeated
-intervals as of Jennison & Turnbull 1989), so that looking after each block is legitimate and a single look at n is
-conservative. The values are simulated and vary by 1 between seeds; the smaller ones are frozen here.
+Two kinds. A *sequential* boundary allows a look after each block: after n blocks a level alpha has spent
+alpha * (n / 24)^0.85 (a spending function as of Lan & DeMets 1983; repeated intervals as of Jennison & Turnbull 1989),
+and a single look at n is conservative. Its values are frozen in `tables`, on a grid of levels. The *fixed-sample*
+boundary allows one look at more blocks than a sequential boundary reaches to; it is computed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
-from pgstrata.stats.ranks import capped_scores
+from pgstrata.stats.ranks import FloatArray, capped_scores
+from pgstrata.stats.tables import MAX_BLOCKS, SPENDING_EXPONENT, TABLES
 
-MAX_BLOCKS: Final = 24
-SPENDING_EXPONENT: Final = 0.85
+__all__ = [
+    "C_01", "C_DIFF", "C_EQ", "EXACT_BLOCKS", "FIRST_LOOK", "GRID", "MAX_BLOCKS", "SPENDING_EXPONENT", "Boundary",
+    "boundary", "exact_tail", "fixed_critical", "one_look_critical",
+]  # fmt: skip
+
+# Levels such as .045 / 9 are on the grid, whatever their last binary digit.
+ROUNDING: Final = 1e-9
+# Up to here the sign patterns are counted (0.05 s at 400); the normal approximation differs by less than 1 % of the
+# level from there on.
+EXACT_BLOCKS: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +54,28 @@ class Boundary:
         return float(self.alpha * (n / MAX_BLOCKS) ** SPENDING_EXPONENT)
 
 
-C_DIFF: Final = Boundary(alpha=0.045, first=7, values=(0, 0, 1, 2, 4, 5, 8, 9, 13, 15, 19, 22, 26, 30, 35, 39, 45, 50))
-C_EQ: Final = Boundary(alpha=0.10, first=7, values=(1, 2, 3, 4, 6, 8, 10, 13, 16, 19, 24, 27, 32, 36, 42, 46, 53, 58))
-C_01: Final = Boundary(alpha=0.01, first=9, values=(0, 0, 1, 2, 4, 6, 7, 9, 12, 15, 18, 21, 25, 29, 34, 37))
+_BOUNDARIES: Final = tuple(
+    Boundary(alpha=alpha, first=MAX_BLOCKS + 1 - len(values), values=values) for alpha, values in TABLES.items()
+)
+GRID: Final = tuple(level.alpha for level in _BOUNDARIES)
+FIRST_LOOK: Final = min(level.first for level in _BOUNDARIES)
+
+
+def boundary(alpha: float) -> Boundary:
+    """The boundary of the largest level of the grid that is not above alpha.
+
+    Raises:
+        ValueError: alpha is below the smallest level.
+    """
+    for level in _BOUNDARIES:
+        if level.alpha <= alpha * (1 + ROUNDING):
+            return level
+    raise ValueError(f"there is no boundary for a level of {alpha:g}: the smallest is {GRID[-1]:g}")
+
+
+C_DIFF: Final = boundary(0.045)
+C_EQ: Final = boundary(0.10)
+C_01: Final = boundary(0.01)
 
 
 def exact_tail(n: int, critical: int) -> float:
@@ -51,11 +83,48 @@ def exact_tail(n: int, critical: int) -> float:
 
     Each of the 2^n sign patterns is equally likely; the patterns are counted by their S+, score by score.
     """
+    if critical < 0:
+        return 0.0
+    tails = _tails(n)
+    return float(tails[min(critical, tails.size - 1)])
+
+
+@cache
+def _tails(n: int) -> FloatArray:
+    """P(min(S+, S-) <= c) for c = 0, 1, ... up to half the sum of scores, where it is 1."""
     scores = capped_scores(n).astype(np.int64)
     total = int(scores.sum())
-    patterns = np.zeros(total + 1)
-    patterns[0] = 1.0
+    share = np.zeros(total + 1)
+    share[0] = 1.0
     for score in scores:
-        patterns[score:] = patterns[score:] + patterns[: total + 1 - score]
-    plus = np.arange(total + 1)
-    return float(patterns[np.minimum(plus, total - plus) <= critical].sum() / 2.0**n)
+        share[score:] = share[score:] + share[: total + 1 - score]
+        share /= 2  # probabilities, because counts of 2^n patterns would overflow
+    folded = share + share[::-1]
+    folded[total // 2 :] = 0.0
+    tails = np.cumsum(folded)[: total // 2 + 1]
+    tails[-1] = 1.0
+    return np.asarray(tails, dtype=np.float64)
+
+
+@cache
+def fixed_critical(n: int, alpha: float) -> int | None:
+    """The largest value that one look at n blocks may exclude a theta at with at most `alpha` of false exclusions.
+
+    Exact up to `EXACT_BLOCKS`, then the normal approximation of S+ with continuity correction (Hajek, Sidak & Sen
+    1999, section 4.2: mean and variance are those of independent signs, sum(s) / 2 and sum(s^2) / 4).
+
+    Returns:
+        None where even unanimous signs are too likely.
+    """
+    if n <= EXACT_BLOCKS:
+        critical = int(np.searchsorted(_tails(n), alpha, side="right")) - 1
+    else:
+        scores = capped_scores(n)
+        spread = math.sqrt(float(scores @ scores)) / 2
+        critical = math.floor(float(scores.sum()) / 2 + NormalDist().inv_cdf(alpha / 2) * spread - 0.5)
+    return critical if critical >= 0 else None
+
+
+def one_look_critical(n: int, level: Boundary) -> int | None:
+    """The value for a look at n blocks that is the only one: the sequential boundary while it reaches, else fixed."""
+    return level.critical(n) if n <= MAX_BLOCKS else fixed_critical(n, level.alpha)

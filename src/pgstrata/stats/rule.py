@@ -1,23 +1,42 @@
-"""The verdict on the block differences of one comparison, at one look.
+"""The verdict on the block differences of one comparison: at every look in turn, or at one look.
 
-The boundaries allow a look after each block; who looks when, the correction for several headlines and the fast lane
-build on `estimate_many` and `judge`, which know one sample and one boundary each.
+`decide_many` is the sequential rule, with a look after each block; `decide_once` is for data of others, which were all
+there before the first look. Several headlines at once are `family`, data without blocks are `unpaired`.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from pgstrata.model.answer import Verdict
-from pgstrata.stats.boundaries import C_DIFF, C_EQ, Boundary
+from pgstrata.model.answer import Lane, Verdict
+from pgstrata.stats.boundaries import C_DIFF, C_EQ, GRID, MAX_BLOCKS, Boundary, boundary, one_look_critical
+from pgstrata.stats.large import WALSH_LIMIT, capped_interval_of_many, hodges_lehmann_of_many
 from pgstrata.stats.ranks import TIE, FloatArray, capped_intervals, hodges_lehmann_of_walsh, walsh_averages
+from pgstrata.stats.sequence import (
+    Looks,
+    critical_row,
+    fast_crossings,
+    look_at_all,
+    repeated_levels,
+    sums_beside,
+)
 
 MIN_BLOCKS: Final = C_DIFF.first
+# Below this level the fast lane, which is not corrected for multiplicity, is off.
+FAST_ALPHA: Final = 0.01
+# The coarse interval of the fast lane: median +- this many floors / sqrt(n).
+COARSE: Final = 4.0
+# Walsh averages that are held at once: 32 MB, four times that while an interval is searched.
+CHUNK: Final = 4_000_000
+
+Criticals = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +61,82 @@ class Span:
 class Estimate:
     """What `n` block differences say, in log units: Hodges-Lehmann centre, interval, equivalence interval.
 
-    The intervals are None below `MIN_BLOCKS`.
+    An interval is None while its level needs more blocks; in the fast lane the centre is the median, the interval
+    coarse, and there is no equivalence interval.
     """
 
     n: int
     centre: float
     interval: Span | None
     equivalence: Span | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a comparison is judged by; all of it is fixed before the first run.
+
+    `delta` is the practical threshold in log units, `alpha` the probability of a false difference, `floor` a valid
+    noise floor s0 in log units of the same design (None or not above zero: no fast lane), `last` the blocks after which
+    nothing follows.
+    """
+
+    delta: float
+    alpha: float = C_DIFF.alpha
+    floor: float | None = None
+    last: int = MAX_BLOCKS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.last <= MAX_BLOCKS:
+            raise ValueError(f"a comparison has between 1 and {MAX_BLOCKS} blocks, not {self.last}")
+        if not 0 <= self.delta < math.inf:
+            raise ValueError(f"a threshold in log units is finite and not negative, not {self.delta}")
+
+    @property
+    def fast_floor(self) -> float:
+        """s0 where the fast lane may be taken, else NaN."""
+        usable = self.floor is not None and 0 < self.floor < math.inf and boundary(self.alpha).alpha >= FAST_ALPHA
+        return self.floor if usable and self.floor is not None else math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the rule came to.
+
+    `n` are the blocks at the decision, or all there are; `decided` is false for insufficient and inconclusive.
+    `repeated_p` is the smallest level of the grid whose boundary "no difference" had crossed at n or before, None
+    where it crossed none. `alpha` is the level of the grid at which a difference was looked for.
+    """
+
+    verdict: Verdict
+    n: int
+    estimate: Estimate | None
+    lane: Lane
+    decided: bool
+    repeated_p: float | None
+    alpha: float
+
+
+def judge(estimate: Estimate | None, *, delta: float) -> Verdict:
+    """The verdict on oriented differences (above zero is better).
+
+    Args:
+        estimate: None where there is no pair at all.
+        delta: the practical threshold in log units, ln(1 + threshold).
+    """
+    if estimate is None:
+        return Verdict.INSUFFICIENT
+    if estimate.interval is not None and estimate.interval.excludes_zero:
+        if estimate.interval.reach < delta:
+            return Verdict.NEGLIGIBLE
+        return Verdict.BETTER if estimate.interval.low > 0 else Verdict.WORSE
+    if estimate.equivalence is not None and estimate.equivalence.reach < delta:
+        return Verdict.EQUIVALENT
+    return Verdict.INSUFFICIENT if estimate.interval is None else Verdict.INCONCLUSIVE
+
+
+def is_decided(verdict: Verdict) -> bool:
+    """Whether more blocks could not change the verdict."""
+    return verdict not in {Verdict.INSUFFICIENT, Verdict.INCONCLUSIVE}
 
 
 def estimate_many(
@@ -64,19 +152,39 @@ def estimate_many(
     Raises:
         ValueError: a sample is empty or larger than the boundaries allow.
     """
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, sample in enumerate(samples):
-        places[len(sample)].append(place)
+    sizes = [len(sample) for sample in samples]
+    return estimate_at(samples, [(difference.critical(n), equivalence.critical(n)) for n in sizes])
+
+
+def estimate_at(samples: Sequence[FloatArray], criticals: Sequence[Criticals]) -> tuple[Estimate, ...]:
+    """Estimates at given critical values of the interval and the equivalence interval; None means no interval.
+
+    Raises:
+        ValueError: a sample is empty, or a critical value leaves no interval.
+    """
+    places: dict[tuple[int, Criticals], list[int]] = defaultdict(list)
+    for place, (sample, critical) in enumerate(zip(samples, criticals, strict=True)):
+        places[len(sample), critical].append(place)
     found: dict[int, Estimate] = {}
-    for n, members in places.items():
-        d = np.stack([samples[place] for place in members])
-        walsh = walsh_averages(d)
-        centres = hodges_lehmann_of_walsh(walsh).tolist()
-        spans = _spans(d, walsh, difference.critical(n))
-        narrow = _spans(d, walsh, equivalence.critical(n))
-        for place, centre, interval, inner in zip(members, centres, spans, narrow, strict=True):
-            found[place] = Estimate(n=n, centre=centre, interval=interval, equivalence=inner)
+    for (n, critical), members in places.items():
+        rows = max(1, CHUNK // max(1, n * (n + 1) // 2))
+        for begin in range(0, len(members), rows):
+            part = members[begin : begin + rows]
+            d = np.stack([samples[place] for place in part])
+            estimates = _estimate_group(d, critical) if n <= WALSH_LIMIT else _estimate_large(d, critical)
+            found.update(zip(part, estimates, strict=True))
     return tuple(found[place] for place in range(len(samples)))
+
+
+def _estimate_group(d: FloatArray, criticals: Criticals) -> list[Estimate]:
+    walsh = walsh_averages(d)
+    centres = hodges_lehmann_of_walsh(walsh).tolist()
+    spans, narrow = (_spans(d, walsh, critical) for critical in criticals)
+    n = d.shape[-1]
+    return [
+        Estimate(n=n, centre=centre, interval=interval, equivalence=inner)
+        for centre, interval, inner in zip(centres, spans, narrow, strict=True)
+    ]
 
 
 def _spans(d: FloatArray, walsh: FloatArray, critical: int | None) -> Sequence[Span | None]:
@@ -86,19 +194,142 @@ def _spans(d: FloatArray, walsh: FloatArray, critical: int | None) -> Sequence[S
     return [Span(low=a, high=b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-def judge(estimate: Estimate | None, *, delta: float) -> Verdict:
-    """The verdict on oriented differences (above zero is better).
+def _estimate_large(d: FloatArray, criticals: Criticals) -> list[Estimate]:
+    estimates = []
+    for row in d:
+        spans = [None if c is None else Span(**capped_interval_of_many(row, c)) for c in criticals]
+        centre = hodges_lehmann_of_many(row)
+        estimates.append(Estimate(n=len(row), centre=centre, interval=spans[0], equivalence=spans[1]))
+    return estimates
+
+
+def decide_many(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
+    """The sequential rule: a look after each block, the first decision stands, later blocks are not looked at.
+
+    The fast lane decides after 3 to 6 blocks; from 7 on a difference goes before equivalence. Equivalence is looked
+    for from the first look of its own boundary on, also where a small alpha has no interval yet.
 
     Args:
-        estimate: None where there is no pair at all.
-        delta: the practical threshold in log units, ln(1 + threshold).
+        samples: oriented differences of each comparison in the order of blocks, each of shape (n,); n may be 0, and
+            what follows the rule's last block is ignored.
+        rules: one for each sample.
+
+    Raises:
+        ValueError: a difference is not finite, or a level is below the grid.
     """
-    if estimate is None or estimate.interval is None:
-        return Verdict.INSUFFICIENT
-    if estimate.interval.excludes_zero:
-        if estimate.interval.reach < delta:
-            return Verdict.NEGLIGIBLE
-        return Verdict.BETTER if estimate.interval.low > 0 else Verdict.WORSE
-    if estimate.equivalence is not None and estimate.equivalence.reach < delta:
-        return Verdict.EQUIVALENT
-    return Verdict.INCONCLUSIVE
+    arrays = [array[: rule.last] for array, rule in zip(check_samples(samples), rules, strict=True)]
+    looks = look_at_all(arrays, np.array([rule.delta for rule in rules], dtype=np.float64))
+    levels = [boundary(rule.alpha) for rule in rules]
+    fast = fast_crossings(looks, np.array([rule.fast_floor for rule in rules], dtype=np.float64))
+    critical = np.array([critical_row(level) for level in levels]).reshape(looks.zero.shape)
+    settled = fast | (looks.zero <= critical) | (looks.edge <= critical_row(C_EQ))
+    sizes = np.array([len(array) for array in arrays], dtype=np.intp)
+    n = np.where(settled.any(axis=-1), settled.argmax(axis=-1) + 1, sizes)
+    quick = fast.any(axis=-1).tolist()
+    return make_decisions(arrays, rules, levels, looks, n.tolist(), quick)
+
+
+def make_decisions(
+    arrays: Sequence[FloatArray],
+    rules: Sequence[Rule],
+    levels: Sequence[Boundary],
+    looks: Looks,
+    ends: Sequence[int],
+    quick: Sequence[bool],
+) -> tuple[Decision, ...]:
+    """Decisions at looks that are chosen already.
+
+    Args:
+        arrays: all differences of each comparison.
+        rules: their rules.
+        levels: the boundary that a difference was looked for at.
+        looks: statistics of the looks.
+        ends: the blocks at the decision, or all there are.
+        quick: whether the fast lane decided.
+    """
+    shown = [array[:n] for array, n in zip(arrays, ends, strict=True)]
+    slow = [place for place, n in enumerate(ends) if n and not quick[place]]
+    criticals = [(levels[place].critical(ends[place]), C_EQ.critical(ends[place])) for place in slow]
+    estimates = dict(zip(slow, estimate_at([shown[place] for place in slow], criticals), strict=True))
+    repeated = repeated_levels(looks, np.array(ends, dtype=np.intp))
+    decisions = []
+    for place, (rule, level) in enumerate(zip(rules, levels, strict=True)):
+        if quick[place]:
+            estimate: Estimate | None = coarse_estimate(shown[place], rule.fast_floor)
+            verdict, lane = Verdict.BETTER if shown[place][0] > 0 else Verdict.WORSE, Lane.FAST
+        else:
+            estimate = estimates.get(place)
+            verdict, lane = judge(estimate, delta=rule.delta), Lane.SEQUENTIAL
+        decisions.append(_decision(verdict, ends[place], estimate, lane, repeated[place], level.alpha))
+    return tuple(decisions)
+
+
+def _decision(
+    verdict: Verdict, n: int, estimate: Estimate | None, lane: Lane, repeated: float | None, alpha: float
+) -> Decision:
+    return Decision(
+        verdict=verdict, n=n, estimate=estimate, lane=lane, decided=is_decided(verdict), repeated_p=repeated, alpha=alpha
+    )
+
+
+def coarse_estimate(d: FloatArray, floor: float) -> Estimate:
+    """What the fast lane shows: the median +- 4 s0 / sqrt(n), not an interval of a known level."""
+    centre = float(np.median(d))
+    width = COARSE * floor / math.sqrt(len(d))
+    return Estimate(
+        n=len(d), centre=centre, interval=Span(low=centre - width, high=centre + width), equivalence=None
+    )
+
+
+def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
+    """One look at all blocks there are, however many: for data that nobody looked at before.
+
+    Up to 24 blocks the sequential boundary holds, which is conservative at one look, from there on the fixed-sample
+    boundary of the same level (exact up to `boundaries.EXACT_BLOCKS` blocks, then the normal approximation). The order
+    of the blocks plays no part, nor do the rule's floor and its last block.
+
+    Args:
+        samples: oriented differences of each comparison, each of shape (n,); n may be 0.
+        rules: one for each sample.
+
+    Raises:
+        ValueError: a difference is not finite, or a level is below the grid.
+    """
+    arrays = check_samples(samples)
+    levels = [boundary(rule.alpha) for rule in rules]
+    filled = [place for place, array in enumerate(arrays) if array.size]
+    criticals = [
+        (one_look_critical(arrays[place].size, levels[place]), one_look_critical(arrays[place].size, C_EQ))
+        for place in filled
+    ]
+    estimates = dict(zip(filled, estimate_at([arrays[place] for place in filled], criticals), strict=True))
+    decisions = []
+    for place, (array, rule, level) in enumerate(zip(arrays, rules, levels, strict=True)):
+        estimate = estimates.get(place)
+        verdict = judge(estimate, delta=rule.delta)
+        repeated = _crossed_once(array) if estimate else None
+        decisions.append(_decision(verdict, array.size, estimate, Lane.ONE_LOOK, repeated, level.alpha))
+    return tuple(decisions)
+
+
+def _crossed_once(d: FloatArray) -> float | None:
+    """The smallest level of the grid at which one look at `d` excludes "no difference"."""
+    zero, _ = sums_beside(d[np.newaxis, :], np.zeros(1))
+    crossed = [
+        alpha for alpha in GRID if (found := one_look_critical(d.size, boundary(alpha))) is not None and zero[0] <= found
+    ]
+    return min(crossed, default=None)
+
+
+def check_samples(samples: Sequence[npt.ArrayLike]) -> list[FloatArray]:
+    """The samples as arrays of shape (n,).
+
+    Raises:
+        ValueError: a difference is not finite, or a sample is not one row.
+    """
+    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    if any(array.ndim != 1 for array in arrays):
+        raise ValueError("a sample is one row of differences")
+    if arrays and not np.isfinite(np.concatenate(arrays)).all():
+        raise ValueError("every difference has to be a finite number")
+    return arrays

@@ -1,0 +1,98 @@
+"""Estimate and interval of samples whose Walsh averages or pairwise differences are too many to be written down.
+
+10 000 blocks have 5 * 10^7 Walsh averages. They are never made: how many lie at or below a number is counted in
+O(n log n) from the sorted values, and the sums S+ and S-, which are monotone in theta, are evaluated directly; both are
+inverted by bisection. Ends and centres are then exact to the width of a tie, and intervals are rounded outwards by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypedDict
+
+import numpy as np
+
+from pgstrata.stats.ranks import FloatArray, capped_scores, signed_rank_sums, tie_width
+
+# 20 100 Walsh averages: above it, counting is faster than sorting them.
+WALSH_LIMIT: Final = 200
+# Differences between two arms that are written down and sorted.
+PAIR_LIMIT: Final = 1_000_000
+
+
+class Ends(TypedDict):
+    """Both ends of an interval."""
+
+    low: float
+    high: float
+
+
+def hodges_lehmann_of_many(d: FloatArray) -> float:
+    """The median of the Walsh averages of d, shape (n,), to within the width of a tie."""
+    ascending = np.sort(d)
+    count = d.size * (d.size + 1) // 2
+
+    def at_most(theta: float) -> int:
+        ordered = int(np.searchsorted(ascending, 2 * theta - ascending, side="right").sum())
+        return (ordered + int(np.searchsorted(ascending, theta, side="right"))) // 2
+
+    low, high = float(ascending[0]), float(ascending[-1])
+    middle = [_first(lambda theta, k=k: at_most(theta) >= k, low, high, _step(d)) for k in _middle_ranks(count)]
+    return sum(middle) / len(middle)
+
+
+def capped_interval_of_many(d: FloatArray, critical: int) -> Ends:
+    """`ranks.capped_interval` of d, shape (n,), rounded outwards by the width of a tie.
+
+    Raises:
+        ValueError: `critical` is so large that no theta is left.
+    """
+    if 2 * critical >= capped_scores(d.size).sum():
+        raise ValueError(f"a critical value of {critical} leaves no interval of {d.size} differences")
+    low, high = float(d.min()), float(d.max())
+    step = _step(d)
+    width = float(tie_width(d)[0])
+    # The upper end is the lower end of the mirrored differences.
+    first = _first(lambda theta: float(signed_rank_sums(d, theta)[1]) > critical, low, high, step)
+    last = -_first(lambda theta: float(signed_rank_sums(-d, theta)[1]) > critical, -high, -low, step)
+    return Ends(low=max(first - width, low), high=min(last + width, high))
+
+
+def shift_quantiles(x: FloatArray, y: FloatArray, ranks: tuple[int, ...]) -> tuple[float, ...]:
+    """The k-th smallest of all x_i - y_j for each k of `ranks` (1-based), x of shape (n,) and y of shape (m,).
+
+    Exact up to `PAIR_LIMIT` differences, beyond to within the width of a tie.
+    """
+    if x.size * y.size <= PAIR_LIMIT:
+        shifts = np.subtract.outer(x, y).ravel()
+        shifts.sort()
+        return tuple(float(shifts[rank - 1]) for rank in ranks)
+    other = np.sort(y)
+
+    def at_most(theta: float) -> int:
+        return x.size * y.size - int(np.searchsorted(other, x - theta, side="left").sum())
+
+    low, high = float(x.min() - y.max()), float(x.max() - y.min())
+    step = _step(np.array([low, high]))
+    return tuple(_first(lambda theta, k=k: at_most(theta) >= k, low, high, step) for k in ranks)
+
+
+def _middle_ranks(count: int) -> tuple[int, int]:
+    return (count + 1) // 2, count // 2 + 1
+
+
+def _step(d: FloatArray) -> float:
+    return float(tie_width(d)[0]) / 8
+
+
+def _first(holds: Callable[[float], bool], low: float, high: float, step: float) -> float:
+    """The smallest theta in [low, high] at which the monotone condition `holds`, from above and to within `step`."""
+    if holds(low):
+        return low
+    while high - low > step:
+        middle = (low + high) / 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
