@@ -1,17 +1,17 @@
-"""Several comparisons at once: headlines with Holm's step-down while stopping, p values of cells.
+"""Several comparisons at once: headlines with Holm's step-down while stopping, adjusted p values of cells.
 
-Sources: Holm 1979 (step-down); Jennison & Turnbull 1999, chapter 9 (repeated intervals stay valid at any stopping
-time, hence so does Holm's procedure on them); Benjamini & Hochberg 1995.
+Sources: Holm 1979 (step-down); Jennison & Turnbull 1999, chapter 9 (repeated intervals are valid at any stopping time,
+so Holm's procedure on them is too); Benjamini & Hochberg 1995.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from pgstrata.stats.boundaries import C_EQ, Boundary, boundary
+from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, ROUNDING, Boundary, boundary
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import FAST_ALPHA, Decision, Rule, check_samples, make_decisions
 from pgstrata.stats.sequence import BoolArray, Looks, critical_row, fast_crossings, look_at_all
@@ -23,3 +23,132 @@ class Series:
 
     blocks: tuple[int, ...]
     d: FloatArray
+
+    def __post_init__(self) -> None:
+        if len(self.blocks) != len(self.d) or any(a >= b for a, b in zip(self.blocks, self.blocks[1:], strict=False)):
+            raise ValueError("each difference has its block, and block numbers ascend")
+
+
+def decide_family(members: Sequence[Series], rules: Sequence[Rule]) -> tuple[Decision, ...]:
+    """Headlines of one study, with a look at all undecided ones after each block.
+
+    A difference is looked for at alpha / m, rounded down to the grid, m being the number of members; each difference
+    found leaves alpha / (m - found) to the rest, at the same look too, so that no verdict is lost afterwards.
+    Equivalence is looked for at its own level, uncorrected, and frees no level. The fast lane, which is not corrected,
+    is off where alpha / m is below .01. A member without new blocks still profits from a level that has risen.
+
+    Args:
+        members: the comparisons, in any order.
+        rules: one for each member; what follows a rule's last block is ignored.
+
+    Returns:
+        Decisions in the order of members; `alpha` is the level at the decision, or the one reached at the end.
+
+    Raises:
+        ValueError: a difference is not finite.
+    """
+    return decide_families([members], [rules])[0]
+
+
+def decide_families(
+    families: Sequence[Sequence[Series]], rules: Sequence[Sequence[Rule]]
+) -> tuple[tuple[Decision, ...], ...]:
+    """`decide_family` of many families, whose looks are computed together."""
+    flat_rules = [rule for family in rules for rule in family]
+    flat = [series for family in families for series in family]
+    arrays = check_samples([series.d[: rule.last] for series, rule in zip(flat, flat_rules, strict=True)])
+    looks = look_at_all(arrays, np.array([rule.delta for rule in flat_rules], dtype=np.float64))
+    floors = [_floor(rule, len(family)) for family in rules for rule in family]
+    fast = fast_crossings(looks, np.array(floors, dtype=np.float64))
+    walks: list[_Member] = []
+    for family, of_family in zip(families, rules, strict=True):
+        begin = len(walks)
+        members = [
+            _Member(blocks=series.blocks[: rule.last], alpha=rule.alpha, row=begin + place)
+            for place, (series, rule) in enumerate(zip(family, of_family, strict=True))
+        ]
+        _walk(members, looks, fast)
+        walks.extend(members)
+    levels = [_level(member.alpha, member.share) for member in walks]
+    decisions = make_decisions(
+        arrays, flat_rules, levels, looks, [member.n for member in walks], [member.quick for member in walks]
+    )
+    return tuple(_split(decisions, [len(family) for family in families]))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Member:
+    """A comparison on its walk over the blocks; `share` is the number of members that share alpha with it."""
+
+    blocks: tuple[int, ...]
+    alpha: float
+    row: int
+    n: int = 0
+    share: int = 1
+    open: bool = True
+    quick: bool = False
+
+
+def _walk(members: Sequence[_Member], looks: Looks, fast: BoolArray) -> None:
+    """Settles the members; afterwards `n`, `share` and `quick` tell where and how."""
+    left = len(members)
+    for block in sorted({block for member in members for block in member.blocks}):
+        for member in members:
+            member.n += member.open and block in member.blocks
+        undecided = [member for member in members if member.open and member.n]
+        while crossed := [member for member in undecided if _crosses(member, left, looks, fast)]:
+            for member in crossed:
+                member.open, member.share = False, left
+                member.quick = bool(fast[member.row, member.n - 1])
+            left -= len(crossed)
+            undecided = [member for member in undecided if member.open]
+        for member in undecided:
+            if looks.edge[member.row, member.n - 1] <= critical_row(C_EQ)[member.n - 1]:
+                member.open, member.share = False, left
+    for member in members:
+        if member.open:
+            member.share = left
+
+
+def _crosses(member: _Member, left: int, looks: Looks, fast: BoolArray) -> bool:
+    place = member.row, member.n - 1
+    critical = critical_row(_level(member.alpha, left))[member.n - 1]
+    return bool(fast[place] or looks.zero[place] <= critical)
+
+
+def _level(alpha: float, share: int) -> Boundary:
+    """The boundary of alpha / share; one that is never crossed where that is below the grid."""
+    if alpha / share * (1 + ROUNDING) < GRID[-1]:
+        return Boundary(alpha=alpha / share, first=MAX_BLOCKS + 1, values=())
+    return boundary(alpha / share)
+
+
+def _floor(rule: Rule, members: int) -> float:
+    return rule.fast_floor if rule.alpha / members * (1 + ROUNDING) >= FAST_ALPHA else np.nan
+
+
+def _split(decisions: Sequence[Decision], sizes: Sequence[int]) -> Iterator[tuple[Decision, ...]]:
+    begin = 0
+    for size in sizes:
+        yield tuple(decisions[begin : begin + size])
+        begin += size
+
+
+def benjamini_hochberg(p: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Adjusted p values in the order of p: the smallest false discovery rate at which each would be a discovery.
+
+    None, a comparison that crossed no boundary, stays None and counts as a test that found nothing.
+
+    Raises:
+        ValueError: a p value is outside 0 to 1.
+    """
+    known = sorted((value, place) for place, value in enumerate(p) if value is not None)
+    if any(not 0 <= value <= 1 for value, _ in known):
+        raise ValueError("p values lie between 0 and 1")
+    adjusted: list[float | None] = [None] * len(p)
+    smallest = 1.0
+    for rank in range(len(known), 0, -1):
+        value, place = known[rank - 1]
+        smallest = min(smallest, value * len(p) / rank)
+        adjusted[place] = smallest
+    return tuple(adjusted)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.stats.sequence import FAST
+from pgstrata.stats.tables import MAX_BLOCKS, VISIBLE
+
 # Makes the median of |D| estimate the standard deviation where D is normal: 1 / 0.6745, the upper quartile.
 MAD_TO_SD: Final = 1.4826
 MIN_FLOOR_DIFFERENCES: Final = 12
+# An effect counts as visible where four studies of five find it.
+POWER: Final = 0.80
 
 
 def noise_floor(d: npt.ArrayLike) -> float:
@@ -25,3 +33,34 @@ def noise_floor(d: npt.ArrayLike) -> float:
     if sizes.size == 0:
         raise ValueError("at least one difference is needed")
     return float(MAD_TO_SD * np.median(sizes))
+
+
+def smallest_visible_effect(s0: float, n: int) -> float:
+    """The effect in log units that the rule finds within n blocks in four studies of five, at a floor of s0.
+
+    From 7 to 24 blocks the simulated `tables.VISIBLE`; the fast lane's own threshold below; beyond 24 the effect shrinks
+    with sqrt(n) from what it is at 24. Infinite below 3 blocks.
+
+    Raises:
+        ValueError: the floor is negative or not finite.
+    """
+    if not 0 <= s0 < math.inf:
+        raise ValueError(f"a noise floor is finite and not negative, not {s0}")
+    if n >= C_DIFF.first:
+        return s0 * VISIBLE[min(n, MAX_BLOCKS) - C_DIFF.first] * math.sqrt(MAX_BLOCKS / max(n, MAX_BLOCKS))
+    # All n differences have to exceed the threshold, each with the n-th root of the power.
+    needed = [
+        max(math.log1p(look.least), look.floors * s0) + NormalDist().inv_cdf(POWER ** (1 / look.n)) * s0
+        for look in FAST
+        if look.n <= n
+    ]
+    return min(needed, default=math.inf)
+
+
+def blocks_to_see(effect: float, s0: float) -> int | None:
+    """The blocks within which the rule finds `effect` (log units) in four studies of five; None where 24 are too few.
+
+    Raises:
+        ValueError: the floor is negative or not finite.
+    """
+    return next((n for n in range(1, MAX_BLOCKS + 1) if smallest_visible_effect(s0, n) <= effect), None)

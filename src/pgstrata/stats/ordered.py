@@ -1,29 +1,361 @@
 """Ordered axes: which level (version, kernel, size) brought the change, and is there a trend.
 
-What belongs here: a test for steps along levels in their order, of few repeats, in blocks or without. The labels of a
-block are exchangeable within it if nothing depends on the level, whatever the machine does between blocks: p comes
-from permuting them, so that no distribution is assumed.
+What belongs here: a test for steps along levels in their order, for few repeats, in blocks or without. If nothing
+depends on the level, the labels of a block are exchangeable within it, whatever the machine does between blocks: p
+comes from permuting them, so that no distribution is assumed.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise, permutations
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.stats.ranks import TIE, FloatArray, IndexArray, hodges_lehmann, midranks
-from pgstrata.stats.rule import Rule, Span, decide_once
+from pgstrata.stats.boundaries import fixed_critical
+from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
+from pgstrata.stats.rule import MIN_BLOCKS, Rule, Span, estimate_at
+from pgstrata.stats.unpaired import decide_unpaired
 
 LEVEL: Final = 0.05
-PERMUTATIONS: Final = 4999
+DRAWS: Final = 4999
 SEED: Final = 1963
+
 _ROUNDING: Final = 1e-9
+_DIGITS: Final = 12
+_CHUNK: Final = 2_000_000
+_FEWEST_LEVELS: Final = 2
 # Beyond these Page's statistic is close to normal, and counting would take long.
 _EXACT_LEVELS: Final = 8
 _EXACT_BLOCKS: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A change between two neighbouring levels, given by their places from 0.
+
+    `effect` is the log difference of the levels after it up to the next step, against those before it down to the
+    previous one; `interval` is there from 7 blocks on. It knows nothing of the search for the place, which makes it
+    slightly too narrow for effects that are barely found.
+    """
+
+    before: int
+    after: int
+    p: float
+    effect: float
+    interval: Span | None
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Page's L over the blocks without gaps: two-sided p, exact or from the normal distribution."""
+
+    statistic: float
+    p: float
+    rising: bool
+    blocks: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """Steps along an axis, in its order.
+
+    `p` belongs to the largest split of the whole axis; `smallest_p` is what a perfect step would have had: where it
+    exceeds the level, so few repeats could not have shown any step. `paired` is False for data without blocks, where
+    a drift of the machine looks like a step. `draws` and `seed` reproduce the permutations.
+    """
+
+    steps: tuple[Step, ...]
+    p: float
+    smallest_p: float
+    trend: Trend | None
+    paired: bool
+    levels: int
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """Values with one row per block, columns in the order of the levels; a split lies before a column of `edges`.
+
+    Data without blocks are one row with a column per value, and edges only where the level changes.
+    """
+
+    values: FloatArray
+    edges: tuple[int, ...]
+    draws: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Split:
+    """The largest split of a stretch of columns: the column before which it lies."""
+
+    edge: int
+    p: float
+    smallest_p: float
+
+
+def find_steps(logs: npt.ArrayLike, *, level: float = LEVEL, draws: int = DRAWS, seed: int = SEED) -> Ordered:
+    """Steps along ordered levels that were measured in blocks.
+
+    The largest split is tested by its maximum over permutations; where p <= `level`, the levels on either side are
+    searched in the same way, each at half that level, so that all false steps together keep to it. In the end each
+    step is placed anew between its neighbours (Bai 1997).
+
+    Args:
+        logs: ln of the values, shape (blocks, levels), levels in their order; nan where a value is missing.
+        level: probability of any false step where there is none.
+        draws: number of permutations.
+        seed: of the permutations.
+
+    Raises:
+        ValueError: there are fewer than two levels, or no block.
+    """
+    values = np.array(logs, dtype=np.float64)
+    if values.ndim != _FEWEST_LEVELS or not values.shape[0] or values.shape[1] < _FEWEST_LEVELS:
+        raise ValueError("blocks of at least two levels are needed")
+    values[~np.isfinite(values)] = np.nan
+    count = values.shape[1]
+    axis = _Axis(values=values, edges=tuple(range(1, count)), draws=draws, seed=seed)
+    whole, found = _segment(axis, level)
+    bounds = [0, *(split.edge for split in found), count]
+    steps = [
+        _paired_step(values[:, first:edge], values[:, edge:last], edge, split.p)
+        for first, edge, last, split in zip(bounds, bounds[1:], bounds[2:], found, strict=False)
+    ]
+    return Ordered(
+        steps=tuple(steps),
+        p=whole.p,
+        smallest_p=whole.smallest_p,
+        trend=page_trend(values),
+        paired=True,
+        levels=count,
+        draws=draws,
+        seed=seed,
+    )
+
+
+def find_steps_unpaired(
+    levels: Sequence[npt.ArrayLike], *, level: float = LEVEL, draws: int = DRAWS, seed: int = SEED
+) -> Ordered:
+    """Steps along ordered levels for data without blocks, such as a history with values per release.
+
+    The same test on the ranks of all values, labels permuted among all of them. That takes every value as drawn
+    independently of the others: a drift of the machine while the levels were measured one after the other is found
+    as a step. Steps have no interval, and there is no trend.
+
+    Args:
+        levels: ln of the values of each level in order, each of shape (n,) with any n; values that are not finite
+            are left out.
+        level: probability of any false step where there is none.
+        draws: number of permutations.
+        seed: of the permutations.
+
+    Raises:
+        ValueError: there are fewer than two levels, or one has no value.
+    """
+    groups = [group[np.isfinite(group)] for group in (np.asarray(values, dtype=np.float64) for values in levels)]
+    if len(groups) < _FEWEST_LEVELS or not all(group.size for group in groups):
+        raise ValueError("at least two levels with values are needed")
+    bounds = [0, *itertools.accumulate(group.size for group in groups)]
+    values = np.concatenate(groups)
+    axis = _Axis(values=values[np.newaxis, :], edges=tuple(bounds[1:-1]), draws=draws, seed=seed)
+    whole, found = _segment(axis, level)
+    ends = [0, *(split.edge for split in found), values.size]
+    steps = []
+    for first, edge, last, split in zip(ends, ends[1:], ends[2:], found, strict=False):
+        place = bounds.index(edge)
+        place = bounds.index(edge)
+        steps.append(Step(before=place - 1, after=place, p=split.p, effect=effect, interval=None, blocks=0))
+    return Ordered(
+        steps=tuple(steps),
+        p=whole.p,
+        smallest_p=whole.smallest_p,
+        trend=None,
+        paired=False,
+        levels=len(groups),
+        draws=draws,
+        seed=seed,
+    )
+
+
+def _segment(axis: _Axis, level: float) -> tuple[_Split, list[_Split]]:
+    """The largest split of the whole axis, and all that were found, in their order and placed anew."""
+    last = axis.values.shape[1]
+    whole = _test_split(axis, 0, last)
+    found = _search(axis, 0, last, level)
+    if len(found) < _FEWEST_LEVELS:
+        return whole, found
+    for place, split in enumerate(found):
+        before = found[place - 1].edge if place else 0
+        after = found[place + 1].edge if place + 1 < len(found) else last
+        inside = _edges_within(axis, before, after)
+        statistics = _statistics(_scores(axis.values[:, before:after]), inside - before)
+        found[place] = replace(split, edge=int(inside[np.argmax(statistics)]))
+    return whole, found
+
+
+def _search(axis: _Axis, first: int, last: int, level: float) -> list[_Split]:
+    """Binary segmentation of the columns from `first` to before `last`."""
+    if not _edges_within(axis, first, last).size:
+        return []
+    split = _test_split(axis, first, last)
+    if split.p > level:
+        return []
+    left, right = _search(axis, first, split.edge, level / 2), _search(axis, split.edge, last, level / 2)
+    return [*left, split, *right]
+
+
+def _edges_within(axis: _Axis, first: int, last: int) -> IndexArray:
+    return np.array([edge for edge in axis.edges if first < edge < last], dtype=np.intp)
+
+
+def _test_split(axis: _Axis, first: int, last: int) -> _Split:
+    """The largest standardised split of a stretch, against permutations within its blocks."""
+    edges = _edges_within(axis, first, last)
+    scores = _scores(axis.values[:, first:last])
+    statistics = _statistics(scores, edges - first)
+    ascending = _sort_present(scores)
+    null = _null(ascending.tobytes(), ascending.shape, tuple((edges - first).tolist()), axis.draws, axis.seed)
+    return _Split(
+        edge=int(edges[np.argmax(statistics)]),
+        p=_share_beyond(null, float(statistics.max())),
+        # Ascending within each block is the clearest step that these scores can show.
+        smallest_p=_share_beyond(null, float(_statistics(ascending, edges - first).max())),
+    )
+
+
+def _share_beyond(null: FloatArray, value: float) -> float:
+    """Permutation p, the data as drawn being one of the permutations (Phipson & Smyth 2010)."""
+    return float((1 + np.count_nonzero(null >= value - _ROUNDING)) / (1 + null.size))
+
+
+def _scores(values: FloatArray) -> FloatArray:
+    """Ranks within each row, equal values sharing one, centred on zero; nan where a value is missing."""
+    scores = np.full(values.shape, np.nan)
+    for row, target in zip(np.round(values, _DIGITS), scores, strict=True):
+        present = np.isfinite(row)
+        if not present.any():
+            continue
+        _, places, counts = np.unique(row[present], return_inverse=True, return_counts=True)
+        ranks = np.cumsum(counts) - (counts - 1) / 2
+        target[present] = ranks[places] - (present.sum() + 1) / 2
+    return scores
+
+
+def _sort_present(scores: FloatArray) -> FloatArray:
+    """Scores ascending within each row, gaps staying where they are."""
+    ascending = scores.copy()
+    for row in ascending:
+        present = np.isfinite(row)
+        row[present] = np.sort(row[present])
+    return ascending
+
+
+def _statistics(scores: FloatArray, edges: IndexArray) -> FloatArray:
+    """|sum of the scores left of each edge| in units of its SD over permutations, shape (edges,); 0 where that is 0."""
+    sums = np.nancumsum(scores, axis=1)[:, edges - 1].sum(axis=0)
+    return _standardise(sums, _spreads(scores, edges))
+
+
+def _spreads(scores: FloatArray, edges: IndexArray) -> FloatArray:
+    """SD of the sum left of each edge: l of m scores drawn without replacement have variance s^2 l (m - l) / m."""
+    present = np.isfinite(scores)
+    count = present.sum(axis=1, keepdims=True)
+    left = present.cumsum(axis=1)[:, edges - 1]
+    squares = np.nansum(scores**2, axis=1, keepdims=True) / np.maximum(count * (count - 1), 1)
+    return np.asarray(np.sqrt((left * (count - left) * squares).sum(axis=0)), dtype=np.float64)
+
+
+def _standardise(sums: FloatArray, spreads: FloatArray) -> FloatArray:
+    known = spreads > _ROUNDING
+    return np.asarray(np.where(known, np.abs(sums) / np.where(known, spreads, 1.0), 0.0), dtype=np.float64)
+
+
+@lru_cache(maxsize=64)
+def _null(content: bytes, shape: tuple[int, int], edges: tuple[int, ...], draws: int, seed: int) -> FloatArray:
+    """Largest statistic of each permutation, shape (draws,).
+
+    It depends on the scores of each block, not on their order: designs without gaps and ties share one.
+    """
+    scores = np.frombuffer(content, dtype=np.float64).reshape(shape)
+    places = np.array(edges, dtype=np.intp)
+    spreads = _spreads(scores, places)
+    random = np.random.default_rng((seed, *shape))
+    size = max(1, _CHUNK // shape[1])
+    parts = []
+    for start in range(0, draws, size):
+        sums = np.zeros((min(size, draws - start), places.size))
+        for row in scores:
+            present = np.isfinite(row)
+            left = np.cumsum(present)[places - 1]
+            kept = row[present]
+            drawn = random.permuted(np.broadcast_to(kept, (len(sums), kept.size)), axis=1)
+            prefix = np.zeros((len(sums), kept.size + 1))
+            np.cumsum(drawn, axis=1, out=prefix[:, 1:])
+            sums += prefix[:, left]
+        parts.append(_standardise(sums, spreads).max(axis=1))
+    return np.concatenate(parts)
+
+
+def _paired_step(left: FloatArray, right: FloatArray, edge: int, p: float) -> Step:
+    """A step with the Hodges-Lehmann effect of the block differences of the means on either side."""
+    both = np.isfinite(left).any(axis=1) & np.isfinite(right).any(axis=1)
+    d = np.nanmean(right[both], axis=1) - np.nanmean(left[both], axis=1)
+    critical = fixed_critical(d.size, LEVEL) if d.size >= MIN_BLOCKS else None
+    (estimate,) = estimate_at([d], [(critical, None)])
+    return Step(before=edge - 1, after=edge, p=p, effect=estimate.centre, interval=estimate.interval, blocks=d.size)
+
+
+def page_trend(logs: npt.ArrayLike) -> Trend | None:
+    """Page's L = sum over blocks and levels of place times rank (Page 1963), tested in both directions.
+
+    Exact for up to 8 levels and 30 blocks without ties, the normal distribution with the variance of the midranks
+    otherwise.
+
+    Args:
+        logs: shape (blocks, levels), levels in their order; blocks with a gap are left out.
+
+    Returns:
+        None without a block without gaps.
+    """
+    values = np.asarray(logs, dtype=np.float64)
+    values = values[np.isfinite(values).all(axis=1)]
+    blocks, levels = values.shape
+    if not blocks:
+        return None
+    scores = _scores(values)
+    places = np.arange(1, levels + 1, dtype=np.float64)
+    statistic = float((scores + (levels + 1) / 2).sum(axis=0) @ places)
+    mean = blocks * levels * (levels + 1) ** 2 / 4
+    excess = abs(statistic - mean)
+    untied = bool(np.isclose((scores**2).sum(axis=1), levels * (levels**2 - 1) / 12).all())
+    exact = untied and levels <= _EXACT_LEVELS and blocks <= _EXACT_BLOCKS
+    if exact:
+        likely = _page_distribution(blocks, levels)
+        p = 2 * float(likely[np.arange(likely.size) >= mean + excess - _ROUNDING].sum())
+    else:
+        variance = float(((places - places.mean()) ** 2).sum() * (scores**2).sum() / (levels - 1))
+        p = math.erfc(excess / math.sqrt(2 * variance)) if variance > TIE else 1.0
+    return Trend(statistic=statistic, p=min(p, 1.0), rising=statistic > mean, blocks=blocks, exact=exact)
+
+
+@cache
+def _page_distribution(blocks: int, levels: int) -> FloatArray:
+    """Probability of each value of L from 0 on, without ties: all orders of a block are equally likely."""
+    places = np.arange(1, levels + 1)
+    orders = np.array(list(itertools.permutations(range(1, levels + 1))))
+    one = np.bincount(orders @ places) / len(orders)
+    likely = np.ones(1)
+    for _ in range(blocks):
+        likely = np.convolve(likely, one)
+    return np.asarray(likely, dtype=np.float64)
