@@ -38,6 +38,7 @@ SECONDS = 5
 EXPERIMENT = """
 question = "What does watching cost?"
 controls = ["same"]
+interleave = "runs"
 blocks = {blocks}
 [common]
 server = "embedded"
@@ -83,7 +84,7 @@ def measure_observer() -> Sequence[Figure]:
 def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Sequence[Figure]:
     order = random.Random(1)
     first = make_arm(plan, plan.runs[0])
-    warm(rig, first, server)
+    warm(rig, first, server, plan.design(first.cell.identity))
     quiesce(rig, first, (server,))
     watched: list[float] = []
     plain: list[float] = []

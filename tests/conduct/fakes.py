@@ -163,7 +163,7 @@ class FakeDriver:
     def facts(self):
         return {"version": "18"}
 
-    def start(self, load, folder):
+    def start(self, load, folder, *, on_parent_death=None):
         self.measured = folder.endswith("/run")
         self.world.loads.append((folder, load))
         environment = folder.split("/")[-2].split("--")[1] if "--" in folder else ""
@@ -173,6 +173,14 @@ class FakeDriver:
                 raise self.world.raise_in_measure.pop()
             self.world.log.append(("measure", environment, tuple(sorted(self.world.up))))
         return FakeProcess(self.world, self.world.now + load.seconds, 0)
+
+    def end(self, process):
+        self.world.log.append(("end", process.pid))
+        process.ends = self.world.now
+
+    def count(self, folder, marks, arm):
+        self.world.log.append(("count", arm))
+        return {"slices.txt": f"arm {arm}".encode()}
 
     def progress(self, folder, offset):
         return (), offset
@@ -216,7 +224,7 @@ class FakeEvidence:
 class FakeStore:
     def __init__(self, done=()):
         self.done = set(done)
-        self.records = {}
+        self.kept = {}
         self.headers = {}
         self.fingerprints = {}
 
@@ -226,11 +234,15 @@ class FakeStore:
     def begin(self, identity):
         return FakeEvidence(identity)
 
-    def commit(self, evidence, header, record):
-        assert record.identity not in self.done
-        self.done.add(record.identity)
-        self.records[record.identity] = record
-        self.headers[record.identity] = header
+    def commit(self, *finished):
+        for run in finished:
+            assert run.record.identity not in self.done
+            self.done.add(run.record.identity)
+            self.kept[run.record.identity] = run.record
+            self.headers[run.record.identity] = run.header
+
+    def records(self):
+        return tuple(self.kept.values())
 
     def keep_fingerprint(self, name, fingerprint):
         self.fingerprints[name] = fingerprint

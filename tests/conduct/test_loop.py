@@ -69,8 +69,8 @@ def test_every_planned_run_is_committed_once_in_the_planned_order():
     world, plan = fakes.World(), make_plan()
     ending, rig = carry_out(plan, world)
     assert ending is Ending.COMPLETE
-    assert list(rig.store.records) == [run.identity for run in plan.runs]
-    assert all(record.validity is Validity.VALID for record in rig.store.records.values())
+    assert list(rig.store.kept) == [run.identity for run in plan.runs]
+    assert all(record.validity is Validity.VALID for record in rig.store.kept.values())
 
 
 def test_every_run_has_its_own_clone_and_nothing_stays_up():
@@ -86,7 +86,7 @@ def test_resuming_makes_only_what_is_missing():
     world, plan = fakes.World(), make_plan()
     store = fakes.FakeStore(done=[run.identity for run in plan.runs[:3]])
     carry_out(plan, world, store=store)
-    assert list(store.records) == [plan.runs[3].identity]
+    assert list(store.kept) == [plan.runs[3].identity]
 
 
 def test_a_complete_study_starts_nothing():
@@ -138,7 +138,7 @@ def test_an_environment_that_does_not_start_is_refused_before_anything_is_measur
 def test_a_server_that_fails_later_is_recorded_and_the_other_environment_goes_on():
     world, plan = fakes.World(fail_start={("b", False)}), make_plan()
     _, rig = carry_out(plan, world)
-    records = rig.store.records
+    records = rig.store.kept
     assert records["b01/a/select-only-s1-c2"].status is RunStatus.COMPLETED
     failed = records["b01/b/select-only-s1-c2"]
     assert (failed.status, failed.validity) == (RunStatus.FAILED, Validity.INVALID)
@@ -149,7 +149,7 @@ def test_a_server_that_fails_later_is_recorded_and_the_other_environment_goes_on
 def test_running_out_of_connections_is_a_collapse():
     world, plan = fakes.World(outputs={"b": b"pgbench: error: FATAL: sorry, too many clients already"}), make_plan()
     _, rig = carry_out(plan, world)
-    assert rig.store.records["b01/b/select-only-s1-c2"].status is RunStatus.COLLAPSED
+    assert rig.store.kept["b01/b/select-only-s1-c2"].status is RunStatus.COLLAPSED
 
 
 def test_a_server_that_dies_in_a_run_is_named():
@@ -157,7 +157,7 @@ def test_a_server_that_dies_in_a_run_is_named():
         outputs={"b": b""}, server_logs={"b": b"LOG: server process (PID 5) was terminated by signal 9: Killed"}
     )
     _, rig = carry_out(make_plan(), world)
-    record = rig.store.records["b01/b/select-only-s1-c2"]
+    record = rig.store.kept["b01/b/select-only-s1-c2"]
     assert record.status is RunStatus.FAILED
     assert "terminated by signal 9" in record.reasons[0].text
 
@@ -165,17 +165,17 @@ def test_a_server_that_dies_in_a_run_is_named():
 def test_failed_transactions_make_a_run_invalid_unless_they_are_allowed():
     world, plan = fakes.World(outputs={"b": b"tps failed"}), make_plan()
     _, rig = carry_out(plan, world)
-    record = rig.store.records["b01/b/select-only-s1-c2"]
+    record = rig.store.kept["b01/b/select-only-s1-c2"]
     assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.INVALID)
     allowed = replace(plan, experiment=replace(plan.experiment, allow=Allow(failed_transactions=True)))
     _, rig = carry_out(allowed, fakes.World(outputs={"b": b"tps failed"}))
-    assert rig.store.records["b01/b/select-only-s1-c2"].validity is Validity.VALID
+    assert rig.store.kept["b01/b/select-only-s1-c2"].validity is Validity.VALID
 
 
 def test_a_clock_that_jumps_makes_a_run_suspect():
     world = fakes.World(wall_jump=3600.0)
     _, rig = carry_out(make_plan(), world)
-    record = rig.store.records["b01/a/select-only-s1-c2"]
+    record = rig.store.kept["b01/a/select-only-s1-c2"]
     assert record.validity is Validity.SUSPECT
     assert record.reasons[0].code == "clock_jump"
 
@@ -185,7 +185,7 @@ def test_a_full_disk_ends_the_experiment_and_commits_nothing_of_the_run():
     store = fakes.FakeStore()
     with pytest.raises(DiskFullError):
         carry_out(plan, world, store=store)
-    assert not store.records
+    assert not store.kept
     assert not world.up
     assert not world.clones
 
@@ -196,14 +196,14 @@ def test_ctrl_c_takes_everything_down_and_keeps_finished_runs():
 
     class Interrupting(fakes.FakeDriver):
         def start(self, load, folder):
-            if folder.endswith("/run") and len(store.records) == 2:
+            if folder.endswith("/run") and len(store.kept) == 2:
                 raise KeyboardInterrupt
             return super().start(load, folder)
 
     rig = replace(fakes.make_rig(world, plan, store=store), driver=Interrupting(world))
     with pytest.raises(KeyboardInterrupt):
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
-    assert len(store.records) == 2
+    assert len(store.kept) == 2
     assert not world.up
     assert not world.clones
 
@@ -213,7 +213,7 @@ def test_six_failures_in_a_row_end_the_experiment_with_the_last_reason():
     store = fakes.FakeStore()
     with pytest.raises(ServerFailedError, match="6 runs in a row"):
         carry_out(plan, world, store=store)
-    assert len(store.records) == 6
+    assert len(store.kept) == 6
 
 
 def test_a_level_that_did_not_take_is_found_before_anything_is_measured():
@@ -335,7 +335,7 @@ def test_everything_is_quiet_before_each_measured_window_of_servers_that_are_up_
 def test_a_clone_that_cannot_be_removed_costs_no_run():
     world = fakes.World(fail_discard=True)
     _, rig = carry_out(make_plan(), world)
-    assert len(rig.store.records) == 4
+    assert len(rig.store.kept) == 4
     assert any(event.kind is EventKind.WARNING for event in rig.events.events)
 
 
@@ -345,5 +345,5 @@ def test_a_host_that_changed_since_the_first_run_makes_runs_suspect():
     again = fakes.FakeStore(done=[run.identity for run in plan.runs[:2]])
     again.fingerprints = store.fingerprints
     _, rig = carry_out(plan, fakes.World(kernel="6.12"), store=again)
-    reasons = {reason.code for record in rig.store.records.values() for reason in record.reasons}
+    reasons = {reason.code for record in rig.store.kept.values() for reason in record.reasons}
     assert reasons == {"fingerprint_changed"}

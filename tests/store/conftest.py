@@ -21,7 +21,7 @@ from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
-from pgstrata.ports.store import RunHeader
+from pgstrata.ports.store import FinishedRun, RunHeader
 from pgstrata.store.serialise import parse_header
 from pgstrata.store.study import StudyStore
 
@@ -93,7 +93,7 @@ def measure(store: StudyStore, run: PlannedRun, tps: float = 1000.0) -> RunRecor
     evidence.keep_shared("postgresql.conf", b"fsync = on\n" * 100)
     header = make_header(run, store.plan)
     record = make_record(header, tps)
-    store.commit(evidence, header, record)
+    store.commit(FinishedRun(evidence=evidence, header=header, record=record))
     return record
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from pgstrata.errors import ExitCode, StudyError
 from pgstrata.model.server import Fingerprint
+from pgstrata.ports.store import FinishedRun
 from pgstrata.store import catalogue
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore, reparse_study
@@ -136,7 +137,7 @@ def test_a_kill_at_any_step_of_a_commit_loses_at_most_that_run(tmp_path, bench, 
     with monkeypatch.context() as patch:
         patch.setattr(f"pgstrata.store.evidence.{stop}", kill)
         with pytest.raises(KilledError):
-            store.commit(evidence, header, bench.record(header, 12.0))
+            store.commit(FinishedRun(evidence=evidence, header=header, record=bench.record(header, 12.0)))
     store.close()
     with StudyStore.open(folder, plan, derive=bench.derive) as store:
         for run in plan.runs:

@@ -38,7 +38,9 @@ def default_study(file: Path, plan: Plan) -> Path:
     return Path("studies") / f"{file.stem}-{plan.identity[:8]}"
 
 
-def run_experiment(plan: Plan, study: Path, events: Events, *, budget: float | None = None) -> RunOutcome:
+def run_experiment(
+    plan: Plan, study: Path, events: Events, *, budget: float | None = None, stop_early: bool = True
+) -> RunOutcome:
     """Measure what is missing.
 
     Args:
@@ -46,6 +48,7 @@ def run_experiment(plan: Plan, study: Path, events: Events, *, budget: float | N
         study: folder of the study, made or resumed.
         events: where progress goes.
         budget: seconds for this call; None means what is left of the experiment's own budget.
+        stop_early: leave out what is decided; a noise floor and a calibration need all their blocks.
 
     Raises:
         InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
@@ -59,7 +62,7 @@ def run_experiment(plan: Plan, study: Path, events: Events, *, budget: float | N
         before = len(store.committed())
         limit = plan.experiment.budget if budget is None else budget
         try:
-            ending = _carry_out(plan, machine, store, events, limit, spent)
+            ending = _carry_out(plan, machine, store, events, _Limits(budget=limit, spent=spent, stop_early=stop_early))
         except KeyboardInterrupt:
             raise InterruptedByUserError(
                 f"stopped: {len(store.committed())} of {len(plan.runs)} runs are kept",
@@ -76,9 +79,14 @@ def _teller(events: Events) -> Callable[[str], None]:
     return lambda text: events.emit(Event(kind=EventKind.NOTE, text=text))
 
 
-def _carry_out(
-    plan: Plan, machine: Machine, store: StudyStore, events: Events, budget: float | None, spent: float
-) -> Ending:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limits:
+    budget: float | None
+    spent: float
+    stop_early: bool
+
+
+def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits) -> Ending:
     for said in sweep_leftovers(machine.host, machine.clock, machine.places.data):
         events.emit(Event(kind=EventKind.NOTE, text=said))
     for root in {machine.places.memory, machine.places.run}:
@@ -91,7 +99,10 @@ def _carry_out(
             host.remove_tree(folder)
             host.make_folder(folder)
             mark_scratch(host, folder, str(store.folder))
-        return Conduct(rig=rig, plan=plan, budget=budget, spent=spent).carry_out()
+        conduct = Conduct(
+            rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early
+        )
+        return conduct.carry_out()
     finally:
         for host, folder in folders:
             host.remove_tree(folder)

@@ -69,6 +69,8 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
     elif outcome.ending is Ending.BUDGET:
         print(f"the budget is spent: {counted}; `pgstrata run {file} --study {outcome.study} --budget TIME` goes on",
               file=out)  # fmt: skip
+    elif outcome.ending is Ending.DECIDED:
+        print(f"everything is decided: {counted} were needed", file=out)
     else:
         print(f"done: {counted}", file=out)
 
@@ -151,7 +153,8 @@ def _columns(out: TextIO) -> int:
 def _living(event: Event) -> str:
     match event.kind:
         case EventKind.PROGRESS:
-            return f"{event.run} · {event.text} · {event.value:,.0f} tps"
+            rate = "" if event.value is None else f" · {event.value:,.0f} tps"
+            return f"{event.run} · {event.text}{rate}"
         case EventKind.STEP:
             return f"{event.run or 'preparing'} · {event.text}"
         case EventKind.BUILDING:
@@ -174,7 +177,7 @@ def render_event(event: Event) -> str:
             doubt = "" if event.validity == Validity.VALID else f"  {_doubt(event)}"
             return f"[{event.done}/{event.total}] {event.run}  {tps}{doubt}"
         case EventKind.BLOCK_FINISHED:
-            left = f", {render_duration(event.seconds_left)} left" if event.seconds_left else ""
+            left = f", at most {render_duration(event.seconds_left)} left" if event.seconds_left else ""
             return f"block {event.text} finished ({event.done} of {event.total}){left}"
         case EventKind.BUILDING:
             return ""
@@ -184,9 +187,9 @@ def render_event(event: Event) -> str:
             return f"warning: {event.text}"
         case EventKind.STUDY_STARTED:
             return (
-                f"resuming: {event.done} of {event.total} runs are there"
+                f"resuming: {event.done} of at most {event.total} runs are there"
                 if event.done
-                else f"{event.total} runs to make"
+                else f"at most {event.total} runs to make: what is decided is not measured any more"
             )
         case _:
             return ""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pgstrata.conduct.judge import exhausted
 from pgstrata.conduct.rig import Rig
+from pgstrata.errors import (
+    DiskFullError,
+    HostLostError,
+    HostNotFitError,
+    InterruptedByUserError,
+    PgstrataError,
+    StudyError,
+)
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.runs import Reason, RunStatus
@@ -15,6 +24,9 @@ from pgstrata.plan import workload_of
 from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
+
+# These end the experiment: not the environment is at fault, and the next run would fare no better.
+FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, InterruptedByUserError)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,12 +48,25 @@ class Arm:
     sampling_rate: float | None = None
     failure: str = ""
     failure_kind: str = ""
+    together: str = ""
+    client_pid: int | None = None
+    resident_pids: tuple[int, ...] = ()
 
     def fail(self, text: str, *signs: str) -> None:
         """Record a failure; it is a collapse where a sign says that connections or memory ran out."""
         line = exhausted((text, *signs))
         self.failure = line or text
         self.failure_kind = RunStatus.COLLAPSED if line else RunStatus.FAILED
+
+
+def guarded(arm: Arm, action: Callable[[], None]) -> None:
+    """Failures of one environment become the record of its run; failures of the host end the experiment."""
+    try:
+        action()
+    except FATAL:
+        raise
+    except PgstrataError as error:
+        arm.fail(str(error), *error.details)
 
 
 def make_arm(plan: Plan, planned: PlannedRun) -> Arm:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pgstrata.conduct.judge import judge_run
+from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import Measurement
@@ -32,8 +32,9 @@ def derive_record(
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None)
-    foreign = next((found.value for found in measurements if found.metric == "foreign_cpu"), None)
-    judged = judge_run(header, result, foreign, allow)
+    judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
+    if any(reason.code in DROPPING for reason in judged[2]):
+        measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
     return _record(header, judged, measurements, result)
 
 
@@ -58,6 +59,7 @@ def _record(
         series=result.series if result else (),
         dead_time=header.dead_time,
         statements=_statements(result),
+        together=header.together,
     )
 
 
@@ -99,6 +101,8 @@ def _collected(
         postmaster_pid=header.postmaster_pid,
         door_pids=header.door_pids,
         server_version=header.server_version,
+        client_pid=header.client_pid,
+        resident_pids=header.resident_pids,
     )
     found: list[Measurement] = []
     for collector in collectors:

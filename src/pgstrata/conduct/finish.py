@@ -11,17 +11,17 @@ from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import DiskFullError, ParseError, find_disk_full
 from pgstrata.model.plan import Plan
-from pgstrata.model.runs import RunRecord, RunStatus
+from pgstrata.model.runs import RunStatus
 from pgstrata.ports.server import RunningServer
-from pgstrata.ports.store import RunHeader
+from pgstrata.ports.store import FinishedRun, RunHeader
 
 _COMPLAINTS: Final = ("server.log", "pgbench.err", "warmup.pgbench.err")
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _VMSTAT: Final = "/proc/vmstat"
 
 
-def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: bytes) -> RunRecord:
-    """Evidence kept, record derived, run committed."""
+def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: bytes) -> FinishedRun:
+    """Evidence kept aside and record derived: ready to be committed."""
     if log:
         arm.files["server.log"] = log
     _raise_if_disk_full(arm, server)
@@ -33,8 +33,7 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
         (evidence.keep_shared if name == "settings.tsv" else evidence.keep)(name, content)
     for name, content in rig.host_facts.items():
         evidence.keep_shared(name, content)
-    rig.store.commit(evidence, header, record)
-    return record
+    return FinishedRun(evidence=evidence, header=header, record=record)
 
 
 def _raise_if_disk_full(arm: Arm, server: RunningServer | None) -> None:
@@ -93,6 +92,9 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         dead_time=dict(arm.dead_time),
         facts=facts,
         version=rig.version,
+        together=arm.together,
+        client_pid=arm.client_pid,
+        resident_pids=arm.resident_pids,
     )
 
 

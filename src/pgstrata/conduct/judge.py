@@ -1,19 +1,48 @@
-"""Pure: whether a run may enter the estimate, with reasons."""
+"""Pure: whether a run may enter the estimate, with reasons. What each code is against stands in `model.guards`.
+
+The limits were chosen so that honest runs on two shared CPUs pass; `docs/reference/guards.md` has their reasons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.experiment import Allow
+from pgstrata.model.guards import Force, force_of
+from pgstrata.model.metrics import SCHEDULE_LAG
 from pgstrata.model.runs import Reason, RunStatus, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
+THREADS: Final = "client.threads"
+"""Fact of a run: threads of the client."""
+CEILING: Final = "client.ceiling"
+"""Fact of a run: transactions per second that `select 1` reached with the same clients, see `conduct.ceiling`."""
+CPUS: Final = "host.cpus"
+EMULATION: Final = "host.emulation"
+LAGGING: Final = "rate_not_kept"
+DROPPING: Final = frozenset({LAGGING, "skipped"})
+"""Reasons with which latencies are those of a queue, or of the luckier transactions, and not kept."""
+
 # A step of the wall clock against the monotonic one that no slewing explains (adjtime slews at most 0.5 ms per second).
 _CLOCK_JUMP: Final = 0.5
-# Busy CPUs that belong to neither server, client nor pgstrata; a run with more has company.
+# Busy CPUs that belong to neither server, client nor pgstrata, at least, and as a share of all CPUs of the host.
 _FOREIGN_CPU: Final = 0.25
+_FOREIGN_SHARE: Final = 0.02
+# Share of the host that other processes take before a run says more of them than of the server.
+_NEIGHBOURS: Final = 0.25
+_STOLEN: Final = 0.02
+_SWAPPED_PAGES: Final = 256
+_BUSY_CLIENT: Final = 0.90
+_NEAR_CEILING: Final = 0.85
+_SKIPPED: Final = 0.01
+# Seconds of lag per second of time: the server is this much slower than the rate.
+_LAG_GROWTH: Final = 0.01
+_FEWEST_LAGS: Final = 6
 # What a server or client says when an environment runs out of a resource at a load.
 _EXHAUSTED: Final = (
     "too many clients already",
@@ -37,14 +66,14 @@ def exhausted(texts: Sequence[str]) -> str | None:
 
 
 def judge_run(
-    header: RunHeader, result: DriverResult | None, foreign_cpu: float | None, allow: Allow
+    header: RunHeader, result: DriverResult | None, measured: Mapping[str, float], allow: Allow
 ) -> tuple[RunStatus, Validity, tuple[Reason, ...]]:
-    """Status, validity and reasons of one run.
+    """Status, validity and reasons of one run, the hardest reason first.
 
     Args:
-        header: what is known of the run besides the driver's output.
+        header: what is known of the run besides the driver's output; its remarks are reasons too.
         result: what the driver reported; None if there is nothing to parse.
-        foreign_cpu: CPUs busy with neither server, client nor pgstrata; None if unknown.
+        measured: the run's measurements by metric, as far as there are any.
         allow: what the author of the experiment knowingly allows.
     """
     if header.failure_kind == RunStatus.COLLAPSED:
@@ -52,31 +81,191 @@ def judge_run(
     if header.failure or result is None or not result.complete or result.tps is None:
         text = header.failure or "the driver did not come to its summary"
         return RunStatus.FAILED, Validity.INVALID, (Reason(code="failed", text=text), *header.remarks)
-    reasons = list(_invalidating(result, allow))
-    validity = Validity.INVALID if reasons else Validity.VALID
-    doubts = [*_doubts(header, result, foreign_cpu), *header.remarks]
-    if doubts and validity is Validity.VALID:
-        validity = Validity.SUSPECT
-    return RunStatus.COMPLETED, validity, (*reasons, *doubts)
+    case = _Case(header=header, result=result, tps=result.tps, measured=measured, allow=allow)
+    found = [reason for check in _CHECKS if (reason := check(case)) is not None]
+    reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
+    against = [reason.code for reason in reasons if force_of(reason.code) is Force.INVALID]
+    # a server beside a neighbour, or another machine than before, is not known to be at its end
+    status = RunStatus.COLLAPSED if against == [LAGGING] else RunStatus.COMPLETED
+    return status, _validity(reasons), tuple(reasons)
 
 
-def _invalidating(result: DriverResult, allow: Allow) -> Sequence[Reason]:
-    if result.failed and not allow.failed_transactions:
-        share = result.failed / max(1, result.failed + result.transactions)
-        text = f"{result.failed} transactions failed ({share:.2%}); [allow] failed_transactions accepts that"
-        return (Reason(code="failed_transactions", text=text),)
-    if result.transactions == 0:
-        return (Reason(code="no_transactions", text="no transaction was completed"),)
-    return ()
+def _validity(reasons: Sequence[Reason]) -> Validity:
+    forces = {force_of(reason.code) for reason in reasons}
+    if Force.INVALID in forces:
+        return Validity.INVALID
+    return Validity.SUSPECT if Force.SUSPECT in forces else Validity.VALID
 
 
-def _doubts(header: RunHeader, result: DriverResult, foreign_cpu: float | None) -> Sequence[Reason]:
-    found = []
-    if abs(header.wall_drift) > _CLOCK_JUMP:
-        found.append(Reason(code="clock_jump", text=f"the wall clock jumped by {header.wall_drift:+.1f} s"))
-    if result.retried:
-        found.append(Reason(code="retried", text=f"{result.retried} transactions were retried"))
-    if foreign_cpu is not None and foreign_cpu > _FOREIGN_CPU:
-        text = f"{foreign_cpu:.2f} CPUs were busy elsewhere"
-        found.append(Reason(code="foreign_cpu", text=text))
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """All that the checks may look at."""
+
+    header: RunHeader
+    result: DriverResult
+    tps: float
+    measured: Mapping[str, float]
+    allow: Allow
+
+    def number(self, fact: str) -> float | None:
+        """A fact of the run as a number above zero; None where it is unknown."""
+        try:
+            value = float(self.header.facts.get(fact, ""))
+        except ValueError:
+            return None
+        return value if 0 < value < math.inf else None
+
+
+# ------------------------------------------------------------------------------------------ transactions
+
+
+def _failed_transactions(case: _Case) -> Reason | None:
+    result = case.result
+    if not result.failed or case.allow.failed_transactions:
+        return None
+    share = result.failed / max(1, result.failed + result.transactions)
+    text = f"{result.failed} transactions failed ({share:.2%}); [allow] failed_transactions accepts that"
+    return Reason(code="failed_transactions", text=text)
+
+
+def _no_transactions(case: _Case) -> Reason | None:
+    if case.result.transactions:
+        return None
+    return Reason(code="no_transactions", text="no transaction was completed")
+
+
+def _retried(case: _Case) -> Reason | None:
+    if not case.result.retried:
+        return None
+    return Reason(code="retried", text=f"{case.result.retried} transactions were retried")
+
+
+def _skipped(case: _Case) -> Reason | None:
+    skipped, made = case.result.skipped, case.result.transactions
+    if skipped <= _SKIPPED * (skipped + made):
+        return None
+    text = (
+        f"{skipped} transactions ({skipped / (skipped + made):.0%}) were skipped because they were late already: the "
+        "latencies of the others are not shown"
+    )
+    return Reason(code="skipped", text=text)
+
+
+def _rate_not_kept(case: _Case) -> Reason | None:
+    growth = lag_growth(case.result)
+    if growth is None or growth <= _LAG_GROWTH:
+        return None
+    text = (
+        f"the lag behind the rate grew by {growth * 1e3:.0f} ms in each second: it cannot do so many transactions, and "
+        "latencies are those of a queue without end"
+    )
+    return Reason(code=LAGGING, text=text)
+
+
+def lag_growth(result: DriverResult) -> float | None:
+    """Seconds by which the lag behind a fixed rate grows in a second; None without a rate, or in a very short run.
+
+    From the median lag of the first third of the run to that of the last: a single stall, however long, that is made
+    up for moves neither. Where a server can do the share s of the rate, lag grows by 1 - s (a queue that is never
+    empty: arrivals minus departures).
+    """
+    lag = next((series for series in result.series if series.metric == SCHEDULE_LAG), None)
+    if lag is None or len(lag.values) < _FEWEST_LAGS:
+        return None
+    third = len(lag.values) // 3
+    rise = statistics.median(lag.values[-third:]) - statistics.median(lag.values[:third])
+    time = statistics.median(lag.times[-third:]) - statistics.median(lag.times[:third])
+    return rise / time if time > 0 else None
+
+
+# ------------------------------------------------------------------------------------------------ client
+
+
+def _client_saturated(case: _Case) -> Reason | None:
+    """Threads cannot use more CPUs than there are."""
+    used, threads, cpus = case.measured.get("client_cpu"), case.number(THREADS), case.number(CPUS)
+    if used is None or threads is None:
+        return None
+    usable = min(threads, cpus or threads)
+    if used <= _BUSY_CLIENT * usable:
+        return None
+    text = (
+        f"the client used {used:.2f} of the {usable:.0f} CPUs that its threads can use ({used / usable:.0%}): its own "
+        "limit was measured, not the server's"
+    )
+    return Reason(code="client_saturated", text=text)
+
+
+def _near_ceiling(case: _Case) -> Reason | None:
+    ceiling = case.number(CEILING)
+    if ceiling is None or case.tps <= _NEAR_CEILING * ceiling:
+        return None
+    text = (
+        f"{case.tps:.0f} transactions per second are {case.tps / ceiling:.0%} of the {ceiling:.0f} that `select 1` "
+        "reached with the same clients: most of the time goes to asking and answering, whatever is asked"
+    )
+    return Reason(code="near_ceiling", text=text)
+
+
+# -------------------------------------------------------------------------------------------------- host
+
+
+def _emulated(case: _Case) -> Reason | None:
+    how = case.header.facts.get(EMULATION)
+    if not how:
+        return None
+    return Reason(code="emulated", text=f"this machine is emulated by software ({how}): its times are no machine's")
+
+
+def _neighbours(case: _Case) -> Reason | None:
+    """In slices all environments have the same neighbours within a second, and are left to `foreign_cpu`."""
+    used, cpus = case.measured.get("neighbour_cpu"), case.number(CPUS)
+    if used is None or cpus is None or case.header.together or used <= _NEIGHBOURS * cpus:
+        return None
+    text = f"other processes used {used:.2f} of {cpus:.0f} CPUs ({used / cpus:.0%})"
+    return Reason(code="neighbours", text=text)
+
+
+def _foreign_cpu(case: _Case) -> Reason | None:
+    used, cpus = case.measured.get("foreign_cpu"), case.number(CPUS) or 0.0
+    if used is None or used <= max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
+        return None
+    return Reason(code="foreign_cpu", text=f"{used:.2f} CPUs were busy elsewhere")
+
+
+def _steal(case: _Case) -> Reason | None:
+    stolen, cpus = case.measured.get("steal_cpu"), case.number(CPUS) or 1.0
+    if stolen is None or stolen <= _STOLEN * cpus:
+        return None
+    return Reason(code="steal", text=f"the hypervisor kept {stolen:.2f} of {cpus:.0f} CPUs from this machine")
+
+
+def _swapped_in(case: _Case) -> Reason | None:
+    pages = case.measured.get("pages_swapped_in", 0.0)
+    if pages <= _SWAPPED_PAGES:
+        return None
+    return Reason(code="swapped_in", text=f"{pages:.0f} pages came back from swap")
+
+
+def _clock_jump(case: _Case) -> Reason | None:
+    drift = case.header.wall_drift
+    if abs(drift) <= _CLOCK_JUMP:
+        return None
+    return Reason(code="clock_jump", text=f"the wall clock jumped by {drift:+.1f} s")
+
+
+_CHECKS: Final[tuple[Callable[[_Case], Reason | None], ...]] = (
+    _emulated,
+    _failed_transactions,
+    _no_transactions,
+    _client_saturated,
+    _neighbours,
+    _rate_not_kept,
+    _skipped,
+    _near_ceiling,
+    _foreign_cpu,
+    _steal,
+    _swapped_in,
+    _clock_jump,
+    _retried,
+)

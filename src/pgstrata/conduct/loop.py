@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from pgstrata.compare.progress import open_pairs
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
@@ -23,19 +24,25 @@ class Ending(StrEnum):
     """Why the loop ended."""
 
     COMPLETE = "complete"
+    DECIDED = "decided"
     BUDGET = "budget"
 
 
 @dataclass(slots=True, kw_only=True)
 class Conduct:
-    """One pass over a plan. `spent` are seconds of the budget that earlier passes used."""
+    """One pass over a plan. `spent` are seconds of the budget that earlier passes used.
+
+    What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks).
+    """
 
     rig: Rig
     plan: Plan
     budget: float | None
     spent: float = 0.0
+    stop_early: bool = True
     done: set[str] = field(default_factory=set)
-    durations: list[float] = field(default_factory=list)
+    records: list[RunRecord] = field(default_factory=list)
+    seconds_per_run: list[float] = field(default_factory=list)
     failures: int = 0
     begun: float = 0.0
 
@@ -43,47 +50,68 @@ class Conduct:
         """Do what is missing; ServerFailedError where nothing works, otherwise how it ended."""
         self.begun = self.rig.clock.monotonic()
         self.done = set(self.rig.store.committed())
-        missing = [run for run in self.plan.runs if run.identity not in self.done]
-        if not missing:
+        if all(run.identity in self.done for run in self.plan.runs):
             return Ending.COMPLETE
-        self._say(Event(kind=EventKind.STUDY_STARTED, done=len(self.done), total=len(self.plan.runs)))
-        if not self._affordable():
-            return Ending.BUDGET
-        preflight(self.rig, self.plan, missing)
+        self.records = list(self.rig.store.records())
+        prepared = False
         for block in self.plan.blocks:
-            if all(run.identity in self.done for run in block.runs):
+            todo = self._todo(block)
+            if todo is None:
+                return Ending.DECIDED
+            if not todo:
                 continue
-            if not self._affordable():
+            if not prepared:
+                self._say(Event(kind=EventKind.STUDY_STARTED, done=len(self.done), total=len(self.plan.runs)))
+            if not self._affordable(len(todo)):
                 return Ending.BUDGET
-            self._conduct_block(block)
+            if not prepared:
+                preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo])
+                prepared = True
+            self._conduct_block(block, todo)
         return Ending.COMPLETE
 
     # ------------------------------------------------------------------------------------------- blocks
 
-    def _affordable(self) -> bool:
-        """Whether a whole further block fits into what is left of the budget."""
+    def _todo(self, block: Block) -> frozenset[str] | None:
+        """Runs of a block that are still to be made, by identity; None where everything is decided.
+
+        The blocks before are all that counts, so that a resumed block is finished as it was begun.
+        """
+        wanted = {run.identity for run in block.runs}
+        if self.stop_early:
+            pairs = open_pairs(self.plan, self.records, block.number)
+            wanted = {run.identity for run in block.runs if (run.environment, run.cell) in pairs}
+            if not wanted:
+                return None
+        return frozenset(wanted - self.done)
+
+    def _affordable(self, runs: int) -> bool:
+        """Whether so many further runs, a whole block, fit into what is left of the budget."""
         if self.budget is None:
             return True
         used = self.spent + self.rig.clock.monotonic() - self.begun
-        return used + self._block_seconds() <= self.budget
+        return used + runs * self._run_seconds() <= self.budget
 
-    def _block_seconds(self) -> float:
-        return statistics.median(self.durations) if self.durations else self.plan.forecast.seconds_per_block
+    def _run_seconds(self) -> float:
+        """Of one run with all around it, as far as is known."""
+        if self.seconds_per_run:
+            return statistics.median(self.seconds_per_run)
+        runs = len(self.plan.blocks[0].runs) if self.plan.blocks else 1
+        return self.plan.forecast.seconds_per_block / max(1, runs)
 
-    def _conduct_block(self, block: Block) -> None:
+    def _conduct_block(self, block: Block, todo: frozenset[str]) -> None:
         begun = self.rig.clock.monotonic()
-        whole = not any(run.identity in self.done for run in block.runs)
         for visit in block.visits:
-            if any(run.identity not in self.done for stage in visit.stages for run in stage.runs):
-                conduct_visit(self.rig, self.plan, visit, done=frozenset(self.done), tell=self._tell)
-        if whole:
-            self.durations.append(self.rig.clock.monotonic() - begun)
-        left = sum(1 for other in self.plan.blocks if any(run.identity not in self.done for run in other.runs))
+            if any(run.identity in todo for stage in visit.stages for run in stage.runs):
+                conduct_visit(self.rig, self.plan, visit, todo=todo, tell=self._tell)
+        self.seconds_per_run.append((self.rig.clock.monotonic() - begun) / len(todo))
+        left = len(self.plan.blocks) - block.number
         self._say(Event(kind=EventKind.BLOCK_FINISHED, text=str(block.number), done=len(self.plan.blocks) - left,
                         total=len(self.plan.blocks), seconds_left=self._seconds_left()))  # fmt: skip
 
     def _tell(self, record: RunRecord) -> None:
         self.done.add(record.identity)
+        self.records.append(record)
         self._say(
             Event(
                 kind=EventKind.RUN_FINISHED,
@@ -106,8 +134,8 @@ class Conduct:
             )
 
     def _seconds_left(self) -> float:
-        share = 1 - len(self.done) / len(self.plan.runs)
-        left = share * len(self.plan.blocks) * self._block_seconds()
+        """At most: what is decided before the last block takes no further time."""
+        left = (len(self.plan.runs) - len(self.done)) * self._run_seconds()
         if self.budget is not None:
             left = min(left, max(0.0, self.budget - self.spent - (self.rig.clock.monotonic() - self.begun)))
         return left

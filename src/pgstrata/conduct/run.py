@@ -11,6 +11,7 @@ from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import ServerFailedError
+from pgstrata.model.plan import Design
 from pgstrata.model.runs import Reason
 from pgstrata.plan import warmup_of, workload_of
 from pgstrata.ports.collector import Subject
@@ -22,11 +23,14 @@ _SYNC_TIMEOUT: Final = 3600.0
 _NO_PRIVILEGE: Final = "42501"
 
 
-def warm(rig: Rig, arm: Arm, server: RunningServer) -> None:
-    """Relations into memory, then the workload itself unmeasured, with random numbers of its own."""
+def warm(rig: Rig, arm: Arm, server: RunningServer, design: Design) -> None:
+    """Relations into memory, then the workload itself, with random numbers of its own.
+
+    Before slices this is also the unlogged stretch, from which the throughput in absolute terms comes.
+    """
     with step(rig, arm, "touch"):
         rig.sql.execute(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
-    arm.warmup_seconds = warmup_of(arm.cell)
+    arm.warmup_seconds = warmup_of(arm.cell, design)
     if arm.warmup_seconds > 0:
         with step(rig, arm, "warmup"):
             # the measured run's own seed would make the warm-up touch exactly the rows that are measured first
@@ -34,6 +38,9 @@ def warm(rig: Rig, arm: Arm, server: RunningServer) -> None:
             exit_ = drive(rig, arm, load, "warmup")
             if exit_ is None or exit_.code != 0:
                 raise_driver_failed(rig, arm, "warm-up", "warmup")
+            if design.sliced:
+                left = rig.driver.collect(scratch_folder(rig, arm, "warmup"))
+                arm.files.update({f"stretch.{name}": content for name, content in left.items()})
 
 
 def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
@@ -60,30 +67,37 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
     arm.sampling_rate = rig.sampling.get(arm.cell.identity)
     load = make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed)
     subject = Subject(host=rig.host, sql=rig.sql, server=server)
-    with step(rig, arm, "capture"):
-        for collector in rig.collectors:
-            arm.files[f"{collector.name}.before"] = collector.capture(subject)
+    capture_before(rig, arm, subject)
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
     arm.started = now(rig)
     before = rig.client.clock()
     exit_ = drive(rig, arm, replace(load, sampling_rate=arm.sampling_rate), "run")
     _close_window(arm, before, rig.client.clock(), exit_)
+    # the host first: it is the server's end of the window that must not wait
+    if rig.control_alive(server):
+        capture_after(rig, arm, subject)
     with step(rig, arm, "capture"):
-        # the host first: it is the server's end of the window that must not wait
-        if rig.control_alive(server):
-            _capture_after(rig, arm, subject)
         arm.files.update(rig.driver.collect(scratch_folder(rig, arm, "run")))
         rig.client.remove_tree(scratch_folder(rig, arm))
 
 
-def _capture_after(rig: Rig, arm: Arm, subject: Subject) -> None:
-    for collector in reversed(rig.collectors):
-        try:
-            arm.files[f"{collector.name}.after"] = collector.capture(subject)
-        except ServerFailedError as error:
-            # the driver's figures are there: they are not given up for a counter
-            text = f"{collector.name} could not be read after the run: {error.what}"
-            arm.remarks.append(Reason(code="capture_failed", text=text))
+def capture_before(rig: Rig, arm: Arm, subject: Subject) -> None:
+    """All counters at the beginning of the window."""
+    with step(rig, arm, "capture"):
+        for collector in rig.collectors:
+            arm.files[f"{collector.name}.before"] = collector.capture(subject)
+
+
+def capture_after(rig: Rig, arm: Arm, subject: Subject) -> None:
+    """All counters at the end of the window, in the opposite order."""
+    with step(rig, arm, "capture"):
+        for collector in reversed(rig.collectors):
+            try:
+                arm.files[f"{collector.name}.after"] = collector.capture(subject)
+            except ServerFailedError as error:
+                # the driver's figures are there: they are not given up for a counter
+                text = f"{collector.name} could not be read after the run: {error.what}"
+                arm.remarks.append(Reason(code="capture_failed", text=text))
 
 
 def _close_window(arm: Arm, before: ClockReading, after: ClockReading, exit_: ProcessExit | None) -> None:

@@ -1,38 +1,27 @@
 """A visit: its residents' servers up, one stage after the other, everything taken down again.
 
 With one resident a stage is a single run. With several residents all their servers are up before the first of them is
-measured, and they take turns in the stage's order.
+measured, and they take turns in slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from pgstrata.conduct.arm import Arm, make_arm, step
+from pgstrata.conduct.arm import Arm, guarded, make_arm, step
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.conduct.run import measure, quiesce, warm
-from pgstrata.errors import (
-    DiskFullError,
-    HostLostError,
-    HostNotFitError,
-    InterruptedByUserError,
-    PgstrataError,
-    ServerFailedError,
-    StudyError,
-)
+from pgstrata.conduct.turns import take_turns
+from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Reset
-from pgstrata.model.plan import Plan, PlannedRun, Stage, Visit
+from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.runs import RunRecord
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import Clone, RunningServer
-
-# These end the experiment: not the environment is at fault, and the next run would fare no better.
-FATAL = (DiskFullError, HostLostError, HostNotFitError, StudyError, InterruptedByUserError)
-
 
 @dataclass(slots=True, kw_only=True)
 class Residents:
@@ -43,30 +32,37 @@ class Residents:
 
 
 def conduct_visit(
-    rig: Rig, plan: Plan, visit: Visit, *, done: frozenset[str], tell: Callable[[RunRecord], None]
+    rig: Rig, plan: Plan, visit: Visit, *, todo: Collection[str], tell: Callable[[RunRecord], None]
 ) -> None:
-    """Carry out what is missing of a visit; every finished run is committed and told before the next begins."""
+    """Carry out the runs of a visit that are to be done, by identity.
+
+    Every finished run is committed and told before the next begins; those that take turns in slices together.
+    """
     kept = Residents()
     try:
         for stage in visit.stages:
-            _conduct_stage(rig, plan, stage, kept, done, tell)
+            runs = [run for run in stage.runs if run.identity in todo]
+            if runs:
+                _conduct_stage(rig, plan, runs, kept, tell)
     finally:
         to_the_end(partial(_clear, rig, kept))
 
 
 def _conduct_stage(
-    rig: Rig, plan: Plan, stage: Stage, kept: Residents, done: frozenset[str], tell: Callable[[RunRecord], None]
+    rig: Rig, plan: Plan, runs: Sequence[PlannedRun], kept: Residents, tell: Callable[[RunRecord], None]
 ) -> None:
-    arms = [make_arm(plan, run) for run in stage.runs if run.identity not in done]
+    arms = [make_arm(plan, run) for run in runs]
     up: dict[str, RunningServer] = {}
     try:
         for arm in arms:
             _bring_up(rig, plan, arm, kept, up)
-        for arm in arms:
-            if not arm.failure:
-                _guarded(arm, partial(_measure_quietly, rig, arm, up))
-        for arm in arms:
-            tell(_take_down(rig, plan, arm, kept, up))
+        sound = [arm for arm in arms if not arm.failure]
+        if sound and plan.design(sound[0].cell.identity).sliced:
+            take_turns(rig, plan, sound, up)
+        else:
+            for arm in sound:
+                guarded(arm, partial(_measure_quietly, rig, arm, up))
+        _take_down(rig, plan, arms, kept, up, tell)
     finally:
         to_the_end(partial(_stop_all, rig, up))
 
@@ -79,16 +75,6 @@ def _measure_quietly(rig: Rig, arm: Arm, up: dict[str, RunningServer]) -> None:
 def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
     for server in up.values():
         _supply(rig, server).control.stop(server)
-
-
-def _guarded(arm: Arm, action: Callable[[], None]) -> None:
-    """Failures of one environment become the record of its run; failures of the host end the experiment."""
-    try:
-        action()
-    except FATAL:
-        raise
-    except PgstrataError as error:
-        arm.fail(str(error), *error.details)
 
 
 def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> None:
@@ -109,30 +95,42 @@ def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, Run
                 del kept.servers[key]
         with step(rig, arm, "assert"):
             assert_levels(rig, arm, up[arm.planned.identity])
-        warm(rig, arm, up[arm.planned.identity])
+        warm(rig, arm, up[arm.planned.identity], plan.design(arm.cell.identity))
 
-    _guarded(arm, action)
+    guarded(arm, action)
 
 
 def _clone_name(planned: PlannedRun) -> str:
     return planned.identity.replace("/", "-")
 
 
-def _take_down(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> RunRecord:
-    supply = rig.supplies[arm.environment.name]
+def _take_down(
+    rig: Rig, plan: Plan, arms: Sequence[Arm], kept: Residents, up: dict[str, RunningServer],
+    tell: Callable[[RunRecord], None],
+) -> None:  # fmt: skip
+    finished = [finish(rig, plan, arm, *_stop(rig, plan, arm, up)) for arm in arms]
+    # what was measured is safe before anything else can fail; half of a stage in slices would be worth nothing
+    rig.store.commit(*finished)
+    for arm, run in zip(arms, finished, strict=True):
+        tell(run.record)
+        if plan.experiment.reset is Reset.CLONE:
+            _discard(rig, kept, _of_environment(kept, arm.environment.name))
+
+
+def _stop(
+    rig: Rig, plan: Plan, arm: Arm, up: dict[str, RunningServer]
+) -> tuple[RunningServer | None, bytes]:
+    """Stop an arm's server, as far as it is up; the server and its log."""
+    control = rig.supplies[arm.environment.name].control
     server = up.get(arm.planned.identity)
-    log = b""
-    if server is not None:
-        with step(rig, arm, "stop"):
-            if plan.experiment.reset is not Reset.NONE:
-                supply.control.stop(server)
-            log = supply.control.log(server)
-        del up[arm.planned.identity]
-    # what was measured is safe before anything else can fail
-    record = finish(rig, plan, arm, server, log)
-    if plan.experiment.reset is Reset.CLONE:
-        _discard(rig, kept, _of_environment(kept, arm.environment.name))
-    return record
+    if server is None:
+        return None, b""
+    with step(rig, arm, "stop"):
+        if plan.experiment.reset is not Reset.NONE:
+            control.stop(server)
+        log = control.log(server)
+    del up[arm.planned.identity]
+    return server, log
 
 
 def _of_environment(kept: Residents, environment: str) -> Iterable[tuple[str, str]]:

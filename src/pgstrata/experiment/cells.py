@@ -44,7 +44,7 @@ def read_cells(
         scripts = _read_scripts(table, path, reader)
         _check_table(table, path, findings)
         name = _read_workload(table, path, workloads, findings)
-        options = _read_options(table, path, reader)
+        options = _read_options(table, path, workloads, reader)
         if name is None:
             continue
         for scale, clients in product(table.scale, table.clients):
@@ -128,14 +128,19 @@ def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Sc
     return tuple(scripts)
 
 
-def _read_options(table: CellTable, path: Path, reader: StackReader) -> dict[str, str]:
+def _read_options(
+    table: CellTable, path: Path, workloads: Mapping[str, Workload], reader: StackReader
+) -> dict[str, str]:
     stack = Stack()
+    workload = workloads.get(table.workload or "")
+    known = workload.options if workload is not None else {}
     for name, value in flatten(table.options).items():
         place: Path = (*path, "options", name)
-        if name != "setup_sql" and not table.scripts:
+        if name != "setup_sql" and name not in known and not table.scripts:
             what = f"the built-in workload {table.workload!r} has no option {name!r}"
+            mine = f"it has {', '.join(known)}; " if known else ""
             reader.findings.add(
-                place, what, "options become variables of your own scripts: add scripts, or take it out"
+                place, what, f"{mine}options become variables of your own scripts: add scripts, or take it out"
             )
             continue
         stack = (reader.read_entry("options", name, value, place) or Stack()).over(stack)

@@ -47,6 +47,7 @@ def complete_experiment(
         capacity: the machine; its memory counts, its free disk does not.
         workloads: the workloads that exist, by name; checkpoints are tuned only where one writes.
     """
+    experiment = _with_options(experiment, workloads)
     own = [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
     if not own:
         note = "nothing is chosen or normalised: the servers run already and are taken as they are"
@@ -67,6 +68,25 @@ def complete_experiment(
             *_cluster_notes(own),
         ),
     )
+
+
+def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> Experiment:
+    """An option that one environment gives has its default in the others, so that all run the same script."""
+    given = {name for environment in experiment.environments for name in environment.options}
+    defaults = {
+        name: value
+        for cell in experiment.cells
+        if cell.workload in workloads
+        for name, value in workloads[cell.workload].options.items()
+        if name in given
+    }
+    if not defaults:
+        return experiment
+    environments = (
+        replace(environment, options=dict(sorted({**defaults, **environment.options}.items())))
+        for environment in experiment.environments
+    )
+    return replace(experiment, environments=tuple(environments))
 
 
 def _with(environment: Environment, settings: dict[str, str]) -> Environment:

@@ -96,11 +96,14 @@ def _check_options(
     if not cells or any(cell.scripts for cell in cells):
         return
     names = dict.fromkeys(name for environment in environments.all for name in environment.options)
+    known = {name for cell in cells for name in (workloads[cell.workload].options if cell.workload in workloads else ())}
     for name in names:
-        if name != "setup_sql" and all(cell.workload in workloads for cell in cells):
+        if name != "setup_sql" and name not in known and all(cell.workload in workloads for cell in cells):
             table = "factors" if f"options.{name}" in environments.factors else "common"
             what = f"no workload of this experiment has an option {name!r}"
-            findings.add((table, "options", name), what, "options become variables of your own scripts: add scripts")
+            mine = f"they have {', '.join(sorted(known))}; " if known else ""
+            remedy = f"{mine}options become variables of your own scripts: add scripts"
+            findings.add((table, "options", name), what, remedy)
 
 
 def _default_question(environments: Environments) -> str:

@@ -29,6 +29,8 @@ _LOW = Direction.LOWER
 TPS: Final = _metric("tps", "throughput", Unit.PER_SECOND, Direction.HIGHER, "faster", "slower")
 ROUND_TPS: Final = "round_tps"
 """The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
+SCHEDULE_LAG: Final = "schedule_lag"
+"""By second of a run at a fixed rate: how late transactions began, on average."""
 SERVER_CPU: Final = _metric(
     "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -47,6 +49,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("latency_p95", "p95 latency", Unit.SECONDS, _LOW, "faster", "slower"),
         _metric("latency_p99", "p99 latency", Unit.SECONDS, _LOW, "faster", "slower"),
         _metric("latency_stddev", "latency standard deviation", Unit.SECONDS, _LOW, "less", "more"),
+        _metric(SCHEDULE_LAG, "lag behind the rate", Unit.SECONDS, _LOW, "less", "more"),
         _metric("transactions", "transactions", Unit.COUNT, Direction.HIGHER, "more", "fewer"),
         _metric("failed", "failed transactions", Unit.COUNT, _LOW, "fewer", "more"),
         _metric("retried", "retried transactions", Unit.COUNT, _LOW, "fewer", "more"),
@@ -56,6 +59,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("client_cpu", "client CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("foreign_cpu", "foreign CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("observer_cpu", "CPU of pgstrata itself", Unit.CPUS, _LOW, "less", "more"),
+        _metric("neighbour_cpu", "CPU of other processes", Unit.CPUS, _LOW, "less", "more"),
         _metric("steal_cpu", "stolen CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("wal_per_tx", "WAL per transaction", Unit.BYTES_PER_TRANSACTION, _LOW, "less", "more"),
         _metric("wal_records_per_tx", "WAL records per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
@@ -69,6 +73,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("context_switches_per_tx", "context switches per transaction", Unit.PER_TRANSACTION, _LOW, "fewer",
                 "more"),
         _metric("page_faults_per_tx", "page faults per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric("pages_swapped_in", "pages read back from swap", Unit.COUNT, _LOW, "fewer", "more"),
         _metric("pressure_cpu", "CPU pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_io", "I/O pressure (some)", Unit.RATIO, _LOW, "less", "more"),
         _metric("pressure_memory", "memory pressure (some)", Unit.RATIO, _LOW, "less", "more"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from pgstrata.model.experiment import Script
 
 
 class Data(StrEnum):
@@ -17,7 +20,8 @@ class Workload:
     """What the clients do, described: which data, whether it writes, how large the data are.
 
     `builtin` is the name of pgbench's built-in script, empty for custom scripts. `bytes_per_scale` is the size on disk
-    per unit of scale, indexes included. `hot_row_per_scale`: every transaction updates one of `scale` rows.
+    per unit of scale, indexes included. `hot_row_per_scale`: every transaction updates one of `scale` rows. `options`
+    have their defaults; where one of them is given, `script` runs with them as variables instead of the built-in one.
     """
 
     name: str
@@ -28,3 +32,5 @@ class Workload:
     bytes_per_scale: int
     hot_row_per_scale: bool = False
     relations: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    script: Script | None = None

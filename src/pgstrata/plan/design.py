@@ -21,6 +21,8 @@ SLICED_WARMUP: Final = 1.0
 # Each persistent client runs this long before its first pause, connecting and preparing its statements.
 LEAD_SECONDS: Final = 0.4
 MEMORY_SHARE: Final = 0.8
+# Writing workloads in which slices with a settled gap and long runs agreed on a known truth.
+AGREED: Final[frozenset[str]] = frozenset()
 
 # Settings that decide when a server writes: a paused server does it in the other one's slice.
 _MOVES_WORK: Final = re.compile(
@@ -60,19 +62,21 @@ def _choose(
     if wanted is Interleave.RUNS:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason="run by run, as asked")
     if wanted is Interleave.SLICES:
-        return sliced(cell, "as asked")
+        return sliced(cell, "as asked", settle=writes(cell, workloads))
     against = next(iter(obstacles(experiment, cell, workloads, capacity)), "")
-    if not against and writes(cell, workloads):
+    writing = writes(cell, workloads)
+    if not against and writing and (cell.scripts or cell.workload not in AGREED):
         against = "it writes, and a paused server goes on flushing in the other one's slice"
     if against:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=against)
-    return sliced(cell, "nothing is written and the environments can be up together")
+    why = "the environments can be up together"
+    return sliced(cell, f"{why}, and nothing is written" if not writing else why, settle=writing)
 
 
-def sliced(cell: Cell, reason: str) -> Design:
+def sliced(cell: Cell, reason: str, *, settle: bool) -> Design:
     """The design in slices of a cell."""
     return Design(
-        cell=cell.identity, interleave=Interleave.SLICES, reason=reason,
+        cell=cell.identity, interleave=Interleave.SLICES, reason=reason, settle=settle,
         slice_seconds=SLICE_SECONDS, rounds=ROUNDS, discarded=DISCARDED_ROUNDS,
     )  # fmt: skip
 

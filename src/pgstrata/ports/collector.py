@@ -21,7 +21,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The measured window, as far as parsing needs it. CPU in seconds; pids identify whose time is whose."""
+    """The measured window, as far as parsing needs it. CPU in seconds; pids identify whose time is whose.
+
+    In slices `seconds` is the time of this environment's own turns, within a longer window; `client_pid` its persistent
+    client, whose CPU time is counted between the captures instead of `client_cpu`; `resident_pids` are servers and
+    clients of the environments that it took turns with.
+    """
 
     seconds: float
     transactions: int
@@ -29,6 +34,8 @@ class Window:
     postmaster_pid: int | None
     door_pids: tuple[int, ...]
     server_version: int
+    client_pid: int | None = None
+    resident_pids: tuple[int, ...] = ()
 
 
 class Collector(Protocol):

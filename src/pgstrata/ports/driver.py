@@ -10,7 +10,7 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import Series
 from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
-from pgstrata.ports.host import Process
+from pgstrata.ports.host import Process, StopSignal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressPoint:
-    """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds."""
+    """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds.
+
+    `lag` is the mean time in seconds by which transactions began late, None without a fixed rate.
+    """
 
     time: float
     tps: float
     latency: float
     failed: int = 0
+    lag: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +76,23 @@ class Driver(Protocol):
         """Version and SHA-256 of its binary."""
         ...
 
-    def start(self, load: Load, folder: str) -> Process:
-        """Start it; its output and logs go into `folder`, which exists."""
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
+        """Start it; its output and logs go into `folder`, which exists.
+
+        A client that will be paused must be killed when the coordinator dies: it would not notice a softer signal.
+        """
+        ...
+
+    def end(self, process: Process) -> None:
+        """End a client that would go on for long, paused or not: after the transactions in hand, everything written."""
+        ...
+
+    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
+        """Evidence of a client that ended after turns in slices: its log (`sampling_rate` 1) counted by slice.
+
+        The log itself goes: only the counts are evidence. `marks` is a file on the host with a line
+        `ROUND ARM START STOP` for each slice, in order of time, in nanoseconds of the wall clock.
+        """
         ...
 
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:

@@ -16,7 +16,7 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
-    `together` is shared by runs that took turns in slices.
+    `together` is shared by runs that took turns in slices; `client_pid` and `resident_pids` as in `Window`.
     """
 
     identity: str
@@ -40,6 +40,8 @@ class RunHeader:
     facts: Mapping[str, str]
     version: str
     together: str = ""
+    client_pid: int | None = None
+    resident_pids: tuple[int, ...] = ()
 
 
 class Evidence(Protocol):
@@ -54,6 +56,15 @@ class Evidence(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that has ended: where its evidence waits, its header, and what was derived."""
+
+    evidence: Evidence
+    header: RunHeader
+    record: RunRecord
+
+
 class Store(Protocol):
     """A study on disk: catalogue and evidence. One writer at a time."""
 
@@ -65,8 +76,15 @@ class Store(Protocol):
         """A new evidence folder for a run; what an interrupted attempt left of it is removed."""
         ...
 
-    def commit(self, evidence: Evidence, header: RunHeader, record: RunRecord) -> None:
-        """Make the run visible: evidence first, then the catalogue. Atomic; DiskFullError, StudyError."""
+    def commit(self, *finished: FinishedRun) -> None:
+        """Make runs visible: their evidence first, one right after the other, then the catalogue.
+
+        Atomic for each run; DiskFullError, StudyError.
+        """
+        ...
+
+    def records(self) -> tuple[RunRecord, ...]:
+        """All runs that are there, with the primary metric and rounds of slices."""
         ...
 
     def keep_fingerprint(self, name: str, fingerprint: Fingerprint) -> None:

@@ -15,10 +15,11 @@ from types import TracebackType
 from typing import Self
 
 from pgstrata.errors import StudyError
+from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
-from pgstrata.ports.store import Evidence, RunHeader
+from pgstrata.ports.store import Evidence, FinishedRun, RunHeader
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.difference import explain_difference
 from pgstrata.store.files import storage_errors, write_atomically
@@ -120,14 +121,23 @@ class StudyStore:
             raise StudyError(f"run {identity} is in the study already", where=str(self.folder))
         return evidence.PartialEvidence(self.folder, identity)
 
-    def commit(self, evidence: Evidence, header: RunHeader, record: RunRecord) -> None:
-        identity = getattr(evidence, "identity", "")
-        if not identity == header.identity == record.identity:
-            raise ValueError(f"evidence, header and record of different runs: {identity}, {header.identity}")
-        self._publish(evidence, header)
-        self._committed.add(identity)
+    def commit(self, *finished: FinishedRun) -> None:
+        for run in finished:
+            identity = getattr(run.evidence, "identity", "")
+            if not identity == run.header.identity == run.record.identity:
+                raise ValueError(f"evidence, header and record of different runs: {identity}, {run.header.identity}")
+        for run in finished:
+            self._publish(run.evidence, run.header)
+            self._committed.add(run.record.identity)
         with storage_errors(self.folder), catalogue.transaction(self._connection):
-            catalogue.save_run(self._connection, record)
+            for run in finished:
+                catalogue.save_run(self._connection, run.record)
+
+    def records(self) -> tuple[RunRecord, ...]:
+        with storage_errors(self.folder):
+            return catalogue.load_runs(
+                self._connection, metrics=(self.plan.experiment.metric, ROUND_TPS), series=(ROUND_TPS,)
+            )
 
     @staticmethod
     def _publish(partial: Evidence, header: RunHeader) -> None:

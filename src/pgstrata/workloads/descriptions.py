@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Final
 
+from pgstrata.model.experiment import Script
 from pgstrata.model.workload import Data, Workload
 
 _DESCRIPTION: Final = "workload.toml"
@@ -34,4 +35,13 @@ def _load_description(folder: Traversable) -> Workload:
         bytes_per_scale=described["bytes_per_scale"],
         hot_row_per_scale=described.get("hot_row_per_scale", False),
         relations=tuple(described["relations"]),
+        options=MappingProxyType(described.get("options", {})),
+        script=_load_script(folder, described.get("script")),
     )
+
+
+def _load_script(folder: Traversable, described: Mapping[str, str] | None) -> Script | None:
+    if described is None:
+        return None
+    name = described["file"]
+    return Script(file=f"{folder.name}/{name}", text=(folder / name).read_text("utf-8"))

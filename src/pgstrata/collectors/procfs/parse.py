@@ -24,16 +24,18 @@ _KERNEL_THREADS: Final = 2
 def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
     """Measurements of the window between two captures; counters that are missing or went backwards give none.
 
-    - `server_cpu`: CPU time of the postmaster's process tree, see `tree_ticks`.
+    - `server_cpu`: CPU time of the postmaster's process tree, see `tree_ticks`. In slices, `server_cpu` and
+      `client_cpu` are over the environment's own turns.
     - `observer_cpu`: own time of pgstrata's processes; that of their children is left out, because a client that they
       have waited for is among them.
     - `foreign_cpu`: the larger of two: busy time of the host without server, client and observer, which the kernel
       samples by ticks and gets too low where processes sleep often; and the time of all other processes, which is
       exact but without interrupts and the kernel's own threads.
+    - `neighbour_cpu`: the second of these alone; an environment cannot raise it by work that the kernel does for it.
     - `client_share`: client / (client + server).
     - `steal_cpu` stands apart from busy time; guests are part of it.
-    - `context_switches_per_tx`, `page_faults_per_tx`, `disk_read`, `disk_written`: of the whole host, not of the
-      server alone. Disks are whole physical devices.
+    - `context_switches_per_tx`, `page_faults_per_tx`, `pages_swapped_in`, `disk_read`, `disk_written`: of the whole
+      host, not of the server alone. Disks are whole physical devices.
     - `pressure_*`: share of the window in which some task waited for the resource (PSI, total of "some").
 
     Raises:
@@ -67,8 +69,9 @@ def _elapsed(first: Snapshot, last: Snapshot, window: Window) -> float:
 def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float) -> Iterator[_Value]:
     server = _server_seconds(first, last, window)
     observer = _observer_seconds(first, last, window)
-    client = window.client_cpu
-    yield "client_cpu", client / seconds
+    client = _client_seconds(first, last, window)
+    own = window.seconds if window.client_pid is not None else seconds
+    yield "client_cpu", client / own
     if window.transactions > 0:
         yield "client_cpu_per_tx", client / window.transactions
     if observer is not None:
@@ -77,26 +80,33 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
         yield "steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds
     if server is None:
         return
-    yield "server_cpu", server / seconds
+    yield "server_cpu", server / own
     if window.transactions > 0:
         yield "server_cpu_per_tx", server / window.transactions
     if client + server > 0:
         yield "client_share", client / (client + server)
-    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, client, observer or 0.0)) / seconds
+    residents = sum(_tree_seconds(first, last, pid) or 0.0 for pid in window.resident_pids)
+    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, client, observer or 0.0, residents)) / seconds
+    yield "neighbour_cpu", _neighbour_seconds(first, last, window) / seconds
 
 
 def _foreign_seconds(first: Snapshot, last: Snapshot, window: Window, ours: Iterable[float]) -> float:
     """CPU time that is nobody's of ours, at least 0."""
-    processes = (_other_ticks(last, window) - _other_ticks(first, window)) / last.ticks
+    processes = _neighbour_seconds(first, last, window)
     if first.cpu is None or last.cpu is None or last.cpu.busy < first.cpu.busy:
-        return max(0.0, processes)
+        return processes
     busy = (last.cpu.busy - first.cpu.busy) / last.ticks
-    return max(0.0, processes, busy - sum(ours))
+    return max(processes, busy - sum(ours))
+
+
+def _neighbour_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
+    """CPU time of all other processes, at least 0."""
+    return max(0.0, (_other_ticks(last, window) - _other_ticks(first, window)) / last.ticks)
 
 
 def _other_ticks(snapshot: Snapshot, window: Window) -> int:
     """Own and waited-for time of all processes but ours, theirs below them, and the kernel's threads."""
-    roots = (window.postmaster_pid, *window.door_pids)
+    roots = (window.postmaster_pid, window.client_pid, *window.door_pids, *window.resident_pids)
     ours = _members(snapshot.processes.values(), (root for root in roots if root is not None))
     return sum(
         process.own + process.waited
@@ -131,8 +141,19 @@ def _members(processes: Iterable[ProcessTime], roots: Iterable[int]) -> frozense
 
 
 def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | None:
-    root = window.postmaster_pid
-    if root is None or not _same_process(first, last, root):
+    return None if window.postmaster_pid is None else _tree_seconds(first, last, window.postmaster_pid)
+
+
+def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
+    """Of a client that lives through the window, what it used between the captures; else its whole life's time."""
+    if window.client_pid is None:
+        return window.client_cpu
+    return _tree_seconds(first, last, window.client_pid) or 0.0
+
+
+def _tree_seconds(first: Snapshot, last: Snapshot, root: int) -> float | None:
+    """CPU time of a process and all below it between two captures; None where it was not there in both."""
+    if not _same_process(first, last, root):
         return None
     used = tree_ticks(last.processes.values(), root) - tree_ticks(first.processes.values(), root)
     return used / last.ticks if used >= 0 else None
@@ -156,6 +177,9 @@ def _same_process(first: Snapshot, last: Snapshot, pid: int) -> bool:
 
 
 def _host_values(first: Snapshot, last: Snapshot, window: Window) -> Iterator[_Value]:
+    swapped = (first.pages_swapped_in, last.pages_swapped_in)
+    if swapped[0] is not None and swapped[1] is not None and swapped[1] >= swapped[0]:
+        yield "pages_swapped_in", float(swapped[1] - swapped[0])
     if window.transactions <= 0:
         return
     for metric, start, end in (

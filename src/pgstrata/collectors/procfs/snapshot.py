@@ -62,6 +62,7 @@ class Snapshot:
     cpu: HostCpu | None
     context_switches: int | None
     page_faults: int | None
+    pages_swapped_in: int | None
     disks: Mapping[str, DiskBytes]
     pressure: Mapping[str, int]
     processes: Mapping[int, ProcessTime]
@@ -86,6 +87,7 @@ def parse_snapshot(capture: bytes) -> Snapshot:
         cpu=_host_cpu(stat),
         context_switches=_named_counter(stat, "ctxt", "/proc/stat"),
         page_faults=_named_counter(sections.get("/proc/vmstat", ""), "pgfault", "/proc/vmstat"),
+        pages_swapped_in=_named_counter(sections.get("/proc/vmstat", ""), "pswpin", "/proc/vmstat"),
         disks=_disks(sections.get("/proc/diskstats", "")),
         pressure=_pressures(sections),
         processes=_processes(sections.get(PROCESSES, "")),

@@ -10,15 +10,17 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from typing import Final
 
 from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, parse_progress, parse_result
+from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.server import Build
 from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
-from pgstrata.ports.host import Command, Host, Process
+from pgstrata.ports.host import Command, Host, Process, StopSignal
 
 _LOG_PREFIX: Final = "tx"
 _LOG_PART = re.compile(rf"{_LOG_PREFIX}\.\d+(?:\.(?P<thread>\d+))?")
@@ -28,6 +30,7 @@ _NOT_FOR_SCRIPTS: Final = frozenset({"setup_sql"})
 
 _FAILURES_DETAILED_SINCE: Final = 150000
 _MILLISECONDS: Final = 1e3
+_COUNT_TIMEOUT: Final = 600.0
 
 
 class PgbenchDriver:
@@ -64,8 +67,8 @@ class PgbenchDriver:
             "sha256": hashlib.sha256(self._host.read(program)).hexdigest(),
         }
 
-    def start(self, load: Load, folder: str) -> Process:
-        for path, script in _script_files(load.cell, folder):
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
+        for path, script in _script_files(load, folder):
             self._host.write(path, script.text.encode())
         connection = compose_connection(load.address)
         command = Command(
@@ -74,7 +77,25 @@ class PgbenchDriver:
             secrets=connection.secrets,
             folder=folder,
         )
-        return self._host.spawn(command, stdout=f"{folder}/{OUTPUT}", stderr=f"{folder}/{ERRORS}")
+        return self._host.spawn(
+            command, stdout=f"{folder}/{OUTPUT}", stderr=f"{folder}/{ERRORS}", on_parent_death=on_parent_death
+        )
+
+    def end(self, process: Process) -> None:
+        # pgbench's own timer (-T) is this signal: it ends after the transaction in hand, with log and summary complete
+        process.signal(StopSignal.ALRM)
+        process.signal(StopSignal.CONT, group=True)
+
+    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
+        logs = [f"{folder}/{name}" for name in self._host.list_folder(folder) if _LOG_PART.fullmatch(name)]
+        program = resources.files(__package__).joinpath("count.awk").read_text(encoding="ascii")
+        options = ("-v", f"marks={marks}", "-v", f"arm={arm}")
+        # the digits of a log are ASCII whatever the locale says
+        command = Command(argv=("awk", *options, program, *logs), environment={"LC_ALL": "C"})
+        counted = self._host.run(command, timeout=_COUNT_TIMEOUT).stdout
+        for log in logs:
+            self._host.remove_tree(log)
+        return {COUNTS: counted}
 
     def _environment(self) -> Mapping[str, str]:
         # The parser knows the English texts only; decimal points would follow the locale as well.
@@ -138,14 +159,18 @@ class PgbenchDriver:
         return parse_result(evidence)
 
 
-def _script_files(cell: Cell, folder: str) -> tuple[tuple[str, Script], ...]:
-    """Where the scripts of a cell lie; numbered, so that equal names from several folders do not collide."""
-    return tuple((f"{folder}/script-{number}.sql", script) for number, script in enumerate(cell.scripts, start=1))
+def _script_files(load: Load, folder: str) -> tuple[tuple[str, Script], ...]:
+    """Where the scripts of a load lie; numbered, so that equal names from several folders do not collide."""
+    scripts = load.cell.scripts
+    if not scripts and load.workload.script is not None and load.workload.options.keys() & load.cell.options.keys():
+        scripts = (load.workload.script,)
+    return tuple((f"{folder}/script-{number}.sql", script) for number, script in enumerate(scripts, start=1))
 
 
 def _what_runs(load: Load, folder: str) -> list[str]:
     cell = load.cell
-    if not cell.scripts:
+    files = _script_files(load, folder)
+    if not files:
         if not load.workload.builtin:
             raise UsageError(
                 f"the workload {load.workload.name} has nothing to run",
@@ -154,10 +179,10 @@ def _what_runs(load: Load, folder: str) -> list[str]:
             )
         return ["-b", load.workload.builtin]
     options = ["-s", str(cell.scale)]  # pgbench knows the scale of its own scripts only
-    for name, value in sorted(cell.options.items()):
+    for name, value in sorted({**load.workload.options, **cell.options}.items()):
         if name not in _NOT_FOR_SCRIPTS and _VARIABLE.fullmatch(name):
             options += ["-D", f"{name}={value}"]
-    for path, script in _script_files(cell, folder):
+    for path, script in files:
         options += ["-f", f"{path}@{script.weight}"]
     return options
 

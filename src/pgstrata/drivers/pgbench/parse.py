@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.drivers.pgbench.slices import COUNTS, STRETCH, parse_counts
 from pgstrata.drivers.pgbench.transactions import QUANTILES, TransactionLatencies, parse_transactions
 from pgstrata.errors import ParseError
-from pgstrata.model.metrics import Series
+from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.ports.driver import DriverResult, ProgressPoint
 
 OUTPUT: Final = "pgbench.out"
@@ -68,6 +69,8 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     Raises:
         ParseError: a part has an unknown shape; the message quotes the line.
     """
+    if COUNTS in evidence:
+        return _parse_sliced(evidence)
     summary = parse_summary(_text(evidence, OUTPUT))
     complaints = _text(evidence, ERRORS)
     points = parse_progress(complaints)
@@ -85,6 +88,35 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         samples=latencies.samples,
         series=_series(points),
         statements=summary.statements,
+        errors=parse_complaints(complaints),
+        version=summary.version,
+    )
+
+
+def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
+    """Turns of a persistent client: counts come from its log by slice, the throughput from the unlogged stretch.
+
+    Where there was no such stretch, the throughput is that of the slices, log and all.
+    """
+    counts = parse_counts(evidence[COUNTS])
+    summary = parse_summary(_text(evidence, OUTPUT))
+    stretch = parse_summary(_text(evidence, f"{STRETCH}{OUTPUT}"))
+    complaints = _text(evidence, ERRORS)
+    logged = counts.transactions / counts.seconds if counts.seconds > 0 else None
+    quantiles = {quantile: counts.quantile(quantile) for quantile in QUANTILES}
+    return DriverResult(
+        complete=summary.tps is not None and _ABORTED.search(complaints) is None and counts.transactions > 0,
+        transactions=counts.transactions,
+        tps=stretch.tps or logged,
+        latency_mean=counts.mean(),
+        latency_stddev=None,
+        failed=summary.failed,
+        retried=summary.retried,
+        skipped=summary.skipped,
+        percentiles={quantile: value for quantile, value in quantiles.items() if value is not None},
+        samples=counts.samples,
+        series=(counts.rounds(),),
+        statements=(),
         errors=parse_complaints(complaints),
         version=summary.version,
     )
@@ -112,10 +144,15 @@ def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
         return ()
     # A second without transactions has a throughput, 0, but no latency: pgbench prints 0.000 there.
     busy = tuple(point for point in points if point.tps > 0)
-    return (
+    late = tuple((point.time, point.lag) for point in busy if point.lag is not None)
+    found = (
         Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),
         Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency for p in busy)),
     )
+    if not late:
+        return found
+    times, lags = zip(*late, strict=True)
+    return (*found, Series(metric=SCHEDULE_LAG, times=times, values=lags))
 
 
 # ----------------------------------------------------------------------------------------------- summary
@@ -283,6 +320,7 @@ _PROGRESS: Final[Mapping[str, re.Pattern[str]]] = {
     "tps": re.compile(r"(\d+(?:\.\d+)?) tps"),
     "latency": re.compile(r"lat (\d+(?:\.\d+)?|-?nan) ms(?: stddev (?:\d+(?:\.\d+)?|-?nan))?", re.IGNORECASE),
     "failed": re.compile(r"(\d+) failed"),
+    "lag": re.compile(r"lag (\d+(?:\.\d+)?|-?nan) ms", re.IGNORECASE),
 }
 
 
@@ -301,6 +339,7 @@ def _progress_point(line: str) -> ProgressPoint:
         tps=found["tps"],
         latency=found["latency"] / MILLISECONDS,
         failed=int(found.get("failed", 0)),
+        lag=found["lag"] / MILLISECONDS if "lag" in found else None,
     )
 
 

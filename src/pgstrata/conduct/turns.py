@@ -1,0 +1,263 @@
+"""Environments that are up together take turns: persistent clients, paused and resumed by signals to their groups.
+
+The turns themselves are a script on the client's host, so that neither this process nor a slow connection is in their
+timing; it writes down when each slice began and ended, and the client's own log says what was done in between.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from pgstrata.conduct.arm import Arm, guarded, make_load, scratch_folder, step
+from pgstrata.conduct.finish import now
+from pgstrata.conduct.rig import Rig
+from pgstrata.conduct.run import capture_after, capture_before, quiesce
+from pgstrata.errors import HostLostError
+from pgstrata.model.plan import Design, Plan
+from pgstrata.plan.design import LEAD_SECONDS
+from pgstrata.plan.order import derive_seed
+from pgstrata.ports.collector import Subject
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.host import Command, Process, StopSignal
+from pgstrata.ports.server import RunningServer
+
+# Longer than any visit: clients are ended by a signal when the turns are over.
+_UNTIL_ENDED: Final = 7 * 24 * 3600.0
+_END_TIMEOUT: Final = 60.0
+_GRACE: Final = 60.0
+_POLL: Final = 0.5
+_POLL_AT_END: Final = 0.02
+_NANOSECONDS: Final = 1e9
+MARKS: Final = "slices.marks"
+"""Evidence name of what the turns' script wrote down."""
+# A slice that the host could not end in time is none: the script's own clock says so.
+_TURN: Final = """\
+turn() {
+  begun=$(date +%s%N)
+  kill -s CONT -- "-$3" 2>/dev/null || return 0
+  sleep "$4"
+  kill -s STOP -- "-$3" 2>/dev/null
+  ended=$(date +%s%N)
+  [ -z "$5" ] || sync -f "$5"
+  printf '%s %s %s %s\\n' "$1" "$2" "$begun" "$ended"
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One slice to be made: its round, 0 for those that are thrown away, and the place of its arm."""
+
+    round: int
+    arm: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One slice that was made; wall clock of the client's host in nanoseconds."""
+
+    round: int
+    arm: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clients:
+    """Clients by the place of their arm, and the folders to be written back after their slices."""
+
+    processes: Mapping[int, Process]
+    folders: Mapping[int, str]
+
+
+def order_turns(design: Design, arms: int, seed: int) -> tuple[Turn, ...]:
+    """Every arm once in each round, each round in a fresh random order."""
+    source = random.Random(seed)  # noqa: S311 - an order, not a secret
+    turns: list[Turn] = []
+    for number in range(-design.discarded, design.rounds):
+        order = list(range(arms))
+        source.shuffle(order)
+        turns += (Turn(round=max(0, number + 1), arm=arm) for arm in order)
+    return tuple(turns)
+
+
+def render_script(
+    turns: Sequence[Turn], groups: Mapping[int, int], seconds: float, folders: Mapping[int, str] | None = None
+) -> bytes:
+    """The turns as a POSIX script.
+
+    Args:
+        turns: in their order.
+        groups: process groups of the arms' clients.
+        seconds: length of a slice.
+        folders: what is to be written back after each slice of an arm; None where nothing is written.
+    """
+    calls = (
+        f"turn {turn.round} {turn.arm} {groups[turn.arm]} {seconds:g} {shlex.quote((folders or {}).get(turn.arm, ''))}"
+        for turn in turns
+    )
+    return (_TURN + "\n".join(calls) + "\n").encode()
+
+
+def parse_marks(text: bytes) -> tuple[Mark, ...]:
+    """The script's lines; a last one without its end is left out."""
+    whole = text[: text.rfind(b"\n") + 1].decode("ascii", "replace")
+    rows = [[int(word) for word in line.split()] for line in whole.splitlines()]
+    return tuple(Mark(round=row[0], arm=row[1], start=row[2], stop=row[3]) for row in rows)
+
+
+def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, RunningServer]) -> None:
+    """Measure all arms of a stage in slices; failures of one arm are recorded in it, the others go on.
+
+    Raises:
+        HostLostError: the turns did not come to their end.
+    """
+    design = plan.design(arms[0].cell.identity)
+    for arm in arms:
+        guarded(arm, partial(quiesce, rig, arm, (up[arm.planned.identity],)))
+    clients: dict[int, Process] = {}
+    try:
+        for number, arm in _sound(arms):
+            guarded(arm, partial(_start_client, rig, arm, up[arm.planned.identity], clients, number))
+        together = secrets.token_hex(4)
+        for number, arm in _sound(arms):
+            arm.together = together
+            arm.client_pid = clients[number].pid
+            arm.resident_pids = _others(number, arms, clients, up)
+            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity])))
+        if _sound(arms):
+            _measure(rig, plan, arms, clients, up, design)
+    finally:
+        for client in clients.values():
+            client.signal(StopSignal.KILL, group=True)
+
+
+def _sound(arms: Sequence[Arm]) -> list[tuple[int, Arm]]:
+    """Arms in which nothing has failed so far, with their places."""
+    return [(number, arm) for number, arm in enumerate(arms) if not arm.failure]
+
+
+def _measure(
+    rig: Rig, plan: Plan, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer],
+    design: Design,
+) -> None:  # fmt: skip
+    planned = arms[0].planned
+    seed = derive_seed(plan.experiment.seed, planned.block, planned.cell, "rounds")
+    places = [number for number, _ in _sound(arms)]
+    turns = [turn for turn in order_turns(design, len(arms), seed) if turn.arm in places]
+    taking = {number: arms[number] for number in places}
+    folders = {number: up[arms[number].planned.identity].clone.location for number in places if design.settle}
+    _follow_turns(rig, taking, turns, _Clients(processes=clients, folders=folders), design)
+    for number in reversed(places):
+        server = up[arms[number].planned.identity]
+        if rig.control_alive(server):
+            capture_after(rig, arms[number], _subject(rig, server))
+    with step(rig, arms[places[0]], "count"):
+        for number in places:
+            rig.driver.end(clients[number])
+        for number in places:
+            guarded(arms[number], partial(_collect, rig, arms[number], number, clients[number]))
+
+
+def _subject(rig: Rig, server: RunningServer) -> Subject:
+    return Subject(host=rig.host, sql=rig.sql, server=server)
+
+
+def _others(
+    number: int, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer]
+) -> tuple[int, ...]:
+    """Processes of the environments that an arm takes turns with."""
+    others = [place for place in range(len(arms)) if place != number]
+    servers = (up[arms[place].planned.identity].postmaster_pid for place in others)
+    return (*(clients[place].pid for place in others), *(pid for pid in servers if pid is not None))
+
+
+def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, Process], number: int) -> None:
+    """A client that has connected, done its first transactions, and waits."""
+    with step(rig, arm, "lead"):
+        arm.sampling_rate = 1.0
+        load = make_load(rig, arm, server, seconds=_UNTIL_ENDED, seed=arm.planned.seed)
+        folder = scratch_folder(rig, arm, "run")
+        rig.client.remove_tree(folder)
+        rig.client.make_folder(folder)
+        logged = replace(load, sampling_rate=1.0, progress=None)
+        clients[number] = rig.driver.start(logged, folder, on_parent_death=StopSignal.KILL)
+        rig.clock.sleep(LEAD_SECONDS)
+        clients[number].signal(StopSignal.STOP, group=True)
+
+
+def _follow_turns(
+    rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clients: _Clients, design: Design
+) -> None:
+    """Let the script run to its end, telling the rounds; what it wrote down goes to every arm."""
+    first = next(iter(arms.values()))
+    folder = scratch_folder(rig, first)
+    script, output = f"{folder}/turns.sh", f"{folder}/turns.txt"
+    groups = {number: client.pid for number, client in clients.processes.items()}
+    rig.client.write(script, render_script(turns, groups, design.slice_seconds, clients.folders))
+    for arm in arms.values():
+        arm.started = now(rig)
+    before = rig.client.clock()
+    process = rig.client.spawn(
+        Command(argv=("sh", script)), stdout=output, stderr=f"{folder}/turns.err", on_parent_death=StopSignal.KILL
+    )
+    try:
+        _await_turns(rig, first, process, output, len(turns) * design.slice_seconds, design)
+    finally:
+        process.signal(StopSignal.KILL, group=True)
+    after = rig.client.clock()
+    text = rig.client.read(output)
+    marks = parse_marks(text)
+    for number, arm in arms.items():
+        own = [mark for mark in marks if mark.arm == number]
+        arm.files[MARKS] = text
+        arm.seconds = sum(mark.stop - mark.start for mark in own) / _NANOSECONDS
+        arm.wall_drift = (after.wall - before.wall) - (after.monotonic - before.monotonic)
+        if not any(mark.round > 0 for mark in own):
+            arm.fail("it got no turn: its client had ended before")
+
+
+def _await_turns(rig: Rig, arm: Arm, process: Process, output: str, expected: float, design: Design) -> None:
+    rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
+    begun = rig.clock.monotonic()
+    told = 0
+    while process.poll() is None:
+        passed = rig.clock.monotonic() - begun
+        if passed > 2 * expected + _GRACE:
+            raise HostLostError(
+                f"the turns of {shlex.quote(arm.planned.identity)} did not end in time",
+                where=rig.client.name, remedy="the host is overloaded, or date, kill or sleep hang there",
+            )  # fmt: skip
+        rig.clock.sleep(_POLL if expected - passed > _POLL else _POLL_AT_END)
+        done = max((mark.round for mark in parse_marks(_read(rig, output))), default=0)
+        if done > told:
+            told = done
+            text = f"round {done} of {design.rounds}"
+            rig.events.emit(Event(kind=EventKind.PROGRESS, run=arm.planned.identity, text=text))
+
+
+def _read(rig: Rig, path: str) -> bytes:
+    return rig.client.read_files((path,)).get(path, b"")
+
+
+def _collect(rig: Rig, arm: Arm, number: int, client: Process) -> None:
+    """What a client that is ending leaves; its log is counted, not kept."""
+    try:
+        client.wait(_END_TIMEOUT)
+    except TimeoutError:
+        client.signal(StopSignal.KILL, group=True)
+        with suppress(TimeoutError):
+            client.wait(_END_TIMEOUT)
+        arm.fail(f"the driver did not end within {_END_TIMEOUT:.0f} s of being asked to and was stopped")
+    folder, marks = scratch_folder(rig, arm, "run"), f"{scratch_folder(rig, arm)}/marks.txt"
+    rig.client.write(marks, arm.files[MARKS])
+    arm.files.update(rig.driver.count(folder, marks, number))
+    arm.files.update(rig.driver.collect(folder))
+    rig.client.remove_tree(scratch_folder(rig, arm))

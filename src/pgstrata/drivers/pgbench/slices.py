@@ -1,0 +1,135 @@
+"""Transactions by slice: what `count.awk` made of the transaction logs, as a result. Pure.
+
+A transaction counts in the slice in which it ended. One that was in flight while its client was paused counts in the
+slice after the pause and has no latency: its time would hold the pause. Latencies are kept as a histogram with bins of
+1 % (100 for each factor e), so that a quantile is off by at most half a percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import ParseError
+from pgstrata.model.metrics import ROUND_TPS, Series
+
+COUNTS: Final = "slices.txt"
+"""Evidence name of what `count.awk` printed."""
+STRETCH: Final = "stretch."
+"""Before the evidence names of the unlogged stretch in front of the slices."""
+
+_BINS_PER_E: Final = 100
+_MICROSECOND: Final = 1e-6
+_SAMPLES_BEYOND: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One slice: its round (0 for those that are thrown away), seconds since the first one, length, and counts."""
+
+    round: int
+    start: float
+    seconds: float
+    transactions: int
+    carried: int
+    without_latency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceCounts:
+    """All slices of one environment in one visit. `latencies` are counts by bin; `latency_sum` is in seconds."""
+
+    slices: tuple[Slice, ...]
+    latencies: Mapping[int, int]
+    latency_sum: float
+
+    @property
+    def transactions(self) -> int:
+        """Of all slices, those thrown away included: what the server's counters cover."""
+        return sum(part.transactions for part in self.slices)
+
+    @property
+    def seconds(self) -> float:
+        """Time in which this environment had its turn."""
+        return sum(part.seconds for part in self.slices)
+
+    @property
+    def samples(self) -> int:
+        """Transactions with a latency."""
+        return sum(self.latencies.values())
+
+    def rounds(self) -> Series:
+        """Transactions per second of each measured round; rounds that are missing are left out."""
+        kept = sorted((part for part in self.slices if part.round > 0), key=lambda part: part.round)
+        last = max((part.round for part in kept), default=0)
+        values = {part.round: part.transactions / part.seconds for part in kept if part.seconds > 0}
+        starts = {part.round: part.start for part in kept}
+        numbers = range(1, last + 1)
+        return Series(
+            metric=ROUND_TPS,
+            times=tuple(starts.get(number, math.nan) for number in numbers),
+            values=tuple(values.get(number, math.nan) for number in numbers),
+        )
+
+    def quantile(self, quantile: float) -> float | None:
+        """Latency in seconds below which that share lies, the middle of its bin; None with too few samples beyond."""
+        if self.samples * (1 - quantile) < _SAMPLES_BEYOND - 1e-6:
+            return None
+        wanted, seen = quantile * self.samples, 0
+        for number in sorted(self.latencies):
+            seen += self.latencies[number]
+            if seen >= wanted:
+                return math.exp((number + 0.5) / _BINS_PER_E) * _MICROSECOND
+        return None
+
+    def mean(self) -> float | None:
+        """Mean latency in seconds; None without any."""
+        return self.latency_sum / self.samples if self.samples else None
+
+
+def parse_counts(text: bytes) -> SliceCounts:
+    """What `count.awk` printed.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
+    rows: list[tuple[int, ...]] = []
+    latencies: dict[int, int] = {}
+    total = 0
+    for line in text.decode("ascii", "replace").splitlines():
+        kind, *words = line.split()
+        numbers = _integers(words, line)
+        match (kind, len(numbers)):
+            case ("slice", 6):
+                rows.append(numbers)
+            case ("latency", 2):
+                latencies[numbers[0]] = numbers[1]
+            case ("total", 2):
+                total = numbers[0]
+            case _:
+                raise _unknown(line)
+    origin = min((row[1] for row in rows), default=0)
+    return SliceCounts(
+        slices=tuple(_slice(row, origin) for row in rows), latencies=latencies, latency_sum=total * _MICROSECOND
+    )
+
+
+def _slice(row: Sequence[int], origin: int) -> Slice:
+    number, start, stop, transactions, carried, without = row
+    return Slice(
+        round=number, start=(start - origin) * _MICROSECOND, seconds=(stop - start) * _MICROSECOND,
+        transactions=transactions, carried=carried, without_latency=without,
+    )  # fmt: skip
+
+
+def _integers(words: Sequence[str], line: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in words)
+    except ValueError:
+        raise _unknown(line) from None
+
+
+def _unknown(line: str) -> ParseError:
+    return ParseError(f"unknown shape of a line: {line[:200]!r}", where=COUNTS)

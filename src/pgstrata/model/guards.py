@@ -1,0 +1,204 @@
+"""The guards: every way in which a benchmark would lie that pgstrata knows of, by the code of the reason given for it.
+
+What belongs here: codes, what each is against, how hard it is, and how it was proven. How a guard finds out stands where
+it is emitted (`conduct.judge`, `conduct.observe`, `compare`, `plan.refusals`); a test fails where one of these emits a
+code that is not listed, or where a listed one is emitted nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Force(StrEnum):
+    """What a guard does."""
+
+    REFUSED = "refused"
+    INVALID = "invalid"
+    SUSPECT = "suspect"
+    WARNING = "warning"
+
+
+class Subject(StrEnum):
+    """What a guard looks at."""
+
+    PLAN = "plan"
+    ENVIRONMENT = "environment"
+    RUN = "run"
+    COMPARISON = "comparison"
+    STUDY = "study"
+
+
+class Proof(StrEnum):
+    """How a guard was shown to work."""
+
+    PROVOKED = "provoked"
+    """The lie was made on real servers, and the guard answered."""
+    CAPTURE = "capture only"
+    """Shown on captures, real or shortened, because not every machine can be made to lie so."""
+    FIGURES = "figures"
+    """It judges figures of runs, or the plan, and was shown on such."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """One guard. `lie` is what would be believed without it, `sign` what it goes by."""
+
+    code: str
+    force: Force
+    subject: Subject
+    lie: str
+    sign: str
+    proof: Proof
+
+
+def _guards(force: Force, subject: Subject, proof: Proof, *entries: tuple[str, str, str]) -> tuple[Guard, ...]:
+    return tuple(
+        Guard(code=code, force=force, subject=subject, lie=lie, sign=sign, proof=proof) for code, lie, sign in entries
+    )
+
+
+_PLAN: Final = _guards(
+    Force.REFUSED, Subject.PLAN, Proof.FIGURES,
+    ("hot_rows", "a lock on a few rows is taken for the server's speed",
+     "more clients than rows that every transaction updates (scale of tpcb-like)"),
+    ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
+    ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below clients and some"),
+    ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
+    ("not_to_be_sliced", "one environment's work is done in the other one's slice",
+     "slices were asked for where the environments cannot take turns"),
+    ("too_little_disk", "a full disk ends the experiment half way", "forecast of datasets, clones and WAL"),
+    ("mixed_suppliers", "packagers and their flags are taken for the version",
+     "suppliers mixed along one factor, without [allow] mixed_suppliers"),
+    ("mixed_compilers", "the compiler is taken for the version",
+     "compiler lines differ, without [allow] mixed_compilers"),
+    ("assertions", "assertions are taken for the server's own cost",
+     "--enable-cassert in configure, without [allow] assertions"),
+)  # fmt: skip
+
+_ENVIRONMENT: Final = (
+    *_guards(
+        Force.REFUSED, Subject.ENVIRONMENT, Proof.PROVOKED,
+        ("level_not_taken", "two environments are compared that are the same in truth",
+         "every level is read back from inside: settings, version, checksums, connection"),
+        ("script_failed", "errors are counted as throughput", "each script is tried once before the first block"),
+        ("environment_changed", "a resumed study mixes two machines",
+         "facts at the start of a resumed study are not those of its first run"),
+    ),
+)  # fmt: skip
+
+_INVALID: Final = (
+    *_guards(
+        Force.INVALID, Subject.RUN, Proof.PROVOKED,
+        ("failed_transactions", "errors are counted as throughput",
+         "pgbench counts failed transactions, without [allow] failed_transactions"),
+        ("client_saturated", "the client's limit is taken for the server's",
+         "CPU time of pgbench above 90 % of what its threads can use"),
+        ("neighbours", "somebody else's work is taken for a slower server",
+         "other processes use more than a quarter of the host's CPUs; in slices all environments share them: no reason"),
+        ("fingerprint_changed", "one environment is two",
+         "facts at the start of the run are not those of the environment's first run"),
+        ("rate_not_kept", "latencies of a queue that only grows are taken for the server's",
+         "the lag behind a fixed rate grows by more than 1 % of the time: collapsed at this load, without latencies"),
+        ("failed", "a server that died is left out in silence", "start, assertion, warm-up or driver failed"),
+        ("collapsed", "an environment that ran out of a resource is left out in silence",
+         "connections or memory ran out at this load: a result of its own"),
+    ),
+    *_guards(
+        Force.INVALID, Subject.RUN, Proof.CAPTURE,
+        ("emulated", "an emulator's speed is taken for a machine's",
+         "the machine is emulated by software, without hardware virtualisation"),
+        ("unreadable", "evidence of an unknown shape is guessed at", "a parser met a line that it does not know"),
+        ("no_transactions", "a run in which nothing ended is taken for a slow one", "not one transaction"),
+    ),
+)  # fmt: skip
+
+_SUSPECT: Final = (
+    *_guards(
+        Force.SUSPECT, Subject.RUN, Proof.PROVOKED,
+        ("near_ceiling", "the way to the server and back is taken for the workload",
+         "throughput above 85 % of what `select 1` reaches with the same clients, threads, protocol and connection"),
+        ("foreign_cpu", "somebody else's work is taken for a slower server",
+         "more than 0.25 CPUs (on large hosts 2 % of them) busy with neither server, client nor pgstrata"),
+    ),
+    *_guards(
+        Force.SUSPECT, Subject.RUN, Proof.CAPTURE,
+        ("steal", "the hypervisor's other guests are taken for a slower server",
+         "stolen time above 2 % of the host's CPUs"),
+        ("swapped_in", "the swap is measured", "more than 256 pages came back from swap during the run"),
+        ("clock_jump", "rates and latencies are over the wrong time",
+         "the wall clock moved against the monotonic one by more than 0.5 s"),
+        ("skipped", "the transactions that were in time are taken for all",
+         "more than 1 % skipped under a latency limit: latencies are dropped"),
+        ("retried", "work that was done twice is taken for a slow server", "pgbench counts retried transactions"),
+        ("no_checkpoint", "a checkpoint falls into some runs only",
+         "a running server does not allow CHECKPOINT to this user"),
+        ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
+    ),
+)  # fmt: skip
+
+_COMPARISON: Final = (
+    *_guards(
+        Force.WARNING, Subject.COMPARISON, Proof.PROVOKED,
+        ("checkpoints_differ", "a checkpoint in one arm is taken for the environment",
+         "checkpoints counted by the server differ between the arms"),
+        ("autovacuums_differ", "autovacuum in one arm is taken for the environment",
+         "tables that autovacuum finished with differ between the arms"),
+        ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
+        ("imbalance", "the lucky runs are taken for all", "more than a fifth of an arm's runs are invalid"),
+    ),
+    *_guards(
+        Force.WARNING, Subject.COMPARISON, Proof.FIGURES,
+        ("wal_differs", "full-page images after a checkpoint are taken for the workload's",
+         "WAL per transaction differs by more than a factor of two"),
+        ("insufficient_blocks", "a few lucky runs are taken for a difference", "too few blocks for any interval"),
+        ("undecided", "no verdict is taken for no difference", "the interval holds both"),
+        ("control_differs", "noise is taken for an effect", "an environment that must not differ came out different"),
+        ("incomplete", "a study that stopped is taken for a whole one", "fewer blocks than planned"),
+        ("collapsed_runs", "the lucky runs are taken for all", "some runs of an arm collapsed"),
+        ("baseline_collapsed", "nothing is compared with something", "the baseline ran out of a resource"),
+        ("both_collapsed", "nothing is compared with nothing", "both ran out of a resource"),
+    ),
+)  # fmt: skip
+
+_STUDY: Final = (
+    *_guards(
+        Force.WARNING, Subject.STUDY, Proof.FIGURES,
+        ("undeclared_difference", "kernel, compiler or a setting nobody named is taken for the factor",
+         "facts of the environments are compared, and what the experiment does not explain is told"),
+        ("defaults_differ", "another default is taken for another version", "settings nobody set and that differ"),
+        ("checkpoint_free", "writing without its checkpoints is taken for all of it",
+         "a cell that writes, and no checkpoint in any of its runs"),
+        ("cut_cycles", "a piece of a checkpoint cycle is taken for the mean",
+         "a cell that writes, with fewer than two checkpoints in a run"),
+        ("few_samples", "a handful of outliers is taken for a percentile",
+         "fewer than 100 sampled transactions beyond the percentile: it is not given"),
+    ),
+    *_guards(
+        Force.WARNING, Subject.STUDY, Proof.CAPTURE,
+        ("few_clients", "waking up an idle virtual CPU is taken for the server's latency",
+         "fewer clients than CPUs on a virtual machine"),
+        ("clock_source", "reading the clock is taken for the server's cost",
+         "a clock source that takes a system call (neither tsc nor a paravirtual one)"),
+        ("huge_pages_fallback", "small pages are taken for huge ones",
+         "huge_pages asked for, and huge_pages_status is not on; before 17 nothing says so"),
+        ("thp_always", "the kernel's compaction of memory is taken for the server's stalls",
+         "transparent huge pages are always on"),
+        ("cpu_governor", "a CPU that is slow to wake is taken for a slow server",
+         "a frequency governor other than performance"),
+    ),
+)  # fmt: skip
+
+GUARDS: Final[Mapping[str, Guard]] = {
+    guard.code: guard for guard in (*_PLAN, *_ENVIRONMENT, *_INVALID, *_SUSPECT, *_COMPARISON, *_STUDY)
+}
+"""All guards by code, in the order in which they are met."""
+
+
+def force_of(code: str) -> Force:
+    """How hard a reason is; one that is not known, as of another version of pgstrata, leaves its run suspect."""
+    guard = GUARDS.get(code)
+    return guard.force if guard is not None else Force.SUSPECT

@@ -1,0 +1,178 @@
+"""Which floor belongs to a cell of a plan, and what may be made of the measurements that are known of it.
+
+Pure: what is known and what time it is are handed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Final
+
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
+from pgstrata.model.plan import Design, Plan
+from pgstrata.model.server import Fingerprint
+from pgstrata.model.workload import Workload
+from pgstrata.plan.design import warmup_of, writes
+
+# Follows from the numbers of clients of all cells, and costs nothing while nobody connects.
+_INDIFFERENT: Final = frozenset({"max_connections"})
+# Matters only to cells that write; pgstrata chooses some of it for all cells as soon as one of them does.
+_OF_WRITING: Final = re.compile(
+    r"synchronous_commit|commit_delay|commit_siblings|fsync|full_page_writes|wal_.*|max_wal_size|min_wal_size|"
+    r"checkpoint_.*|bgwriter_.*|backend_flush_after|autovacuum.*"
+)
+# A clock that was set back a little does no harm.
+_AHEAD: Final = timedelta(days=1)
+_MOST_CHANGES: Final = 3
+
+
+def floor_key(plan: Plan, cell: str, metric: str, workloads: Mapping[str, Workload]) -> FloorKey:
+    """What the floor of a cell belongs to, by the cell's identity; `ALL_CELLS` is the mean over all of them.
+
+    That is the baseline as it was asked for and everything that decides what a run of the cell does. A control and the
+    baseline are two environments: a block of more takes longer, and its differences may be a little larger.
+    """
+    if cell == ALL_CELLS:
+        keys = [floor_key(plan, one.identity, metric, workloads) for one in plan.experiment.cells]
+        designs = " and ".join(dict.fromkeys(key.design for key in keys))
+        parts = sorted(key.digest for key in keys)
+        return FloorKey(cell=cell, metric=metric, design=designs, conditions={"cells": " ".join(parts)})
+    measured, design = plan.experiment.cell(cell), plan.design(cell)
+    baseline = plan.experiment.environment(plan.experiment.baseline)
+    conditions = {
+        **_conditions_of_cell(measured, design),
+        **_conditions_of_environment(baseline, writing=writes(measured, workloads)),
+        "reset": str(plan.experiment.reset),
+    }
+    return FloorKey(cell=cell, metric=metric, design=design.describe(measured.run), conditions=conditions)
+
+
+def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
+    conditions = {
+        "workload": cell.workload,
+        "scale": str(cell.scale),
+        "clients": str(cell.clients),
+        "threads": str(cell.threads),
+        "protocol": str(cell.protocol),
+        "warmup": f"{warmup_of(cell, design):g}",
+        "rate": "" if cell.rate is None else f"{cell.rate:g}",
+        "latency_limit": "" if cell.latency_limit is None else f"{cell.latency_limit:g}",
+        "profile": str(cell.profile),
+        "scripts": _digest(f"{script.weight} {script.text}" for script in cell.scripts),
+        **{f"cell option {name}": _short(value) for name, value in cell.options.items()},
+    }
+    for field in fields(Design):
+        if field.name not in {"cell", "reason"}:
+            conditions[f"design {field.name}"] = str(getattr(design, field.name))
+    return conditions
+
+
+def _conditions_of_environment(environment: Environment, *, writing: bool) -> dict[str, str]:
+    settings = {
+        name: value
+        for name, value in environment.settings.items()
+        if name not in _INDIFFERENT and (writing or not _OF_WRITING.fullmatch(name))
+    }
+    return {
+        "server": environment.server.text,
+        "connection": str(environment.connection),
+        "checksums": str(environment.checksums),
+        **{f"setting {name}": value for name, value in settings.items()},
+        **{f"initdb {name}": value for name, value in environment.initdb.items()},
+        **{f"option {name}": _short(value) for name, value in environment.options.items()},
+        **{f"layer {name}": value for name, value in environment.layers.items()},
+    }
+
+
+def _digest(parts: Sequence[str] | object) -> str:
+    text = "\0".join(parts)  # type: ignore[arg-type]
+    return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
+
+
+def _short(value: str) -> str:
+    """Options may be whole files of SQL."""
+    return value if len(value) <= 80 and "\n" not in value else _digest([value])  # noqa: PLR2004 - a line
+
+
+# ------------------------------------------------------------------------------------------------ floors
+
+
+def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint, now: datetime) -> Floor | None:
+    """The floor of a key, from all that was measured of it anywhere; None where nothing was.
+
+    What was measured within its lifetime on the host as it is now is pooled. The floor is the larger one of that and of
+    the newest measurement alone: a host that has become noisier must not hide behind quieter weeks, and a floor that is
+    too small would make the fast lane lie. Where nothing can be relied upon, the newest measurement comes with its doubt.
+
+    Args:
+        key: what the floor is of; `records` are of the same conditions.
+        records: in any order.
+        host: what the host is like now.
+        now: with offset.
+    """
+    if not records:
+        return None
+    ordered = sorted(records, key=lambda record: datetime.fromisoformat(record.measured))
+    usable = [record for record in ordered if not _doubt_record(record, host, now)]
+    if not usable:
+        # of those from here, if there are any, rather than of another host
+        newest = max(ordered, key=lambda record: (record.host == host, datetime.fromisoformat(record.measured)))
+        return _floor(key, [newest], _doubt_record(newest, host, now))
+    return _floor(key, usable, "")
+
+
+def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
+    from pgstrata.stats.floor import noise_floor  # noqa: PLC0415 - numpy, for which plans without a floor do not wait
+
+    newest = records[-1]
+    pooled = [difference for record in records for difference in record.differences]
+    s0 = max(noise_floor(newest.differences), noise_floor(pooled))
+    more = len(records) - 1
+    others = f" and {more} other{'s' if more > 1 else ''} of the last {FLOOR_LIFETIME.days} days, pooled"
+    return Floor(
+        s0=s0,
+        differences=len(pooled),
+        cell=key.cell,
+        metric=key.metric,
+        design=key.design,
+        host=digest_facts(newest.host.facts),
+        measured=newest.measured,
+        source=f"study {newest.source}{others if more else ''}",
+        doubt=doubt or _doubt_figures(s0, len(pooled)),
+    )
+
+
+def _doubt_figures(s0: float, differences: int) -> str:
+    if differences < LEAST_DIFFERENCES:
+        return f"it is made of {differences} differences, and {LEAST_DIFFERENCES} are the fewest"
+    if s0 <= 0:
+        return "it is zero: most of its differences are exactly zero, which no real noise is"
+    return ""
+
+
+def _doubt_record(record: FloorRecord, host: Fingerprint, now: datetime) -> str:
+    measured = datetime.fromisoformat(record.measured)
+    if record.host != host:
+        return f"it was measured on a host that was not as this one is now: {_say_changes(record.host, host)}"
+    if now - measured > FLOOR_LIFETIME:
+        return f"it was measured on {measured.date().isoformat()}, more than {FLOOR_LIFETIME.days} days ago"
+    if measured - now > _AHEAD:
+        return f"it was measured on {measured.date().isoformat()}, which is in the future: check the clock"
+    return ""
+
+
+def _say_changes(before: Fingerprint, now: Fingerprint) -> str:
+    """The names of what differs: another machine, or kernel and cmdline."""
+    names = sorted(
+        name for name in before.facts.keys() | now.facts.keys() if before.facts.get(name) != now.facts.get(name)
+    )
+    if "machine" in names:
+        return "it is another machine"
+    more = f" and {len(names) - _MOST_CHANGES} more" if len(names) > _MOST_CHANGES else ""
+    return f"{', '.join(names[:_MOST_CHANGES])}{more} changed"

@@ -1,0 +1,93 @@
+import math
+import subprocess
+from importlib import resources
+
+import pytest
+
+from pgstrata.drivers.pgbench.parse import parse_result
+from pgstrata.drivers.pgbench.slices import parse_counts
+from pgstrata.errors import ParseError
+from pgstrata.model.metrics import ROUND_TPS
+
+PRINTED = b"""slice 0 1000000 1250000 9 1 0
+slice 1 2000000 2250000 500 2 0
+slice 2 3000000 3500000 1500 2 3
+latency 460 1000
+latency 530 1000
+total 300000 17
+"""
+
+
+def test_throughput_of_each_round_is_over_its_own_length():
+    counts = parse_counts(PRINTED)
+    rounds = counts.rounds()
+    assert rounds.metric == ROUND_TPS
+    assert rounds.values == pytest.approx((2000.0, 3000.0))
+    assert rounds.times == pytest.approx((1.0, 2.0))
+    assert counts.transactions == 2009
+    assert counts.seconds == pytest.approx(1.0)
+
+
+def test_a_round_that_is_missing_leaves_a_gap():
+    rounds = parse_counts(PRINTED.replace(b"slice 1 ", b"slice 3 ")).rounds()
+    assert math.isnan(rounds.values[0])
+    assert len(rounds.values) == 3
+
+
+def test_quantiles_are_right_within_half_a_percent_and_need_samples_beyond():
+    counts = parse_counts(PRINTED)
+    assert counts.quantile(0.25) == pytest.approx(math.exp(4.605) * 1e-6, rel=0.006)
+    assert counts.quantile(0.9) == pytest.approx(math.exp(5.305) * 1e-6, rel=0.006)
+    assert counts.quantile(0.99) is None
+    assert counts.mean() == pytest.approx(0.3 / 2000)
+
+
+@pytest.mark.parametrize("line", [b"slice 1 2 3\n", b"latency x 3\n", b"mawk: out of memory\n"])
+def test_an_unknown_line_is_quoted(line):
+    with pytest.raises(ParseError, match=line.decode().split()[0]):
+        parse_counts(PRINTED + line)
+
+
+def test_awk_counts_a_transaction_where_it_ended(tmp_path):
+    marks = tmp_path / "marks"
+    marks.write_text(
+        "0 0 1700000000000000000 1700000000250000000\n"
+        "0 1 1700000000250000000 1700000000500000000\n"
+        "1 0 1700000001000000000 1700000001250000000\n"
+    )
+    lines = [
+        "0 1 1000 0 1700000000 100000",  # in the round that is thrown away
+        "0 2 1000 0 1700000000 300000",  # after the pause began: the other arm's turn
+        "0 3 900000 0 1700000001 100",  # began before the pause: counted, no latency
+        "0 4 1000 0 1700000001 200000",
+        "0 5 failed 0 1700000001 200100",
+        "0 6 1000 0 1700000001 249999",
+        "0 7 1000 0 1700000001 250100",  # too late
+    ]
+    (tmp_path / "tx.7").write_text("\n".join(lines[:4]) + "\n")
+    (tmp_path / "tx.7.1").write_text("\n".join(lines[4:]) + "\n")
+    program = resources.files("pgstrata.drivers.pgbench").joinpath("count.awk").read_text()
+    done = subprocess.run(
+        ["awk", "-v", f"marks={marks}", "-v", "arm=0", program, tmp_path / "tx.7", tmp_path / "tx.7.1"],
+        capture_output=True, check=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    counts = parse_counts(done.stdout)
+    assert [(part.round, part.transactions, part.carried, part.without_latency) for part in counts.slices] == [
+        (0, 1, 0, 0),
+        (1, 3, 1, 1),
+    ]
+    assert counts.samples == 3
+    assert counts.mean() == pytest.approx(0.001)
+    assert counts.slices[1].seconds == pytest.approx(0.25)
+
+
+def test_a_sliced_run_takes_its_throughput_from_the_unlogged_stretch():
+    summary = b"pgbench (18.6)\nnumber of transactions actually processed: 9999\ntps = 123.4 (without initial connection time)\n"
+    evidence = {"slices.txt": PRINTED, "pgbench.out": summary, "pgbench.err": b""}
+    logged = parse_result(evidence)
+    assert logged.complete
+    assert logged.tps == pytest.approx(2009.0)
+    assert logged.transactions == 2009
+    stretch = parse_result({**evidence, "stretch.pgbench.out": summary.replace(b"123.4", b"2222.0")})
+    assert stretch.tps == pytest.approx(2222.0)
+    assert [series.metric for series in stretch.series] == [ROUND_TPS]
