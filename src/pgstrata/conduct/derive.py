@@ -103,6 +103,7 @@ def _collected(
         server_version=header.server_version,
         client_pid=header.client_pid,
         resident_pids=header.resident_pids,
+        outside=result.outside,
     )
     found: list[Measurement] = []
     for collector in collectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from pgstrata.errors import ServerFailedError
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import Reason
 from pgstrata.plan import warmup_of, workload_of
-from pgstrata.ports.collector import Subject
+from pgstrata.ports.collector import Collector, Subject
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import ClockReading, Command, ProcessExit
 from pgstrata.ports.server import RunningServer
@@ -81,17 +81,17 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
         rig.client.remove_tree(scratch_folder(rig, arm))
 
 
-def capture_before(rig: Rig, arm: Arm, subject: Subject) -> None:
-    """All counters at the beginning of the window."""
+def capture_before(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Collector] | None = None) -> None:
+    """Counters at the beginning of the window, of all collectors unless some are named."""
     with step(rig, arm, "capture"):
-        for collector in rig.collectors:
+        for collector in rig.collectors if collectors is None else collectors:
             arm.files[f"{collector.name}.before"] = collector.capture(subject)
 
 
-def capture_after(rig: Rig, arm: Arm, subject: Subject) -> None:
-    """All counters at the end of the window, in the opposite order."""
+def capture_after(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Collector] | None = None) -> None:
+    """Counters at the end of the window, in the opposite order."""
     with step(rig, arm, "capture"):
-        for collector in reversed(rig.collectors):
+        for collector in reversed(rig.collectors if collectors is None else collectors):
             try:
                 arm.files[f"{collector.name}.after"] = collector.capture(subject)
             except ServerFailedError as error:

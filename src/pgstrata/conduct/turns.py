@@ -123,7 +123,12 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
     for arm in arms:
         guarded(arm, partial(quiesce, rig, arm, (up[arm.planned.identity],)))
     clients: dict[int, Process] = {}
+    # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
+    # before the clients come and after they have gone. The last collector looks at processes while they are there.
+    around, inside = rig.collectors[:-1], rig.collectors[-1:]
     try:
+        for _, arm in _sound(arms):
+            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity]), around))
         for number, arm in _sound(arms):
             guarded(arm, partial(_start_client, rig, arm, up[arm.planned.identity], clients, number))
         together = secrets.token_hex(4)
@@ -131,9 +136,12 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
             arm.together = together
             arm.client_pid = clients[number].pid
             arm.resident_pids = _others(number, arms, clients, up)
-            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity])))
+            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity]), inside))
         if _sound(arms):
             _measure(rig, plan, arms, clients, up, design)
+        for _, arm in _sound(arms):
+            if rig.control_alive(up[arm.planned.identity]):
+                capture_after(rig, arm, _subject(rig, up[arm.planned.identity]), around)
     finally:
         for client in clients.values():
             client.signal(StopSignal.KILL, group=True)
@@ -158,7 +166,7 @@ def _measure(
     for number in reversed(places):
         server = up[arms[number].planned.identity]
         if rig.control_alive(server):
-            capture_after(rig, arms[number], _subject(rig, server))
+            capture_after(rig, arms[number], _subject(rig, server), rig.collectors[-1:])
     with step(rig, arms[places[0]], "count"):
         for number in places:
             rig.driver.end(clients[number])
@@ -174,7 +182,7 @@ def _others(
     number: int, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer]
 ) -> tuple[int, ...]:
     """Processes of the environments that an arm takes turns with."""
-    others = [place for place in range(len(arms)) if place != number]
+    others = [place for place in clients if place != number]
     servers = (up[arms[place].planned.identity].postmaster_pid for place in others)
     return (*(clients[place].pid for place in others), *(pid for pid in servers if pid is not None))
 

@@ -14,7 +14,7 @@ from pgstrata.units import render_bytes
 
 # Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
 SLICE_SECONDS: Final = 0.25
-ROUNDS: Final = 16
+ROUNDS: Final = 8
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.
 SLICED_WARMUP: Final = 1.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Final
@@ -90,8 +90,8 @@ def _conditions_of_environment(environment: Environment, *, writing: bool) -> di
     }
 
 
-def _digest(parts: Sequence[str] | object) -> str:
-    text = "\0".join(parts)  # type: ignore[arg-type]
+def _digest(parts: Iterable[str]) -> str:
+    text = "\0".join(parts)
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else ""
 
 

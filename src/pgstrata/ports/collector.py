@@ -25,7 +25,8 @@ class Window:
 
     In slices `seconds` is the time of this environment's own turns, within a longer window; `client_pid` its persistent
     client, whose CPU time is counted between the captures instead of `client_cpu`; `resident_pids` are servers and
-    clients of the environments that it took turns with.
+    clients of the environments that it took turns with; `outside` counts transactions before and between the slices,
+    which the server's own statistics hold too.
     """
 
     seconds: float
@@ -36,6 +37,7 @@ class Window:
     server_version: int
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
+    outside: int = 0
 
 
 class Collector(Protocol):

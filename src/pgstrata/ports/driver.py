@@ -45,6 +45,7 @@ class ProgressPoint:
 class DriverResult:
     """What a driver reported of one run. Latencies in seconds; `percentiles` by quantile from sampled transactions.
 
+    `outside` counts transactions that are not in `transactions`, because they ended in no slice.
     `errors` are the lines in which the driver complained; `complete` says whether it came to its own summary.
     """
 
@@ -62,6 +63,7 @@ class DriverResult:
     statements: tuple[tuple[float, str], ...]
     errors: tuple[str, ...]
     version: str
+    outside: int = 0
 
 
 class Driver(Protocol):

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from pgstrata.model.server import Fingerprint
+
+_CLOCKS: Final = "/sys/devices/system/clocksource/clocksource0"
+_PARAVIRTUAL: Final = frozenset({"kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr"})
+"""Clock sources that only a hypervisor offers which runs its guests on hardware."""
 
 
 def parse_host_facts(kept: Mapping[str, bytes]) -> Fingerprint:
@@ -21,13 +26,52 @@ def parse_host_facts(kept: Mapping[str, bytes]) -> Fingerprint:
         "host.microcode": _field(cpuinfo, "microcode"),
         "host.memory": _field(files.get("/proc/meminfo", ""), "MemTotal"),
         "host.model": files.get("/sys/class/dmi/id/product_name", "").strip(),
+        "host.virtual": _virtual(kept, cpuinfo),
+        "host.emulation": _emulation(kept, cpuinfo, files),
         "host.cmdline": files.get("/proc/cmdline", "").strip(),
-        "host.clocksource": files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource", "").strip(),
+        "host.clocksource": files.get(f"{_CLOCKS}/current_clocksource", "").strip(),
         "host.thp": _chosen(files.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
         "host.governor": files.get("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "").strip(),
         "host.schedulers": _schedulers(storage),
     }  # fmt: skip
     return Fingerprint(facts={name: value for name, value in facts.items() if value})
+
+
+def _virtual(kept: Mapping[str, bytes], cpuinfo: str) -> str:
+    """The kind of virtual machine, as far as it says so; empty on a machine of its own."""
+    said = _said(kept)
+    if said:
+        return "" if said == "none" else said
+    return "hypervisor" if "hypervisor" in _flags(cpuinfo) else ""
+
+
+def _emulation(kept: Mapping[str, bytes], cpuinfo: str, files: Mapping[str, str]) -> str:
+    """What emulates this machine's CPU in software; empty where it runs on hardware.
+
+    QEMU's own CPU models say so: `QEMU TCG CPU` is emulated always, and so is part 0x051 of implementer 0 on arm64
+    (target/arm/tcg/cpu64.c). `QEMU Virtual CPU` may run on hardware too, but then a hypervisor offers its clock. Other
+    models are told by systemd-detect-virt (QEMU, and none of the hypervisors that accelerate it) together with the
+    timer that QEMU's own interrupt controller lacks.
+    """
+    model, said = _field(cpuinfo, "model name"), _said(kept)
+    offered = set(files.get(f"{_CLOCKS}/available_clocksource", "").split())
+    arm = (_field(cpuinfo, "CPU implementer"), _field(cpuinfo, "CPU part")) == ("0x00", "0x051")
+    if model.startswith("QEMU TCG CPU") or arm:
+        return "QEMU without hardware virtualisation"
+    if model.startswith("QEMU Virtual CPU") and not offered & _PARAVIRTUAL:
+        return "QEMU without hardware virtualisation"
+    if said == "qemu" and not offered & _PARAVIRTUAL and "tsc_deadline_timer" not in _flags(cpuinfo):
+        return "QEMU without hardware virtualisation"
+    return "Bochs" if said == "bochs" else ""
+
+
+def _said(kept: Mapping[str, bytes]) -> str:
+    """What systemd-detect-virt said; empty where there is no such program."""
+    return kept.get("host.virtualisation.txt", b"").decode("utf-8", "replace").strip()
+
+
+def _flags(cpuinfo: str) -> frozenset[str]:
+    return frozenset(_field(cpuinfo, "flags").split())
 
 
 def _files(content: bytes) -> Iterator[tuple[str, str]]:

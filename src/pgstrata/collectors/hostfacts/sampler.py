@@ -30,6 +30,7 @@ def capture_host_facts(host: Host) -> Mapping[str, bytes]:
     kept = {name: _section(host, patterns) for name, patterns in _SECTIONS.items()}
     kept["host.sysctl.txt"] = _output(host, ("grep", "-rsH", "", "/proc/sys"))
     kept["host.dmesg.txt"] = _output(host, ("dmesg",))
+    kept["host.virtualisation.txt"] = _output(host, ("systemd-detect-virt", "--vm"))
     kept["host.kernel-config.txt"] = _kernel_config(host)
     return {name: content for name, content in kept.items() if content}
 

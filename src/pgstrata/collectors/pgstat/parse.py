@@ -89,12 +89,13 @@ class _Counters:
 
 
 def _values(counters: _Counters, window: Window) -> Iterator[tuple[str, float]]:
-    if window.transactions > 0:
-        seen = counters.have_seen(window.transactions)
+    transactions = window.transactions + window.outside
+    if transactions > 0:
+        seen = counters.have_seen(transactions)
         for metric, name in _PER_TRANSACTION:
             increase = counters.increase(name)
             if increase is not None and (seen or not name.startswith("database.")):
-                yield metric, increase / window.transactions
+                yield metric, increase / transactions
     timed, requested = counters.increase("checkpoints.timed"), counters.increase("checkpoints.requested")
     if timed is not None and requested is not None:
         yield "checkpoints", timed + requested

@@ -119,6 +119,7 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
         statements=(),
         errors=parse_complaints(complaints),
         version=summary.version,
+        outside=counts.outside,
     )
 
 

@@ -39,11 +39,15 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceCounts:
-    """All slices of one environment in one visit. `latencies` are counts by bin; `latency_sum` is in seconds."""
+    """All slices of one environment in one visit.
+
+    `latencies` are counts by bin, `latency_sum` is in seconds, `outside` counts transactions that ended in no slice.
+    """
 
     slices: tuple[Slice, ...]
     latencies: Mapping[int, int]
     latency_sum: float
+    outside: int
 
     @property
     def transactions(self) -> int:
@@ -97,7 +101,7 @@ def parse_counts(text: bytes) -> SliceCounts:
     """
     rows: list[tuple[int, ...]] = []
     latencies: dict[int, int] = {}
-    total = 0
+    total = outside = 0
     for line in text.decode("ascii", "replace").splitlines():
         kind, *words = line.split()
         numbers = _integers(words, line)
@@ -107,13 +111,14 @@ def parse_counts(text: bytes) -> SliceCounts:
             case ("latency", 2):
                 latencies[numbers[0]] = numbers[1]
             case ("total", 2):
-                total = numbers[0]
+                total, outside = numbers
             case _:
                 raise _unknown(line)
     origin = min((row[1] for row in rows), default=0)
     return SliceCounts(
-        slices=tuple(_slice(row, origin) for row in rows), latencies=latencies, latency_sum=total * _MICROSECOND
-    )
+        slices=tuple(_slice(row, origin) for row in rows), latencies=latencies,
+        latency_sum=total * _MICROSECOND, outside=outside,
+    )  # fmt: skip
 
 
 def _slice(row: Sequence[int], origin: int) -> Slice:
