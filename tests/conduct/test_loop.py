@@ -347,3 +347,38 @@ def test_a_host_that_changed_since_the_first_run_makes_runs_suspect():
     _, rig = carry_out(plan, fakes.World(kernel="6.12"), store=again)
     reasons = {reason.code for record in rig.store.kept.values() for reason in record.reasons}
     assert reasons == {"fingerprint_changed"}
+
+
+def test_what_is_decided_is_not_measured_any_more():
+    world, plan = fakes.World(rates={"a": 100, "b": 200}), make_plan(blocks=12)
+    ending, rig = carry_out(plan, world)
+    assert ending is Ending.DECIDED
+    assert len(rig.store.done) == 7 * 4
+
+
+def test_a_decided_study_starts_nothing():
+    world, plan = fakes.World(rates={"a": 100, "b": 200}), make_plan(blocks=12)
+    _, rig = carry_out(plan, world)
+    world.log.clear()
+    ending, _ = carry_out(plan, world, store=rig.store)
+    assert ending is Ending.DECIDED
+    assert not world.log
+
+
+def test_a_block_that_was_interrupted_is_finished_as_it_was_begun():
+    world, plan = fakes.World(rates={"a": 100, "b": 200}), make_plan(blocks=12)
+    _, rig = carry_out(plan, world)
+    lost = plan.blocks[6].runs[-1].identity
+    rig.store.done.discard(lost)
+    del rig.store.kept[lost]
+    ending, _ = carry_out(plan, world, store=rig.store)
+    assert ending is Ending.DECIDED
+    assert len(rig.store.done) == 7 * 4
+
+
+def test_an_open_question_takes_all_planned_blocks():
+    world, plan = fakes.World(), make_plan(blocks=8)
+    world.rates = {"a": 100, "b": 104}
+    rig = fakes.make_rig(world, plan)
+    assert Conduct(rig=rig, plan=plan, budget=None, stop_early=False).carry_out() is Ending.COMPLETE
+    assert len(rig.store.done) == 8 * 4

@@ -414,3 +414,33 @@ def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_iden
     assert str(first.pid) in second.stderr
     first.send_signal(signal.SIGINT)
     first.communicate(timeout=60)
+
+
+def test_a_question_is_not_measured_beyond_its_answer(sandbox):
+    text = """
+question = "What does much more work cost?"
+blocks = 10
+interleave = "runs"
+[factors]
+"options.extra_work" = [0, 20000]
+[common]
+server = "embedded"
+settings.shared_buffers = "32MB"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+warmup = "0s"
+"""
+    study = sandbox.root / "study-decided"
+    done = sandbox.pgstrata("run", sandbox.file(text, "decided.toml"), "--study", study)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "everything is decided: 14 of 20 runs were needed" in done.stdout
+    (headline,) = [
+        found
+        for found in json.loads(sandbox.pgstrata("show", study, "--json").stdout)["comparisons"]
+        if found["metric"] == "tps"
+    ]
+    assert (headline["verdict"], headline["decided_at"], headline["exploratory"]) == ("worse", 7, False)
+    assert sandbox.pgstrata("gate", study).returncode == 1
