@@ -145,7 +145,7 @@ CASES = {
     "a bad budget": ('budget = "ten minutes"\n' + TWO + CELL, 1, "budget", "10m"),
     "a baseline that is not there": ('baseline = { server = "17" }\n' + TWO + CELL, 1, "baseline.server", "16"),
     "a baseline of no factor": ('baseline = { sever = "16" }\n' + TWO + CELL, 1, "baseline.sever", "'server'"),
-    "slices": ('interleave = "slices"\n' + TWO + CELL, 1, "interleave", "runs"),
+    "an unknown way": ('interleave = "slice"\n' + TWO + CELL, 1, "interleave", "'slices'"),
     "a control by reboot": ('controls = ["reboot"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "a misspelt control": ('controls = ["smae"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "TLS": ('[common]\nconnection = "tls"\n' + TWO + CELL, 2, "common.connection", "tcp"),

@@ -59,7 +59,7 @@ def test_a_secret_in_a_file_is_refused(bench):
         parse_plan_file(json.dumps(data).encode(), where="here")
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "plan": 3}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 2}', b'{"format": 2, "plan": 3}', b"\xff"])
 def test_a_damaged_plan_is_a_study_error(content):
     with pytest.raises(StudyError, match="damaged"):
         parse_plan_file(content, where="here")
