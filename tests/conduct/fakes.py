@@ -50,6 +50,7 @@ class World:
     kernel: str = "6.1"
     oom_kills: int = 0
     rates: dict = field(default_factory=dict)
+    ceiling: float = 3.0
     fail_discard: bool = False
     loads: list = field(default_factory=list)
 
@@ -165,6 +166,7 @@ class FakeDriver:
 
     def start(self, load, folder, *, on_parent_death=None):
         self.measured = folder.endswith("/run")
+        self.ceiling = folder.endswith("/ceiling")
         self.world.loads.append((folder, load))
         environment = folder.split("/")[-2].split("--")[1] if "--" in folder else ""
         self.environment = environment
@@ -187,6 +189,8 @@ class FakeDriver:
 
     def collect(self, folder):
         rate = self.world.rates.get(self.environment, 100)
+        if self.ceiling:
+            rate *= self.world.ceiling
         output = self.world.outputs.get(self.environment) if self.measured else None
         return {"pgbench.out": f"tps = {rate}".encode() if output is None else output}
 

@@ -1,6 +1,7 @@
-"""Before the first block: datasets built, levels asserted, scripts tried, the rate of the transaction log chosen.
+"""Before the first block: datasets built, levels asserted, scripts tried, what the client can drive measured.
 
-The first clone and the first start of a series are slower than the rest; they are spent here.
+The rate of the transaction log is chosen here too. The first clone and the first start of a series are slower than the
+rest; they are spent here.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from functools import partial
 from typing import Final
 
 from pgstrata.conduct.arm import Arm, make_arm, make_load, scratch_folder
+from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.drive import drive
+from pgstrata.conduct.judge import EMULATION
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.rig import Rig, to_the_end
-from pgstrata.errors import ServerFailedError
+from pgstrata.errors import HostNotFitError, ServerFailedError
 from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import Event, EventKind
@@ -30,7 +33,16 @@ _TRIAL_TIMEOUT: Final = 600.0
 
 
 def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun]) -> None:
-    """Everything that can be found wrong before hours are spent; ServerFailedError, LevelNotTakenError."""
+    """Everything that can be found wrong before hours are spent.
+
+    Raises:
+        ServerFailedError, LevelNotTakenError: an environment does not start, is not what was asked for, or a script
+            fails.
+        HostNotFitError: an environment is not what it was when the study began.
+    """
+    if how := rig.host_fingerprint.facts.get(EMULATION):
+        text = f"this machine is emulated by software ({how}): every run will be invalid, no verdict comes of them"
+        rig.events.emit(Event(kind=EventKind.WARNING, text=text))
     known = rig.store.fingerprint(SAMPLING)
     if known is not None:
         rig.sampling.update({cell: float(rate) for cell, rate in known.facts.items()})
@@ -66,12 +78,26 @@ def _try_environment(rig: Rig, arms: Sequence[Arm], fastest: dict[str, float]) -
 
 def _try_cells(rig: Rig, arms: Sequence[Arm], server: RunningServer, fastest: dict[str, float]) -> None:
     assert_levels(rig, arms[0], server)
+    _refuse_changed(arms[0])
     for arm in arms:
         for number in range(len(arm.cell.scripts)):
             _try_script(rig, arm, server, number)
+        tps: float | None = None
         if arm.cell.identity not in rig.sampling:
             tps = _probe(rig, arm, server)
             fastest[arm.cell.identity] = max(tps, fastest.get(arm.cell.identity, 0.0))
+        ensure_ceiling(rig, arm, server, tps)
+
+
+def _refuse_changed(arm: Arm) -> None:
+    """All runs to come would be invalid."""
+    for remark in arm.remarks:
+        if remark.code == "fingerprint_changed":
+            raise HostNotFitError(
+                remark.text,
+                where=f"environment {arm.environment.name}",
+                remedy="undo the change, or start a new study (--study DIR): this one would mix two things in one",
+            )
 
 
 def _try_script(rig: Rig, arm: Arm, server: RunningServer, number: int) -> None:

@@ -1,8 +1,8 @@
 """The guards: every way in which a benchmark would lie that pgstrata knows of, by the code of the reason given for it.
 
-What belongs here: codes, what each is against, how hard it is, and how it was proven. How a guard finds out stands where
-it is emitted (`conduct.judge`, `conduct.observe`, `compare`, `plan.refusals`); a test fails where one of these emits a
-code that is not listed, or where a listed one is emitted nowhere.
+What belongs here: codes, what each is against, how hard it is, and how it was proven. How a guard finds out stands
+where it is emitted (`conduct.judge`, `conduct.observe`, `compare`, `plan.refusals`); a test fails where a code is
+emitted that is not listed, or where a listed one is emitted nowhere.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Subject(StrEnum):
     RUN = "run"
     COMPARISON = "comparison"
     STUDY = "study"
+    DATA = "data of another tool"
 
 
 class Proof(StrEnum):
@@ -66,7 +67,7 @@ _PLAN: Final = _guards(
     ("hot_rows", "a lock on a few rows is taken for the server's speed",
      "more clients than rows that every transaction updates (scale of tpcb-like)"),
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
-    ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below clients and some"),
+    ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below the clients"),
     ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
     ("not_to_be_sliced", "one environment's work is done in the other one's slice",
      "slices were asked for where the environments cannot take turns"),
@@ -98,11 +99,11 @@ _INVALID: Final = (
         ("client_saturated", "the client's limit is taken for the server's",
          "CPU time of pgbench above 90 % of what its threads can use"),
         ("neighbours", "somebody else's work is taken for a slower server",
-         "other processes use more than a quarter of the host's CPUs; in slices all environments share them: no reason"),
+         "other processes use more than a quarter of the host's CPUs; in slices all environments share them"),
         ("fingerprint_changed", "one environment is two",
          "facts at the start of the run are not those of the environment's first run"),
         ("rate_not_kept", "latencies of a queue that only grows are taken for the server's",
-         "the lag behind a fixed rate grows by more than 1 % of the time: collapsed at this load, without latencies"),
+         "the lag behind a fixed rate grows by more than 1 % of the time: collapsed, without latencies"),
         ("failed", "a server that died is left out in silence", "start, assertion, warm-up or driver failed"),
         ("collapsed", "an environment that ran out of a resource is left out in silence",
          "connections or memory ran out at this load: a result of its own"),
@@ -147,16 +148,27 @@ _COMPARISON: Final = (
          "checkpoints counted by the server differ between the arms"),
         ("autovacuums_differ", "autovacuum in one arm is taken for the environment",
          "tables that autovacuum finished with differ between the arms"),
-        ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
         ("imbalance", "the lucky runs are taken for all", "more than a fifth of an arm's runs are invalid"),
     ),
     *_guards(
         Force.WARNING, Subject.COMPARISON, Proof.FIGURES,
+        ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
         ("wal_differs", "full-page images after a checkpoint are taken for the workload's",
          "WAL per transaction differs by more than a factor of two"),
         ("insufficient_blocks", "a few lucky runs are taken for a difference", "too few blocks for any interval"),
         ("undecided", "no verdict is taken for no difference", "the interval holds both"),
         ("control_differs", "noise is taken for an effect", "an environment that must not differ came out different"),
+        ("unstable", "two states of an environment are taken for one",
+         "the differences fall into groups, or too many stray: no percentage is given"),
+        ("anomalies_differ", "an environment that stumbles is taken for a slower one",
+         "the runs of one environment stray more often (Fisher's exact test)"),
+        ("small_and_early", "the luck of an early look is taken for the effect", "found early, and below 3 %"),
+        ("growing_differences", "a rule is trusted whose assumption does not hold",
+         "the sizes of the differences grow from block to block"),
+        ("measured_apart", "drift between two passes is taken for the environment",
+         "two environments did not take turns with each other in a block"),
+        ("collapsed_cells", "a mean over the easy cells is taken for all", "the environment collapsed in some cells"),
+        ("cells_left_out", "a mean over some cells is taken for all", "the baseline collapsed in some cells"),
         ("incomplete", "a study that stopped is taken for a whole one", "fewer blocks than planned"),
         ("collapsed_runs", "the lucky runs are taken for all", "some runs of an arm collapsed"),
         ("baseline_collapsed", "nothing is compared with something", "the baseline ran out of a resource"),
@@ -192,8 +204,20 @@ _STUDY: Final = (
     ),
 )  # fmt: skip
 
+_DATA: Final = _guards(
+    Force.WARNING, Subject.DATA, Proof.FIGURES,
+    ("no_blocks", "runs one after the other are taken for runs side by side", "the file has no column of blocks"),
+    ("one_look", "a look that waited for its moment is taken for a planned one", "more than 24 blocks: one look, now"),
+    ("direction_assumed", "worse is taken for better", "nothing says which way is better"),
+    ("ignored_columns", "columns that nobody reads are taken for used", "columns with other names"),
+    ("insufficient_values", "three runs against three are taken for an interval", "too few values for any interval"),
+    ("blocks_left_out", "half a block is taken for a pair", "a block in which one arm is missing"),
+    ("identical", "a copy is taken for a measurement", "the values of both arms are the same"),
+    ("outliers", "a few stalls are taken for the typical run", "values far from their median"),
+)  # fmt: skip
+
 GUARDS: Final[Mapping[str, Guard]] = {
-    guard.code: guard for guard in (*_PLAN, *_ENVIRONMENT, *_INVALID, *_SUSPECT, *_COMPARISON, *_STUDY)
+    guard.code: guard for guard in (*_PLAN, *_ENVIRONMENT, *_INVALID, *_SUSPECT, *_COMPARISON, *_STUDY, *_DATA)
 }
 """All guards by code, in the order in which they are met."""
 

@@ -1,0 +1,84 @@
+"""What the client alone could drive: `select 1` over the same way, by as many clients, before the first block.
+
+A workload near this ceiling costs the server little besides asking and answering. It is kept with the study, so that a
+resumed one judges its runs by the same figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from pgstrata.conduct.arm import Arm, make_load, scratch_folder
+from pgstrata.conduct.drive import drive
+from pgstrata.conduct.judge import CEILING, THREADS
+from pgstrata.conduct.rig import Rig
+from pgstrata.model.experiment import Script, ServerKind
+from pgstrata.model.metrics import TPS
+from pgstrata.model.server import Fingerprint
+from pgstrata.ports.driver import DriverResult
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.server import RunningServer
+
+CEILINGS: Final = "ceilings"
+"""Name under which the study keeps them, by `topology`."""
+_SECONDS: Final = 2.0
+_NOTHING: Final = Script(file="select 1", text="SELECT 1;\n")
+# A workload that comes closer to a ceiling of another environment may have a higher one of its own.
+_CLOSE: Final = 0.8
+
+
+def topology(arm: Arm) -> str:
+    """Everything that the ceiling depends on but the server; running servers may be anywhere and count each alone."""
+    cell, environment = arm.cell, arm.environment
+    running = environment.server.kind is ServerKind.DSN
+    way = f"running server of {environment.name}" if running else str(environment.connection)
+    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}"
+
+
+def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None) -> None:
+    """Measure what `select 1` reaches, unless an environment that is far above `tps` has shown it already.
+
+    Args:
+        rig: with the study that keeps it.
+        arm: cell and environment in question; `server` is theirs and is up.
+        server: see `arm`.
+        tps: what a trial of the cell reached; None if there was none, then any ceiling will do.
+    """
+    known, way = _known(rig), topology(arm)
+    ceiling = known.get(way, 0.0)
+    if ceiling > (tps or 0.0) / _CLOSE:
+        return
+    found = _measure(rig, arm, server)
+    if found > ceiling:
+        facts = {name: repr(value) for name, value in {**known, way: found}.items()}
+        rig.store.keep_fingerprint(CEILINGS, Fingerprint(facts=facts))
+
+
+def client_facts(rig: Rig, arm: Arm) -> Mapping[str, str]:
+    """What a run is judged by: threads of the client, and the ceiling if one is known."""
+    ceiling = _known(rig).get(topology(arm))
+    return {THREADS: str(arm.cell.threads), **({CEILING: repr(ceiling)} if ceiling is not None else {})}
+
+
+def _known(rig: Rig) -> dict[str, float]:
+    kept = rig.store.fingerprint(CEILINGS)
+    return {name: float(value) for name, value in kept.facts.items()} if kept is not None else {}
+
+
+def _measure(rig: Rig, arm: Arm, server: RunningServer) -> float:
+    """Transactions per second; 0 where it does not run: the run itself will say why."""
+    rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="ceiling"))
+    load = make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2)
+    bare = replace(load.cell, scripts=(_NOTHING,), rate=None, latency_limit=None, profile=False, options={})
+    drive(rig, arm, replace(load, cell=bare), "ceiling")
+    result = rig.driver.parse(rig.driver.collect(scratch_folder(rig, arm, "ceiling")))
+    rig.client.remove_tree(scratch_folder(rig, arm))
+    return _fastest(result)
+
+
+def _fastest(result: DriverResult) -> float:
+    """Of its seconds, because new clients may stall in their first; the mean where there are none."""
+    seconds = next((series.values for series in result.series if series.metric == TPS.name), ())
+    return max((result.tps or 0.0, *seconds))

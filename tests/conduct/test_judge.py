@@ -1,0 +1,280 @@
+"""The gate of a run: each guard on captures of pgbench and of /proc, and the forces of what it says."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.collectors.hostfacts.parse import parse_host_facts
+from pgstrata.collectors.procfs.sampler import ProcfsCollector
+from pgstrata.conduct.derive import derive_record
+from pgstrata.conduct.judge import judge_run, lag_growth
+from pgstrata.drivers.pgbench.parse import parse_result
+from pgstrata.model.experiment import Allow
+from pgstrata.model.guards import GUARDS, Force
+from pgstrata.model.metrics import SCHEDULE_LAG, Series
+from pgstrata.model.runs import Reason, RunStatus, Validity
+from pgstrata.ports.driver import DriverResult
+from pgstrata.ports.store import RunHeader
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from guard_book import observe
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+FACTS = {"host.cpus": "2", "client.threads": "2"}
+HEADER = RunHeader(
+    identity="b01/pg16/select-only-s1-c2", plan="p", block=1, environment="pg16", cell="select-only-s1-c2",
+    started="2026-01-01T00:00:00+00:00", seconds=10.0, wall_drift=0.0, client_cpu=7.0, postmaster_pid=4, door_pids=(),
+    server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="", failure_kind="", remarks=(),
+    dead_time={}, facts=FACTS, version="0.1.0",
+)  # fmt: skip
+RESULT = DriverResult(
+    complete=True, transactions=1_000_000, tps=100_000.0, latency_mean=2e-5, latency_stddev=None, failed=0, retried=0,
+    skipped=0, percentiles={}, samples=0, series=(), statements=(), errors=(), version="18.6",
+)  # fmt: skip
+QUIET = {"client_cpu": 0.7, "foreign_cpu": 0.02, "neighbour_cpu": 0.01, "steal_cpu": 0.0, "pages_swapped_in": 0.0}
+
+
+def judge(header=HEADER, result=RESULT, allow=Allow(), facts=(), **measured):  # noqa: B008 - a constant
+    header = replace(header, facts={**header.facts, **dict(facts)})
+    return judge_run(header, result, {**QUIET, **measured}, allow)
+
+
+def codes(judged):
+    return [reason.code for reason in judged[2]]
+
+
+def of_pgbench(case):
+    """A result as pgbench 18.6 wrote it."""
+    folder = CAPTURES / "pgbench" / "18.6" / case
+    return parse_result(
+        {"pgbench.out": (folder / "output.txt").read_bytes(), "pgbench.err": (folder / "stderr.txt").read_bytes()}
+    )
+
+
+def record_beside(change):
+    """A run whose captures of /proc, real ones, were changed by `change` afterwards."""
+    folder = CAPTURES / "procfs" / "6.18" / "select-only"
+    window = json.loads((folder / "window.json").read_text())
+    header = replace(
+        HEADER, seconds=window["seconds"], client_cpu=window["client_cpu"], postmaster_pid=window["postmaster_pid"],
+        door_pids=tuple(window["door_pids"]),
+    )  # fmt: skip
+    driver = CAPTURES / "pgbench" / "18.6" / "select-only"
+    evidence = {
+        "pgbench.out": (driver / "output.txt").read_bytes(),
+        "procfs.before": (folder / "before.txt").read_bytes(),
+        "procfs.after": change((folder / "after.txt").read_bytes()),
+    }
+    return derive_record(header, evidence, parse_result, (ProcfsCollector(),), Allow())
+
+
+def test_a_quiet_run_is_valid_and_says_nothing():
+    assert judge() == (RunStatus.COMPLETED, Validity.VALID, ())
+    record = record_beside(lambda after: after)
+    assert (record.validity, record.reasons) == (Validity.VALID, ())
+
+
+# ------------------------------------------------------------------------------------------------ client
+
+
+def test_a_client_whose_threads_are_busy_all_the_time_measures_itself():
+    assert codes(judge(client_cpu=1.85)) == ["client_saturated"]
+    assert judge(client_cpu=1.85)[1] is Validity.INVALID
+    assert not codes(judge(client_cpu=1.75))
+
+
+def test_one_thread_can_use_one_cpu_only():
+    assert codes(judge(facts={"client.threads": "1"}, client_cpu=0.95)) == ["client_saturated"]
+
+
+def test_more_threads_than_cpus_can_use_the_cpus_only():
+    assert codes(judge(facts={"client.threads": "8"}, client_cpu=1.9)) == ["client_saturated"]
+    assert not codes(judge(facts={"client.threads": "8", "host.cpus": "16"}, client_cpu=1.9))
+
+
+def test_without_facts_of_the_client_nothing_is_said_of_it():
+    assert not codes(judge_run(replace(HEADER, facts={}), RESULT, {"client_cpu": 9.0}, Allow()))
+
+
+def test_a_run_near_the_ceiling_of_select_1_is_suspect():
+    near = judge(facts={"client.ceiling": "110000.0"})
+    assert (codes(near), near[1]) == (["near_ceiling"], Validity.SUSPECT)
+    assert "91%" in near[2][0].text
+    assert not codes(judge(facts={"client.ceiling": "120000.0"}))
+
+
+@pytest.mark.parametrize("text", ["", "nan", "0", "-3", "inf", "much"])
+def test_a_ceiling_that_is_no_figure_is_none(text):
+    assert not codes(judge(facts={"client.ceiling": text}))
+
+
+# ------------------------------------------------------------------------------------------------ host
+
+
+def test_a_machine_that_is_emulated_gives_no_verdicts(request):
+    """The capture is of a virtual machine that QEMU emulated: it pretends to have a Haswell."""
+    files = (CAPTURES / "hostfacts" / "qemu-tcg-haswell").glob("host.*.txt")
+    judged = judge(facts=parse_host_facts({path.name: path.read_bytes() for path in files}).facts)
+    assert (codes(judged), judged[1]) == (["emulated"], Validity.INVALID)
+    observe(request.node.nodeid, "emulated", judged[2][0].text)
+
+
+def test_other_processes_on_a_quarter_of_the_host_make_a_run_invalid():
+    assert codes(judge(neighbour_cpu=0.55, foreign_cpu=0.6)) == ["neighbours", "foreign_cpu"]
+    assert judge(neighbour_cpu=0.45, foreign_cpu=0.5)[1] is Validity.SUSPECT
+    assert judge(facts={"host.cpus": "64"}, neighbour_cpu=2.0, foreign_cpu=2.0)[1] is Validity.SUSPECT
+
+
+def test_what_the_kernel_does_for_a_server_makes_no_run_invalid():
+    assert judge(neighbour_cpu=0.0, foreign_cpu=1.5)[1] is Validity.SUSPECT
+
+
+def test_in_slices_neighbours_are_shared_by_all_environments_and_leave_a_run_suspect():
+    judged = judge(header=replace(HEADER, together="x"), neighbour_cpu=1.0, foreign_cpu=1.0)
+    assert (codes(judged), judged[1]) == (["foreign_cpu"], Validity.SUSPECT)
+
+
+def test_the_limit_of_foreign_cpu_grows_with_the_host():
+    assert codes(judge(facts={"host.cpus": "128"}, foreign_cpu=2.5)) == []
+    assert codes(judge(facts={"host.cpus": "128"}, foreign_cpu=2.6)) == ["foreign_cpu"]
+
+
+def test_stolen_time_is_seen_in_the_counters_of_the_host(request):
+    def steal(after):
+        head, _, rest = after.partition(b"cpu  ")
+        words = rest.split(b"\n", 1)[0].split()
+        words[7] = str(int(words[7]) + 60).encode()  # 0.6 s of two CPUs in three seconds
+        return head + b"cpu  " + b" ".join(words) + b"\n" + rest.split(b"\n", 1)[1]
+
+    record = record_beside(steal)
+    assert (record.validity, [reason.code for reason in record.reasons]) == (Validity.SUSPECT, ["steal"])
+    observe(request.node.nodeid, "steal", record.reasons[0].text)
+
+
+def test_pages_that_come_back_from_swap_are_counted(request):
+    record = record_beside(lambda after: after.replace(b"pswpin 0\n", b"pswpin 1800\n"))
+    assert (record.validity, [reason.code for reason in record.reasons]) == (Validity.SUSPECT, ["swapped_in"])
+    observe(request.node.nodeid, "swapped_in", record.reasons[0].text)
+
+
+def test_a_clock_that_jumps_makes_a_run_suspect(request):
+    judged = judge(header=replace(HEADER, wall_drift=-3600.2))
+    assert (codes(judged), judged[1]) == (["clock_jump"], Validity.SUSPECT)
+    observe(request.node.nodeid, "clock_jump", judged[2][0].text)
+
+
+# ------------------------------------------------------------------------------------------ transactions
+
+
+def test_retried_transactions_are_told(request):
+    judged = judge(result=of_pgbench("retries"), allow=Allow(failed_transactions=True))
+    assert (codes(judged), judged[1]) == (["retried"], Validity.SUSPECT)
+    observe(request.node.nodeid, "retried", judged[2][0].text)
+
+
+def test_failed_transactions_make_a_run_invalid():
+    judged = judge(result=of_pgbench("failures"))
+    assert (codes(judged), judged[1]) == (["failed_transactions"], Validity.INVALID)
+    assert "65.72%" in judged[2][0].text
+
+
+def test_skipped_transactions_cost_the_latencies_of_the_others(request):
+    judged = judge(result=of_pgbench("rate-limit"))
+    assert (codes(judged), judged[1]) == (["skipped"], Validity.SUSPECT)
+    observe(request.node.nodeid, "skipped", judged[2][0].text)
+    driver = CAPTURES / "pgbench" / "18.6" / "rate-limit"
+    evidence = {
+        "pgbench.out": (driver / "output.txt").read_bytes(),
+        "pgbench.err": (driver / "stderr.txt").read_bytes(),
+    }
+    record = derive_record(HEADER, evidence, parse_result, (), Allow())
+    assert record.value("tps") == pytest.approx(230.193069)
+    assert record.value("latency_mean") is None
+
+
+def test_a_run_without_a_transaction_is_invalid(request):
+    judged = judge(result=replace(RESULT, transactions=0, tps=0.0))
+    assert (codes(judged), judged[1]) == (["no_transactions"], Validity.INVALID)
+    observe(request.node.nodeid, "no_transactions", judged[2][0].text)
+
+
+def test_evidence_of_an_unknown_shape_is_kept_and_not_guessed_at(request):
+    driver = CAPTURES / "pgbench" / "18.6" / "select-only"
+    strange = (driver / "output.txt").read_bytes().replace(b"latency average = 0.014", b"latency average = some")
+    record = derive_record(HEADER, {"pgbench.out": strange}, parse_result, (), Allow())
+    assert (record.status, record.validity) == (RunStatus.FAILED, Validity.INVALID)
+    assert record.reasons[0].code == "unreadable"
+    observe(request.node.nodeid, "unreadable", record.reasons[0].text)
+
+
+# ---------------------------------------------------------------------------------------------- the lag
+
+
+def lagging(*values):
+    series = Series(metric=SCHEDULE_LAG, times=tuple(float(n + 1) for n in range(len(values))), values=tuple(values))
+    return replace(RESULT, series=(series,))
+
+
+def test_a_lag_that_grows_without_end_is_a_collapse_without_latencies():
+    judged = judge(result=lagging(*(0.1 * n for n in range(12))))
+    assert (judged[0], judged[1], codes(judged)) == (RunStatus.COLLAPSED, Validity.INVALID, ["rate_not_kept"])
+    assert "100 ms in each second" in judged[2][0].text
+
+
+def test_a_lag_beside_a_neighbour_is_not_the_servers_end():
+    judged = judge(result=lagging(*(0.1 * n for n in range(12))), neighbour_cpu=1.0)
+    assert (judged[0], judged[1]) == (RunStatus.COMPLETED, Validity.INVALID)
+
+
+def test_one_stall_that_is_made_up_for_is_no_growth():
+    assert not codes(judge(result=lagging(*([0.001] * 10), 2.0, 0.5, *([0.001] * 3))))
+
+
+def test_a_lag_of_few_seconds_says_nothing():
+    assert lag_growth(lagging(0.1, 0.2, 0.3)) is None
+    assert lag_growth(RESULT) is None
+
+
+@given(st.floats(0, 1), st.floats(0, 10), st.integers(6, 60))
+def test_the_growth_of_a_straight_lag_is_its_slope(slope, start, seconds):
+    assert lag_growth(lagging(*(start + slope * n for n in range(seconds)))) == pytest.approx(slope, abs=1e-9)
+
+
+@given(st.lists(st.floats(0, 100), min_size=6, max_size=40), st.floats(0.1, 10))
+def test_the_growth_scales_with_the_lag(values, scale):
+    grown = lag_growth(lagging(*(value * scale for value in values)))
+    assert grown == pytest.approx(lag_growth(lagging(*values)) * scale, abs=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------- forces
+
+
+def test_remarks_have_the_force_of_the_catalogue():
+    remark = Reason(code="fingerprint_changed", text="host.kernel 6.1 -> 6.12")
+    judged = judge(header=replace(HEADER, remarks=(remark,)))
+    assert (judged[1], judged[2]) == (Validity.INVALID, (remark,))
+    mild = judge(header=replace(HEADER, remarks=(Reason(code="capture_failed", text="x"),)))
+    assert mild[1] is Validity.SUSPECT
+
+
+def test_the_hardest_reason_comes_first():
+    judged = judge(header=replace(HEADER, wall_drift=2.0), result=of_pgbench("failures"), client_cpu=1.9)
+    assert codes(judged) == ["failed_transactions", "client_saturated", "clock_jump"]
+    forces = [GUARDS[code].force for code in codes(judged)]
+    assert forces == sorted(forces, key=lambda force: force is not Force.INVALID)
+
+
+def test_a_failure_is_told_with_what_was_noticed_before_it():
+    remark = Reason(code="no_checkpoint", text="x")
+    judged = judge(header=replace(HEADER, failure="the server died", failure_kind="failed", remarks=(remark,)))
+    assert (judged[0], codes(judged)) == (RunStatus.FAILED, ["failed", "no_checkpoint"])
+
+
+def test_running_out_of_a_resource_is_a_result_of_its_own():
+    judged = judge(header=replace(HEADER, failure="FATAL: too many clients already", failure_kind="collapsed"))
+    assert (judged[0], judged[1], codes(judged)) == (RunStatus.COLLAPSED, Validity.INVALID, ["collapsed"])

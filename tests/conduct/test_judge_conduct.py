@@ -1,0 +1,232 @@
+"""Guards that need the loop: what the client could drive, changed environments, what could not be seen; with fakes."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.compare.changes import changed_facts
+from pgstrata.conduct.ceiling import CEILINGS
+from pgstrata.conduct.loop import Conduct
+from pgstrata.errors import HostNotFitError, ServerFailedError, SqlError
+from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.runs import Validity
+from pgstrata.model.server import Fingerprint
+from pgstrata.ports.events import EventKind
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import fakes
+
+from guard_book import observe
+
+CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0)
+
+
+def make_plan(*, names=("a", "b"), cells=(CELL,), blocks=2):
+    environments = tuple(fakes.environment(name) for name in names)
+    experiment = Experiment(
+        question="?", metric="tps", threshold=0.03, blocks=blocks, budget=None, reset=Reset.CLONE,
+        interleave=Interleave.RUNS, seed=1, baseline=names[0], environments=environments, cells=tuple(cells),
+        factors=("server",), allow=Allow(), text="",
+    )  # fmt: skip
+
+    def visit(block, name):
+        runs = [
+            PlannedRun(
+                identity=f"b{block:02}/{name}/{cell.identity}",
+                block=block,
+                environment=name,
+                cell=cell.identity,
+                seed=block,
+            )
+            for cell in cells
+        ]
+        stages = tuple(Stage(cell=run.cell, runs=(run,)) for run in runs)
+        return Visit(identity=f"b{block:02}/{name}", residents=(name,), stages=stages)
+
+    return Plan(
+        identity="p", experiment=experiment,
+        blocks=tuple(Block(number=n, visits=tuple(visit(n, name) for name in names)) for n in range(1, blocks + 1)),
+        forecast=Forecast(seconds_per_block=12, seconds_building=0, seconds_total=24, disk_bytes=0, datasets=()),
+    )  # fmt: skip
+
+
+def carry_out(plan, world, *, store=None, **changes):
+    rig = replace(fakes.make_rig(world, plan, store=store), **changes)
+    Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    return rig
+
+
+def reasons(rig):
+    return {reason.code for record in rig.store.kept.values() for reason in record.reasons}
+
+
+def ceilings_tried(world):
+    return [folder for folder, _ in world.loads if folder.endswith("/ceiling")]
+
+
+def again(plan, store, done):
+    """The store of a study that goes on after its first runs."""
+    resumed = fakes.FakeStore(done=[run.identity for run in plan.runs[:done]])
+    resumed.fingerprints = dict(store.fingerprints)
+    return resumed
+
+
+# ----------------------------------------------------------------------------------------------- ceiling
+
+
+def test_the_ceiling_is_measured_once_for_a_way_that_no_environment_comes_close_to():
+    world = fakes.World()
+    rig = carry_out(make_plan(), world)
+    assert len(ceilings_tried(world)) == 1
+    assert rig.store.fingerprint(CEILINGS).facts == {"2 clients, 2 threads, prepared, socket": "300.0"}
+    assert {header.facts["client.ceiling"] for header in rig.store.headers.values()} == {"300.0"}
+
+
+def test_the_ceiling_is_select_1_without_rate_or_limit():
+    world = fakes.World()
+    carry_out(make_plan(cells=(replace(CELL, rate=50.0, latency_limit=0.1, profile=True, options={"x": "1"}),)), world)
+    (load,) = [load for folder, load in world.loads if folder.endswith("/ceiling")]
+    assert [script.text for script in load.cell.scripts] == ["SELECT 1;\n"]
+    assert (load.cell.rate, load.cell.latency_limit, load.cell.profile, load.cell.options) == (None, None, False, {})
+    assert (load.cell.clients, load.cell.threads) == (2, 2)
+
+
+def test_an_environment_that_comes_close_to_the_ceiling_has_its_own_measured_and_the_highest_is_kept():
+    world = fakes.World(rates={"a": 100, "b": 290})
+    rig = carry_out(make_plan(), world)
+    assert len(ceilings_tried(world)) == 2
+    assert rig.store.fingerprint(CEILINGS).facts == {"2 clients, 2 threads, prepared, socket": "870.0"}
+
+
+def test_every_way_to_ask_has_a_ceiling_of_its_own():
+    world = fakes.World()
+    rig = carry_out(make_plan(cells=(CELL, replace(CELL, clients=4))), world)
+    assert len(rig.store.fingerprint(CEILINGS).facts) == 2
+
+
+def test_runs_near_the_ceiling_are_suspect():
+    rig = carry_out(make_plan(), fakes.World(ceiling=1.1))
+    assert reasons(rig) == {"near_ceiling"}
+    assert {record.validity for record in rig.store.kept.values()} == {Validity.SUSPECT}
+
+
+def test_a_resumed_study_judges_by_the_ceiling_that_it_began_with():
+    plan, store = make_plan(), fakes.FakeStore()
+    carry_out(plan, fakes.World(), store=store)
+    world = fakes.World(ceiling=1.0)
+    rig = carry_out(plan, world, store=again(plan, store, 2))
+    assert not ceilings_tried(world)
+    assert not reasons(rig)
+
+
+# ---------------------------------------------------------------------------------- changed environments
+
+
+def test_a_study_is_not_resumed_on_a_machine_that_changed():
+    plan, store = make_plan(), fakes.FakeStore()
+    carry_out(plan, fakes.World(kernel="6.1"), store=store)
+    world = fakes.World(kernel="6.12")
+    with pytest.raises(HostNotFitError, match=r"host\.kernel 6\.1 -> 6\.12") as caught:
+        carry_out(plan, world, store=again(plan, store, 2))
+    assert "new study" in caught.value.remedy
+    assert not [entry for entry in world.log if entry[0] == "measure"]
+    assert not world.up
+    assert not world.clones
+
+
+def test_an_environment_that_changes_under_way_makes_its_later_runs_invalid():
+    plan, store = make_plan(), fakes.FakeStore()
+    world = fakes.World()
+
+    class Layer:
+        name = "settings"
+
+        def observe(self, server, sql):
+            return {"asked.work_mem": "4096" if len(store.kept) < 2 else "8192"}
+
+    rig = carry_out(plan, world, store=store, layers=(Layer(),))
+    late = [record for record in rig.store.kept.values() if record.block == 2]
+    assert {record.validity for record in late} == {Validity.INVALID}
+    assert "asked.work_mem 4096 -> 8192" in late[0].reasons[0].text
+    assert all(record.validity is Validity.VALID for record in rig.store.kept.values() if record.block == 1)
+
+
+def test_changes_that_mean_nothing_are_none():
+    first = {
+        "host.memory": "24000000 kB", "host.schedulers": "sda none, vda mq-deadline", "settings.port": "5432",
+        "host.kernel": "6.1",
+    }  # fmt: skip
+    now = {
+        "host.memory": "23900000 kB", "host.schedulers": "sdb none, vda mq-deadline", "settings.port": "5433",
+        "host.kernel": "6.1", "host.virtual": "kvm",
+    }  # fmt: skip
+    assert changed_facts(first, now) == ()
+
+
+def test_changes_are_told_with_both_values():
+    flags = "'CFLAGS=-O2 -g -fstack-protector-strong -Wformat' "
+    first = {
+        "host.memory": "24000000 kB",
+        "settings.jit": "off",
+        "server.configure": f"{flags}--with-icu",
+        "settings.x.y": "1",
+    }
+    now = {"host.memory": "16000000 kB", "settings.jit": "", "server.configure": f"{flags}--without-icu"}
+    assert changed_facts(first, now) == (
+        "host.memory 24000000 kB -> 16000000 kB",
+        "server.configure ...at' --with-icu -> ...at' --without-icu",
+        "settings.jit off -> (empty)",
+        "settings.x.y 1 -> not there",
+    )
+
+
+def test_a_scheduler_of_a_device_that_is_still_there_is_a_change():
+    first, now = {"host.schedulers": "vda none"}, {"host.schedulers": "vda mq-deadline"}
+    assert changed_facts(first, now) == ("host.schedulers vda none -> vda mq-deadline",)
+
+
+# ------------------------------------------------------------------------------------- what is not seen
+
+
+def test_an_emulated_machine_is_told_before_the_first_run_and_all_runs_are_invalid():
+    facts = Fingerprint(facts={"host.emulation": "QEMU without hardware virtualisation"})
+    rig = carry_out(make_plan(), fakes.World(), host_fingerprint=facts)
+    assert any("emulated" in event.text for event in rig.events.events if event.kind is EventKind.WARNING)
+    assert reasons(rig) == {"emulated"}
+    assert {record.validity for record in rig.store.kept.values()} == {Validity.INVALID}
+
+
+def test_a_checkpoint_that_is_not_allowed_is_told(request):
+    class Sql(fakes.FakeSql):
+        def execute(self, address, script):
+            if "CHECKPOINT" in script:
+                raise SqlError("must be superuser or have privileges of pg_checkpoint", sqlstate="42501")
+
+    rig = carry_out(make_plan(), fakes.World(), sql=Sql())
+    assert reasons(rig) == {"no_checkpoint"}
+    observe(request.node.nodeid, "no_checkpoint", next(iter(rig.store.kept.values())).reasons[0].text)
+
+
+def test_statistics_that_could_not_be_read_afterwards_are_told(request):
+    class Collector:
+        name = "pgstat"
+
+        def __init__(self):
+            self.times = 0
+
+        def capture(self, subject):
+            self.times += 1
+            if self.times % 2 == 0:
+                raise ServerFailedError("terminating connection due to administrator command")
+            return b""
+
+        def parse(self, before, after, window):
+            return ()
+
+    rig = carry_out(make_plan(), fakes.World(), collectors=(Collector(),))
+    assert reasons(rig) == {"capture_failed"}
+    observe(request.node.nodeid, "capture_failed", next(iter(rig.store.kept.values())).reasons[0].text)

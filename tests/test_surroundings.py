@@ -1,0 +1,106 @@
+"""Doubts that hold for a whole study, from the facts of its host and from what its runs never contained."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.compare.surroundings import surrounding_warnings
+from pgstrata.model.answer import Study
+from pgstrata.model.experiment import Allow, Cell, Environment, Experiment, Interleave, Reset, ServerKind, ServerSpec
+from pgstrata.model.metrics import Measurement
+from pgstrata.model.plan import Forecast, Plan
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.server import Fingerprint
+
+sys.path.insert(0, str(Path(__file__).parent))
+from guard_book import observe
+
+CELL = Cell(workload="simple-update", scale=10, clients=4, threads=2)
+HOST = {"host.cpus": "4", "host.virtual": "kvm", "host.clocksource": "tsc", "host.thp": "madvise"}
+MEASURED = {"wal_per_tx": 600.0, "checkpoints": 2.0, "latency_p99": 0.01}
+
+
+def make_run(block=1, validity=Validity.VALID, **measured):
+    values = {name: value for name, value in {**MEASURED, **measured}.items() if value is not None}
+    return RunRecord(
+        identity=f"b{block:02}/a/{CELL.identity}", block=block, environment="a", cell=CELL.identity,
+        status=RunStatus.COMPLETED, validity=validity, reasons=(), started="", measured_seconds=60.0,
+        measurements=tuple(Measurement(metric=name, value=value) for name, value in values.items()),
+    )  # fmt: skip
+
+
+def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=None):
+    spec = ServerSpec(kind=ServerKind.CATALOGUE, value="18")
+    environment = Environment(name="a", levels=(), server=spec, settings=dict(settings))
+    experiment = Experiment(
+        question="?", metric=metric, threshold=0.03, blocks=12, budget=None, reset=Reset.CLONE,
+        interleave=Interleave.RUNS, seed=1, baseline="a", environments=(environment,), cells=(cell,), factors=(),
+        allow=Allow(), text="",
+    )  # fmt: skip
+    forecast = Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=())
+    return Study(
+        name="s", plan=Plan(identity="p", experiment=experiment, blocks=(), forecast=forecast),
+        runs=(make_run(),) if runs is None else tuple(runs), host=Fingerprint(facts={**HOST, **dict(host)}),
+        client=Fingerprint(facts={}), environments={"a": Fingerprint(facts=dict(facts))}, created="", version="",
+    )  # fmt: skip
+
+
+def found(study):
+    return {warning.code: warning.text for warning in surrounding_warnings(study)}
+
+
+def test_a_sound_study_has_no_doubts():
+    assert not found(make_study())
+
+
+def test_fewer_clients_than_cpus_on_a_virtual_machine_are_told(request):
+    cell = replace(CELL, clients=2)
+    text = found(make_study(cell=cell))["few_clients"]
+    assert "simple-update-s10-c2" in text
+    observe(request.node.nodeid, "few_clients", text)
+    assert not found(make_study(cell=cell, host={"host.virtual": ""}))
+
+
+def test_a_clock_that_takes_a_system_call_is_told(request):
+    observe(
+        request.node.nodeid, "clock_source", found(make_study(host={"host.clocksource": "acpi_pm"}))["clock_source"]
+    )
+    assert not found(make_study(host={"host.clocksource": "kvm-clock"}))
+
+
+def test_transparent_huge_pages_that_are_always_on_are_told(request):
+    observe(request.node.nodeid, "thp_always", found(make_study(host={"host.thp": "always"}))["thp_always"])
+
+
+def test_a_governor_that_saves_energy_is_told(request):
+    observe(request.node.nodeid, "cpu_governor", found(make_study(host={"host.governor": "powersave"}))["cpu_governor"])
+    assert not found(make_study(host={"host.governor": "performance"}))
+
+
+def test_huge_pages_that_were_not_there_are_told(request):
+    study = make_study(settings={"huge_pages": "try"}, facts={"settings.huge_pages_status": "off"})
+    observe(request.node.nodeid, "huge_pages_fallback", found(study)["huge_pages_fallback"])
+
+
+@pytest.mark.parametrize(("asked", "status", "told"), [("try", None, True), ("try", "on", False), ("on", "on", False),
+                                                       ("on", None, False), ("off", "off", False), ("on", "unknown", True)])  # fmt: skip
+def test_huge_pages_are_believed_where_the_server_says_so(asked, status, told):
+    facts = {} if status is None else {"settings.huge_pages_status": status}
+    assert ("huge_pages_fallback" in found(make_study(settings={"huge_pages": asked}, facts=facts))) is told
+
+
+def test_a_cell_that_writes_carries_the_label_of_its_checkpoints():
+    assert found(make_study(runs=[make_run(checkpoints=0.0), make_run(2, checkpoints=0.0)])).keys() == {
+        "checkpoint_free"
+    }
+    assert found(make_study(runs=[make_run(checkpoints=2.0), make_run(2, checkpoints=1.0)])).keys() == {"cut_cycles"}
+    assert not found(make_study(runs=[make_run(checkpoints=0.0, wal_per_tx=20.0)]))
+    assert not found(make_study(runs=[make_run(checkpoints=0.0, validity=Validity.INVALID)]))
+
+
+def test_a_percentile_without_enough_samples_is_told_where_it_is_the_question():
+    assert "no p99 of" in found(make_study(metric="latency_p99", runs=[make_run(latency_p99=None)]))["few_samples"]
+    assert not found(make_study(metric="tps", runs=[make_run(latency_p99=None)]))
+    assert not found(make_study(metric="latency_p99"))
