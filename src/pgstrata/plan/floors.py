@@ -108,7 +108,7 @@ def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint,
 
     What was measured within its lifetime on the host as it is now is pooled. The floor is the larger one of that and of
     the newest measurement alone: a host that has become noisier must not hide behind quieter weeks, and a floor that is
-    too small would make the fast lane lie. Where nothing can be relied upon, the newest measurement comes with its doubt.
+    too small would make the fast lane lie. Where nothing can be relied upon, the newest one comes with its doubt.
 
     Args:
         key: what the floor is of; `records` are of the same conditions.

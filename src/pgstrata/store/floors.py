@@ -1,0 +1,187 @@
+"""Noise floors as files in the state folder of a host: one for each study, cell and metric, whole or not at all.
+
+What is found there may be of another pgstrata, or damaged: such a file is left out with a note, and never an error.
+Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pgstrata.errors import DiskFullError, HostNotFitError
+from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
+from pgstrata.model.server import Fingerprint
+
+FORMAT: Final = 1
+# A file of ours has some kilobytes; whatever is larger is none.
+_LARGEST: Final = 1024 * 1024
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFloors:
+    """What is known of one key, on whatever host it was measured, and what had to be left out."""
+
+    records: tuple[FloorRecord, ...]
+    notes: tuple[str, ...]
+
+
+class FloorStore:
+    """The floors below one state folder; it is made when the first one is kept."""
+
+    def __init__(self, state: str) -> None:
+        self.folder = Path(state) / "floors"
+
+    def load(self, key: FloorKey) -> FoundFloors:
+        """All records of a key; nothing here raises."""
+        records: list[FloorRecord] = []
+        notes: list[str] = []
+        try:
+            paths = self._paths(key)
+        except OSError as error:
+            note = f"noise floors in {self.folder} cannot be read: {error.strerror}"
+            return FoundFloors(records=(), notes=(note,))
+        for path in paths:
+            try:
+                record = _parse(_read(path), key)
+            except OSError as error:
+                notes.append(f"a noise floor is left out, because it cannot be read: {path}: {error.strerror}")
+            except _DAMAGE as error:
+                notes.append(f"a noise floor is left out, because its file is damaged: {path}: {error}")
+            else:
+                records += [record] if record else []
+        return FoundFloors(records=tuple(records), notes=tuple(notes))
+
+    def _paths(self, key: FloorKey) -> Sequence[Path]:
+        try:
+            entries = list(self.folder.iterdir())
+        except FileNotFoundError:
+            return ()
+        start = f"{key.digest}-"
+        return sorted(path for path in entries if path.name.startswith(start) and path.name.endswith(".json"))
+
+    def keep(self, record: FloorRecord, *, oldest: datetime) -> Path:
+        """Write one record, in place of an earlier one of the same study; what is older than `oldest` is forgotten.
+
+        Raises:
+            DiskFullError, HostNotFitError: it cannot be written.
+        """
+        # with SQLite, for which plans do not wait
+        from pgstrata.store.files import write_atomically  # noqa: PLC0415
+
+        path = self.folder / _name(record)
+        try:
+            write_atomically(path, _render(record))
+        except OSError as error:
+            kind = DiskFullError if error.errno in _FULL else HostNotFitError
+            raise kind(
+                f"the noise floor cannot be kept: {error.strerror}", where=str(path),
+                remedy="check owner and permissions of that folder, or choose another one with PGSTRATA_STATE",
+            ) from error  # fmt: skip
+        self._forget(record, oldest, besides=path)
+        return path
+
+    def _forget(self, record: FloorRecord, oldest: datetime, *, besides: Path) -> None:
+        """Remove what has expired of the same key and host; what is of other hosts is theirs, and kept."""
+        beginning = f"{record.key.digest}-{digest_facts(record.host.facts)}-"
+        for path in self._paths(record.key):
+            # what cannot be read or removed stays where it is, and is told of when somebody looks for a floor
+            with suppress(OSError, *_DAMAGE):
+                if path != besides and path.name.startswith(beginning) and _is_older(path, record.key, oldest):
+                    path.unlink()
+
+
+def _is_older(path: Path, key: FloorKey, oldest: datetime) -> bool:
+    record = _parse(_read(path), key)
+    return record is not None and datetime.fromisoformat(record.measured) < oldest
+
+
+def _name(record: FloorRecord) -> str:
+    study = hashlib.sha256(record.study.encode()).hexdigest()[:12]
+    return f"{record.key.digest}-{digest_facts(record.host.facts)}-{study}.json"
+
+
+def _render(record: FloorRecord) -> bytes:
+    key = record.key
+    content = {
+        "format": FORMAT,
+        "cell": key.cell,
+        "metric": key.metric,
+        "design": key.design,
+        "conditions": dict(key.conditions),
+        "host": dict(record.host.facts),
+        "measured": record.measured,
+        "study": record.study,
+        "source": record.source,
+        "version": record.version,
+        "differences": list(record.differences),
+    }
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _read(path: Path) -> bytes:
+    facts = path.stat()
+    # a named pipe would keep whoever opens it waiting
+    if not stat.S_ISREG(facts.st_mode):
+        raise ValueError("it is no ordinary file")
+    if facts.st_size > _LARGEST:
+        raise ValueError(f"it has {facts.st_size} bytes")
+    return path.read_bytes()
+
+
+def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
+    """The record; None if it is of another key after all. ValueError, TypeError, KeyError where it is damaged."""
+    data = json.loads(content)
+    if not isinstance(data, dict):
+        raise TypeError("expected an object")
+    if data["format"] != FORMAT:
+        raise ValueError(f"it has format {data['format']}, this pgstrata knows {FORMAT}")
+    there = (_text(data, "metric"), _text(data, "design"), _texts(data, "conditions"))
+    if there != (key.metric, key.design, dict(key.conditions)):
+        return None
+    measured = _text(data, "measured")
+    if datetime.fromisoformat(measured).tzinfo is None:
+        raise ValueError(f"{measured} has no offset")
+    return FloorRecord(
+        key=key,
+        host=Fingerprint(facts=_texts(data, "host")),
+        measured=measured,
+        differences=tuple(_differences(data)),
+        study=_text(data, "study"),
+        source=_text(data, "source"),
+        version=_text(data, "version"),
+    )
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    if not isinstance(data[name], str):
+        raise TypeError(f"{name} is no text")
+    return str(data[name])
+
+
+def _texts(data: Mapping[str, Any], name: str) -> dict[str, str]:
+    found = data[name]
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise TypeError(f"{name} are no texts by name")
+    return found
+
+
+def _differences(data: Mapping[str, Any]) -> Iterator[float]:
+    found = data["differences"]
+    if not isinstance(found, list) or not found:
+        raise TypeError("differences are no list of numbers")
+    for value in found:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{value!r:.40} is no difference")
+        yield float(value)
