@@ -1,4 +1,4 @@
-"""From a file on disk to a plan: read, parse, complete, plan. Nothing is changed."""
+"""From a file on disk, or a text, to a plan: read, parse, complete, plan, look up floors. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pgstrata.app.host_floors import with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.errors import UsageError
 from pgstrata.experiment.defaults import complete_experiment
@@ -14,6 +15,7 @@ from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.secret import Secret
+from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.workloads import builtin_workloads
 
@@ -25,20 +27,41 @@ def load_plan(
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
 ) -> Plan:
-    """The plan of an experiment file; ExperimentError or PlanRefusedError where there is none."""
-    capacity = capacity_here()
+    """The plan of an experiment file, with the noise floors that are known here of its cells.
+
+    Raises:
+        ExperimentError, PlanRefusedError: there is no plan.
+    """
     workloads = builtin_workloads()
+    plan = plan_text(
+        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo
+    )
+    return with_floors(plan, workloads)
+
+
+def plan_text(
+    text: str,
+    source: str,
+    workloads: Mapping[str, Workload],
+    *,
+    folder: Path,
+    seed: int | None = None,
+    budget: float | None = None,
+    conninfo: Mapping[str, Secret] | None = None,
+) -> Plan:
+    """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`."""
+    capacity = capacity_here()
     experiment = parse_experiment(
-        _read_text(file),
-        str(file),
-        read_file=lambda name: _read_named(file.parent / name),
+        text,
+        source,
+        read_file=lambda name: _read_named(folder / name),
         workloads=workloads,
         cpus=capacity.cpus,
         seed=seed,
         budget=budget,
         conninfo=conninfo,
     )
-    experiment = _with_absolute_prefixes(experiment, file.absolute().parent)
+    experiment = _with_absolute_prefixes(experiment, folder.absolute())
     return make_plan(complete_experiment(experiment, capacity, workloads), workloads, capacity)
 
 
@@ -62,7 +85,8 @@ def _read_named(path: Path) -> str:
         raise OSError(f"is not UTF-8: {error.reason}") from None
 
 
-def _read_text(path: Path) -> str:
+def read_experiment(path: Path) -> str:
+    """The text of an experiment file; UsageError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

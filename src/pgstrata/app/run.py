@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgstrata import __version__
+from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
-from pgstrata.errors import InterruptedByUserError
+from pgstrata.errors import InterruptedByUserError, PgstrataError
 from pgstrata.model.plan import Plan
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore
+from pgstrata.workloads import builtin_workloads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,10 @@ def run_experiment(
         open_machine(tell) as machine,
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
     ):
+        # with the secrets of the plan given, and the floors that were frozen when the study was made
+        plan = store.plan
+        if not store.committed() and store.fingerprint(CONDITIONS) is None:
+            store.keep_fingerprint(CONDITIONS, observe_here())
         spent = 0.0 if budget is not None else _spent(study)
         before = len(store.committed())
         limit = plan.experiment.budget if budget is None else budget
@@ -70,6 +76,8 @@ def run_experiment(
                 remedy="give the same command again to go on",
             ) from None
         done = len(store.committed())
+    if done > before and has_control(plan):
+        _keep_noise(study, events)
     events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
     return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
                       block_seconds=plan.forecast.seconds_per_block)  # fmt: skip
@@ -77,6 +85,18 @@ def run_experiment(
 
 def _teller(events: Events) -> Callable[[str], None]:
     return lambda text: events.emit(Event(kind=EventKind.NOTE, text=text))
+
+
+def _keep_noise(study: Path, events: Events) -> None:
+    """What a control has shown is kept as the noise floor of this host, for later studies; never a reason to fail."""
+    try:
+        harvest = harvest_floors(study, builtin_workloads())
+        if harvest.records:
+            keep_floors(harvest.records)
+            text = "the differences of the control are kept as a noise floor of this host"
+            events.emit(Event(kind=EventKind.NOTE, text=text))
+    except PgstrataError as error:
+        events.emit(Event(kind=EventKind.WARNING, text=f"{error.where}: {error.what}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +119,7 @@ def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, 
             host.remove_tree(folder)
             host.make_folder(folder)
             mark_scratch(host, folder, str(store.folder))
-        conduct = Conduct(
-            rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early
-        )
+        conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early)
         return conduct.carry_out()
     finally:
         for host, folder in folders:

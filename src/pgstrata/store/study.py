@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -78,7 +79,8 @@ class StudyStore:
         if plan is not None and plan.identity != file.plan.identity:
             raise explain_difference(folder, file.plan, plan)
         if plan is not None:
-            # The caller's plan is the same one, with the secrets that were never written.
+            # The caller's plan is the same one, with the secrets that were never written; floors stay as frozen.
+            plan = replace(plan, floors=file.plan.floors)
             file = PlanFile(plan=plan, created=file.created, version=file.version)
         _refuse_read_only(folder)
         lock = _take_lock(folder)

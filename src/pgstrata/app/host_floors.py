@@ -1,0 +1,132 @@
+"""The noise floors of this host: looked up for a plan, and kept from what a study's control has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pgstrata import __version__
+from pgstrata.app.places import find_machine_places
+from pgstrata.collectors.hostfacts.conditions import observe_conditions
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import ControlKind
+from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
+from pgstrata.model.plan import Plan
+from pgstrata.model.server import Fingerprint
+from pgstrata.model.workload import Workload
+from pgstrata.plan.floors import floor_key, make_floor
+from pgstrata.store.floors import FloorStore
+
+CONDITIONS: Final = "conditions"
+"""The fingerprint of a study that says what the host was like when it began."""
+
+
+def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
+    """The plan with what is known on this host of the noise of its cells, doubtful floors with their doubts.
+
+    Nothing is measured and nothing written; files that cannot be read become notes. The host is only looked at where
+    something is known of these cells.
+    """
+    places = find_machine_places()
+    store = FloorStore(places.state)
+    keys = floor_keys(plan, workloads)
+    found = {key.cell: store.load(key) for key in keys}
+    notes = tuple(dict.fromkeys(note for one in found.values() for note in one.notes))
+    floors: dict[str, Floor] = {}
+    if any(one.records for one in found.values()):
+        host, now = observe_conditions(LocalHost(), places.data), datetime.now(UTC)
+        made = {key.cell: make_floor(key, found[key.cell].records, host, now) for key in keys}
+        floors = {cell: floor for cell, floor in made.items() if floor is not None}
+    experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
+    return replace(plan, experiment=experiment, floors=floors)
+
+
+def floor_keys(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[FloorKey, ...]:
+    """The keys of the primary metric's floors: of each cell, and of all together where there are several."""
+    cells = [cell.identity for cell in plan.experiment.cells]
+    together = [ALL_CELLS] if len(cells) > 1 else []
+    return tuple(floor_key(plan, cell, plan.experiment.metric, workloads) for cell in (*cells, *together))
+
+
+# -------------------------------------------------------------------------------------------------- keeping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """The records that a study's control gives; `lack` says why there are none, or not of all cells."""
+
+    records: tuple[FloorRecord, ...]
+    lack: str = ""
+
+
+def has_control(plan: Plan) -> bool:
+    """Whether a study of the plan can give a floor at all."""
+    enough = len(plan.blocks) >= LEAST_DIFFERENCES
+    return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
+
+
+def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
+    """What the control of a study gives, for every metric of a comparison; what has too few differences is left out.
+
+    A study whose host changed while it was measured gives nothing.
+    """
+    # numpy and the catalogue, for which commands that only plan do not wait
+    from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
+    from pgstrata.compare.floors import control_differences  # noqa: PLC0415
+    from pgstrata.model.metrics import ROUND_TPS  # noqa: PLC0415
+    from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
+    from pgstrata.store.load import load_study  # noqa: PLC0415
+
+    loaded = load_study(study, metrics=SECONDARY_METRICS, series=(ROUND_TPS,))
+    plan = loaded.plan
+    host = load_fingerprint_files(study.absolute()).get(CONDITIONS)
+    if host is None:
+        return Harvest(records=(), lack="the study does not say what its host was like when it began")
+    changed = host != observe_conditions(LocalHost(), find_machine_places().data)
+    if changed or any(reason.code == "fingerprint_changed" for run in loaded.runs for reason in run.reasons):
+        return Harvest(records=(), lack="the host changed while the study was measured")
+    metrics = tuple(dict.fromkeys((plan.experiment.metric, *SECONDARY_METRICS)))
+    found = control_differences(plan, loaded.runs, metrics)
+    records = tuple(
+        FloorRecord(
+            key=floor_key(plan, one.cell, one.metric, workloads),
+            host=host,
+            measured=min(run.started for run in loaded.runs if run.started),
+            differences=one.d,
+            study=f"{loaded.created} {plan.identity} {study.resolve()}",
+            source=loaded.name,
+            version=__version__,
+        )
+        for one in found
+        if len(one.d) >= LEAST_DIFFERENCES
+    )
+    primary = {one.cell: len(one.d) for one in found if one.metric == plan.experiment.metric}
+    return Harvest(records=records, lack=_say_lack(plan, primary))
+
+
+def _say_lack(plan: Plan, differences: Mapping[str, int]) -> str:
+    few = {
+        cell.identity: differences.get(cell.identity, 0)
+        for cell in plan.experiment.cells
+        if differences.get(cell.identity, 0) < LEAST_DIFFERENCES
+    }
+    counted = ", ".join(f"{number} in {cell}" for cell, number in few.items())
+    return f"a noise floor needs {LEAST_DIFFERENCES} differences, and there are {counted}" if few else ""
+
+
+def keep_floors(records: tuple[FloorRecord, ...]) -> Path:
+    """Keep them; the folder they are in. DiskFullError, HostNotFitError where they cannot be written."""
+    store = FloorStore(find_machine_places().state)
+    oldest = datetime.now(UTC) - FLOOR_LIFETIME
+    for record in records:
+        store.keep(record, oldest=oldest)
+    return store.folder
+
+
+def observe_here() -> Fingerprint:
+    """What floors of this host hang on, as it is now."""
+    return observe_conditions(LocalHost(), find_machine_places().data)
