@@ -5,23 +5,34 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
+from typing import Any, Final
 
-from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Block, Design, Plan
 from pgstrata.units import render_bytes, render_duration
 
 _WIDTH = 100
+# Of two environments: the blocks of a noise floor, one more than it needs.
+_FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
 
 
-def render_plan(plan: Plan) -> str:
-    """What would be done, why, and what it would cost; lines of at most 100 characters."""
+def render_plan(plan: Plan, file: str = "FILE") -> str:
+    """What would be done, why, what it would cost and what it could see; lines of at most 100 characters.
+
+    Args:
+        plan: the plan, with the floors that are known.
+        file: the experiment file as the user named it, for commands to give next.
+    """
     sections = (
         _head(plan),
         ["Environments", *_environments(plan)],
         ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(cell), "  "))],
         ["Order", *_order(plan)],
         ["Forecast", *_forecast(plan)],
+        ["What it can see", *_sight(plan, file)],
         ["Chosen and noted", *_notes(plan)],
     )
     return "\n\n".join("\n".join(section) for section in sections if len(section) > 1) + "\n"
@@ -141,6 +152,62 @@ def _forecast(plan: Plan) -> Iterator[str]:
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
 
 
+def _sight(plan: Plan, file: str) -> Iterator[str]:
+    """What the floors of the cells promise; where one is missing, what would measure it."""
+    for text in _doubts(plan):
+        yield from _wrapped(text, "  ")
+    if any(floor.valid for floor in plan.floors.values()):
+        # numpy, for which a plan without a floor does not wait
+        from pgstrata.report.power import power_lines  # noqa: PLC0415
+
+        for depth, text in power_lines(plan):
+            yield from _wrapped(text, "  " * (depth + 1))
+    missing = _missing(plan)
+    if missing:
+        what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
+        minutes = render_duration(round(floor_seconds(plan)))
+        text = f"no noise floor for {what} on this host: `pgstrata floor {file}` measures it in about {minutes}"
+        yield from _wrapped(text, "  ")
+    if _renews(plan):
+        text = "the differences of the control are kept as a noise floor of this host, for later studies"
+        yield from _wrapped(text, "  ")
+
+
+def _doubts(plan: Plan) -> Iterator[str]:
+    """Each doubt once; of all cells together only what is not said of a cell."""
+    told: set[str] = set()
+    for floor in sorted(plan.floors.values(), key=_is_together):
+        if floor.doubt and not (_is_together(floor) and floor.doubt in told):
+            name = "all cells together" if _is_together(floor) else floor.cell
+            yield f"the noise floor of {name} is not relied upon: {floor.doubt}"
+            told.add(floor.doubt)
+
+
+def _is_together(floor: Floor) -> bool:
+    return floor.cell == ALL_CELLS
+
+
+def _missing(plan: Plan) -> list[str]:
+    """Cells without a floor that may be relied upon."""
+    cells = [cell.identity for cell in plan.experiment.cells]
+    return [cell for cell in cells if cell not in plan.floors or not plan.floors[cell].valid]
+
+
+def _renews(plan: Plan) -> bool:
+    """Whether the study itself will measure enough of its noise, in blocks that are measured anyway."""
+    controls = {environment.control for environment in plan.experiment.environments}
+    return len(plan.blocks) >= LEAST_DIFFERENCES and ControlKind.SAME in controls
+
+
+def floor_seconds(plan: Plan) -> float:
+    """About how long a noise floor of the plan's cells takes: two environments, on the data of the baseline."""
+    experiment, forecast = plan.experiment, plan.forecast
+    block = forecast.seconds_per_block * 2 / len(experiment.environments)
+    server = experiment.environment(experiment.baseline).server.text
+    share = sum(need.server == server for need in forecast.datasets) / max(1, len(forecast.datasets))
+    return forecast.seconds_building * share + _FLOOR_BLOCKS * block
+
+
 def _notes(plan: Plan) -> Iterator[str]:
     for note in plan.experiment.notes:
         yield from _wrapped(note, "  ")
@@ -149,7 +216,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 def plan_json(plan: Plan) -> str:
     """The plan for programs; fields are added, never changed, within one schema number."""
     experiment, forecast = plan.experiment, plan.forecast
-    content = {
+    content: dict[str, Any] = {
         "schema": 1,
         "plan": plan.identity,
         "question": experiment.question,
@@ -193,10 +260,34 @@ def plan_json(plan: Plan) -> str:
                 {"server": need.server, "workload": need.workload, "scale": need.scale, "bytes": need.bytes}
                 for need in forecast.datasets
             ],
+            "power": _power_json(plan),
+            "floor_seconds": floor_seconds(plan),
         },
+        "floors": [_floor_json(floor) for floor in plan.floors.values()],
         "notes": list(experiment.notes),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _power_json(plan: Plan) -> list[dict[str, Any]]:
+    if not any(floor.valid for floor in plan.floors.values()):
+        return []
+    from pgstrata.report.power import power_json  # noqa: PLC0415 - as above
+
+    return power_json(plan)
+
+
+def _floor_json(floor: Floor) -> dict[str, object]:
+    return {
+        "cell": floor.cell,
+        "metric": floor.metric,
+        "design": floor.design,
+        "s0": floor.s0,
+        "differences": floor.differences,
+        "measured": floor.measured,
+        "source": floor.source,
+        "doubt": floor.doubt,
+    }
 
 
 def _design_json(design: Design) -> dict[str, object]:
