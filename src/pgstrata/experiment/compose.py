@@ -57,6 +57,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
     threshold: str | None = None,
     seed: int | None = None,
     controls: Sequence[str] = (),
+    question: str | None = None,
     cpus: int = 1,
     resolve_path: Callable[[str], str] = str,
 ) -> Composed:
@@ -76,6 +77,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
         threshold: difference that matters, such as 3 %.
         seed: of the order of runs.
         controls: such as same.
+        question: as one sentence; made from the assignments if there is none.
         cpus: CPUs of this machine.
         resolve_path: makes the path of an installation absolute.
 
@@ -92,7 +94,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
         run, remark = _choose_run(budget or _DEFAULT_BUDGET, factors, len(names), len(controls))
         remarks.append(remark)
     head = {
-        "question": _question(factors),
+        "question": question or _question(factors),
         "threshold": threshold,
         "blocks": blocks,
         "budget": budget or (None if blocks else _DEFAULT_BUDGET),

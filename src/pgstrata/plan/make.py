@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pgstrata.model.experiment import Experiment, Interleave
 from pgstrata.model.floor import Floor
-from pgstrata.model.plan import HostCapacity, Plan
+from pgstrata.model.plan import Design, HostCapacity, Plan
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast
@@ -22,6 +22,7 @@ def make_plan(
     capacity: HostCapacity,
     *,
     interleave: Interleave | None = None,
+    designs: Sequence[Design] | None = None,
     floors: Mapping[str, Floor] | None = None,
 ) -> Plan:
     """Everything that will be done, in order.
@@ -31,18 +32,20 @@ def make_plan(
         workloads: the workloads that exist, by name.
         capacity: the machine that it must fit into.
         interleave: instead of the experiment's.
+        designs: one for each cell, in order, instead of those that would be chosen.
         floors: noise floors of this host by cell identity, frozen with the plan.
 
     Raises:
         PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
     """
-    designs = choose_designs(experiment, workloads, capacity, interleave or experiment.interleave)
+    if designs is None:
+        designs = choose_designs(experiment, workloads, capacity, interleave or experiment.interleave)
     cost = forecast(experiment, workloads, designs)
     refuse(experiment, workloads, capacity, cost, designs)
     return Plan(
         identity=identify(experiment, designs),
         experiment=replace(experiment, notes=(*experiment.notes, *budget_notes(experiment, cost))),
-        designs=designs,
+        designs=tuple(designs),
         blocks=tuple(lay_out(experiment, designs, number) for number in range(1, experiment.blocks + 1)),
         forecast=cost,
         floors=dict(floors or {}),

@@ -1,0 +1,76 @@
+"""`pgstrata floor`."""
+
+from __future__ import annotations
+
+import gc
+import json as json_module
+import sys
+from pathlib import Path
+
+from pgstrata.app.answer import load_answer
+from pgstrata.app.floor import FloorOutcome, FloorWishes, choose_study, measure_floor, plan_floor
+from pgstrata.cli.progress import PlainSink, choose_sink
+from pgstrata.errors import ExitCode, UsageError
+from pgstrata.model.floor import FLOOR_LIFETIME
+from pgstrata.report.floor import measured_json, say_measured
+from pgstrata.report.words import answer_sentences
+from pgstrata.units import render_duration
+
+
+def measure_and_tell(
+    file: Path | None,
+    wishes: FloorWishes,
+    *,
+    blocks: int | None,
+    study: Path | None,
+    budget: float | None,
+    events: bool,
+    json: bool,
+) -> None:
+    """Measure, telling progress; at the end the floors, as text or JSON. Exit code 3 where a cell has none."""
+    if events and json:
+        raise UsageError("both --events and --json were given", remedy="give one of them: each has standard output")
+    gc.enable()
+    plan = plan_floor(file, wishes, blocks)
+    folder = study or choose_study(plan, file)
+    out = sys.stderr if events or json else sys.stdout
+    print(f"study: {folder}", file=out)
+    needed = render_duration(round(plan.forecast.seconds_total))
+    print(f"{len(plan.blocks)} blocks of two equal environments, about {needed}", file=out)
+    sink = PlainSink(sys.stderr) if json else choose_sink(events=events)
+    try:
+        outcome = measure_floor(plan, folder, sink, budget=budget)
+    finally:
+        sink.close()
+    alarms = [sentence.text for sentence in answer_sentences(load_answer(folder)) if sentence.alarm]
+    if json:
+        print(_render_json(outcome, alarms))
+    else:
+        for line in _lines(outcome, alarms):
+            print(line, file=out)
+    if outcome.lack:
+        sys.exit(ExitCode.UNDECIDED)
+
+
+def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
+    lines = list(alarms)
+    if outcome.folder:
+        lines.append(f"noise floor of this host, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
+        lines += [f"  {say_measured(floor)}" for floor in outcome.plan.floors.values()]
+    if outcome.lack:
+        begun = outcome.done < len(outcome.plan.runs)
+        again = "give the same command again to go on" if begun else "see why runs are invalid, and measure again"
+        lines += [outcome.lack, f"  -> {again}"]
+    return lines
+
+
+def _render_json(outcome: FloorOutcome, alarms: list[str]) -> str:
+    document = {
+        "schema": 1,
+        "study": str(outcome.study),
+        "kept": str(outcome.folder) if outcome.folder else None,
+        "floors": measured_json(outcome.floors),
+        "lack": outcome.lack,
+        "alarms": alarms,
+    }
+    return json_module.dumps(document, ensure_ascii=False, indent=2)
