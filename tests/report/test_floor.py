@@ -182,9 +182,9 @@ def test_a_floor_that_is_not_relied_upon_says_why(desk):
 
 
 def test_a_long_experiment_with_a_control_renews_the_floor(desk):
-    assert "the differences of the control are kept" in section(render_plan(plan_of(desk)))
+    assert "its differences are kept as a noise floor" in section(render_plan(plan_of(desk)))
     short = desk.answer(blocks=9, seconds=1).study.plan
-    assert "are kept" not in section(render_plan(short))
+    assert "are kept as" not in section(render_plan(short))
 
 
 def test_many_environments_share_the_level_of_a_headline(desk):

@@ -169,7 +169,7 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
         text = f"no noise floor for {what} on this host: `pgstrata floor {file}` measures it in about {minutes}"
         yield from _wrapped(text, "  ")
     if _renews(plan):
-        text = "the differences of the control are kept as a noise floor of this host, for later studies"
+        text = f"where the control has {LEAST_DIFFERENCES} blocks, its differences are kept as a noise floor of this host"
         yield from _wrapped(text, "  ")
 
 

@@ -12,8 +12,7 @@ from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
 from pgstrata.report.floor import Sight, find_sights, render_effect
 from pgstrata.stats.boundaries import C_DIFF, GRID
-from pgstrata.stats.floor import smallest_visible_effect
-from pgstrata.stats.power import Power, forecast
+from pgstrata.stats.power import Power, forecast, smallest_effect
 from pgstrata.units import render_duration
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
@@ -48,14 +47,13 @@ def find_outlooks(plan: Plan) -> tuple[Outlook, ...]:
 
 
 def _outlook(plan: Plan, sight: Sight, blocks: int) -> Outlook:
-    s0 = sight.floor.s0
-    visible = math.expm1(smallest_visible_effect(s0, blocks))
+    s0, level = sight.floor.s0, _level(plan, sight.floor.cell)
     delta = math.log1p(plan.experiment.threshold)
     return Outlook(
         floor=sight.floor,
         blocks=blocks,
-        visible=visible if math.isfinite(visible) else None,
-        powers=forecast(s0, delta, blocks, EFFECTS, alpha=_level(plan, sight.floor.cell)),
+        visible=smallest_effect(s0, delta, blocks, alpha=level),
+        powers=forecast(s0, delta, blocks, EFFECTS, alpha=level),
     )
 
 
@@ -103,11 +101,12 @@ def _say_floor(outlook: Outlook) -> str:
 def _say_power(plan: Plan, power: Power) -> str:
     blocks = round(power.blocks)
     time = render_duration(round(power.blocks * plan.forecast.seconds_per_block))
-    after = f"a verdict after about {blocks} {'block' if blocks == 1 else 'blocks'}, {time}"
     share = f"{math.floor(power.probability * 100)} of 100 such studies"
+    after = f"in about {blocks} {'block' if blocks == 1 else 'blocks'}, {time}"
     if power.effect == 0:
-        return f"equal: {share} find no difference larger than {plan.experiment.threshold * 100:g} %; {after}"
-    return f"{power.effect * 100:g} %: {share} find it; {after}"
+        limit = f"{plan.experiment.threshold * 100:g} %"
+        return f'equal: "no difference larger than {limit}" in {share}, {after}'
+    return f"{power.effect * 100:g} %: found in {share}, {after}"
 
 
 def _say_visible(outlook: Outlook) -> str:
