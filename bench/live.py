@@ -137,7 +137,10 @@ def calibrate(workload: str, work: Mapping[str, int]) -> Mapping[str, Truth]:
     for name in work:
         d = np.array([visit_difference(block["plain"], block[name]) for block in blocks])
         cpu = [
-            math.log((block[name].value("server_cpu_per_tx") or math.nan) / (block["plain"].value("server_cpu_per_tx") or math.nan))
+            math.log(
+                (block[name].value("server_cpu_per_tx") or math.nan)
+                / (block["plain"].value("server_cpu_per_tx") or math.nan)
+            )
             for block in blocks
         ]
         (estimate,) = estimate_many([d[:24]])
@@ -159,9 +162,15 @@ def ask(question: Question) -> tuple[Comparison, float]:
 
 
 def report(name: str, headline: Comparison, minutes: float, truth: Truth | None) -> str:
-    low, high = (100 * (bound - 1) for bound in (headline.interval.low, headline.interval.high)) if headline.interval else (math.nan, math.nan)
+    low, high = (
+        (100 * (bound - 1) for bound in (headline.interval.low, headline.interval.high))
+        if headline.interval
+        else (math.nan, math.nan)
+    )
     effect = math.nan if headline.effect is None else 100 * (headline.effect - 1)
-    covered = "" if truth is None else f", truth {truth.change:+.2f} {'inside' if low <= truth.change <= high else 'OUTSIDE'}"
+    covered = (
+        "" if truth is None else f", truth {truth.change:+.2f} {'inside' if low <= truth.change <= high else 'OUTSIDE'}"
+    )
     return (
         f"{name}: {headline.verdict} {effect:+.2f} % [{low:+.2f}, {high:+.2f}] after {headline.blocks} blocks, "
         f"{minutes:.1f} min{covered}"

@@ -37,7 +37,9 @@ def measure_slices(workload: str = "select-only", work: int = WORK[5]) -> Sequen
         centres[length] = percent(statistics.fmean(slow))
         error = robust * math.sqrt(math.pi / 2) / math.sqrt(60 / (2 * length))
         logged = statistics.median(
-            statistics.median(run.rounds()) / (run.value("tps") or math.nan) for run in runs if run.environment == "plain"
+            statistics.median(run.rounds()) / (run.value("tps") or math.nan)
+            for run in runs
+            if run.environment == "plain"
         )
         rows.append(
             f"{workload} {1000 * length:5.0f} ms: pair SD {100 * spread:.2f} % (robust {100 * robust:.2f}), median's error per 60 s "

@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import subprocess
@@ -42,9 +43,9 @@ def test_a_last_line_without_its_end_is_no_slice():
 
 def test_the_script_lets_one_group_run_at_a_time(tmp_path):
     """Two loops write the time into files; between a slice's end and the next start both stand still."""
-    loop = "while :; do date +%s%N; done"
+    loop = "while :; do echo ${EPOCHREALTIME/[.,]/}000; done"
     files = [(tmp_path / f"loop-{number}").open("wb") for number in range(2)]
-    loops = [subprocess.Popen(["sh", "-c", loop], stdout=file, start_new_session=True) for file in files]
+    loops = [subprocess.Popen(["bash", "-c", loop], stdout=file, start_new_session=True) for file in files]
     try:
         for process in loops:
             os.killpg(process.pid, signal.SIGSTOP)
@@ -55,11 +56,12 @@ def test_the_script_lets_one_group_run_at_a_time(tmp_path):
         script.write_bytes(render_script(turns, groups, 0.05))
         marks = parse_marks(subprocess.run(["sh", str(script)], capture_output=True, check=True).stdout)
     finally:
-        for process in loops:
+        for process, file in zip(loops, files, strict=True):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            file.close()
     assert [(mark.round, mark.arm) for mark in marks] == [(turn.round, turn.arm) for turn in turns]
-    assert all(before.stop <= after.start for before, after in zip(marks, marks[1:], strict=False))
+    assert all(before.stop <= after.start for before, after in itertools.pairwise(marks))
     for number in range(2):
         own = [mark for mark in marks if mark.arm == number]
         others = [mark for mark in marks if mark.arm != number]

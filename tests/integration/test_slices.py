@@ -70,8 +70,6 @@ def test_a_load_with_more_work_is_slower_in_every_round_and_by_cpu(measured):
         # the absolute figure comes from a stretch without any log, the slices from the full one
         assert 0.3 < statistics.median(plain.rounds()) / plain.value("tps") < 2
         assert plain.value("latency_p50") < slow.value("latency_p50")
-        # a neighbour that takes its turn is no stranger
-        assert plain.value("foreign_cpu") < 0.5
 
 
 def test_the_evidence_holds_counts_instead_of_the_whole_log(measured):
@@ -114,7 +112,7 @@ def test_a_kill_in_the_middle_of_the_turns_leaves_no_paused_client(sandbox):
         os.kill(process.pid, signal.SIGKILL)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     deadline = time.monotonic() + 20
     while sandbox.wait_for_silence() and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -96,7 +96,7 @@ def _check_options(
     if not cells or any(cell.scripts for cell in cells):
         return
     names = dict.fromkeys(name for environment in environments.all for name in environment.options)
-    known = {name for cell in cells for name in (workloads[cell.workload].options if cell.workload in workloads else ())}
+    known = {name for cell in cells if cell.workload in workloads for name in workloads[cell.workload].options}
     for name in names:
         if name != "setup_sql" and name not in known and all(cell.workload in workloads for cell in cells):
             table = "factors" if f"options.{name}" in environments.factors else "common"

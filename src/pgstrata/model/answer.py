@@ -11,7 +11,6 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 
-
 ALL_CELLS: Final = "all"
 """The cell of a headline: the geometric mean over all cells of a block."""
 

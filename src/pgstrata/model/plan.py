@@ -89,7 +89,7 @@ class Design:
     """How the environments of a block take turns in one cell, and why so.
 
     In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
-    further rounds, which are thrown away. With `settle` what an environment wrote is flushed before the next one's turn.
+    further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
     """
 
     cell: str

@@ -109,9 +109,7 @@ def obstacles(
             yield f"{', '.join(moving)} moves work in time: a paused server does it in the other one's slice"
     needed = sum(resident_bytes(environment, cell, workloads) for environment in environments)
     if needed > capacity.memory * MEMORY_SHARE:
-        yield (
-            f"all servers together would need {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory"
-        )
+        yield (f"all servers together would need {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory")
 
 
 def _moving(environments: Iterable[Environment]) -> set[str]:

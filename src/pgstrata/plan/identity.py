@@ -20,7 +20,7 @@ _NOT_FIXING: Final = {
 
 
 def identify(experiment: Experiment, designs: Sequence[Design]) -> str:
-    """What fixes the plan, as a short hash: not its wording, its budget, its notes, its floors or anybody's password."""
+    """What fixes the plan, as a short hash: not its wording, budget, notes, floors or anybody's password."""
     content = json.dumps([_plain(experiment), _plain(tuple(designs))], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

@@ -60,7 +60,8 @@ def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
 
 
 def _say_designs(plan: Plan) -> str:
-    return ", ".join(f"{cell.identity} {plan.design(cell.identity).describe(cell.run)}" for cell in plan.experiment.cells)
+    cells = plan.experiment.cells
+    return ", ".join(f"{cell.identity} {plan.design(cell.identity).describe(cell.run)}" for cell in cells)
 
 
 def _shorten(value: object) -> str:

@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,34 @@ class TestForeign:
         thread = "99 (kworker) S 2 0 0 0 0 0 0 0 0 0 {} 0 0 0 20 0 1 0 50 0 0\n"
         before, after = self.BEFORE + thread.format(100), self.after("300 0 0 0 0 0 0 0") + thread.format(600)
         assert measured(before, after)["foreign_cpu"] == 0
+
+
+SLICED = dataclasses.replace(WINDOW, seconds=5.0, client_pid=50, resident_pids=(200, 60))
+
+
+class TestSlices:
+    BEFORE = text(processes=[process(pid, 1, 100) for pid in (100, 7, 50, 200, 60)])
+    AFTER = text(
+        uptime="1010.00 1.00",
+        cpu="900 0 0 9000 0 0 0 0 0 0",
+        processes=[
+            process(100, 1, 300),
+            process(7, 1, 100),
+            process(50, 1, 150),
+            process(200, 1, 500),
+            process(60, 1, 200),
+        ],
+    )
+
+    def test_a_persistent_client_is_read_from_the_captures_over_its_own_turns(self):
+        found = measured(self.BEFORE, self.AFTER, SLICED)
+        assert found["server_cpu"] == pytest.approx(2.0 / 5)
+        assert found["client_cpu"] == pytest.approx(0.5 / 5)
+        assert found["client_share"] == pytest.approx(0.2)
+
+    def test_environments_that_take_their_turns_are_no_strangers(self):
+        found = measured(self.BEFORE, self.AFTER, SLICED)
+        assert found["foreign_cpu"] == pytest.approx((9.0 - 2.0 - 0.5 - 4.0 - 1.0) / 10)
 
 
 class TestDisks:
