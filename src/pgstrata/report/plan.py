@@ -169,7 +169,8 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
         text = f"no noise floor for {what} on this host: `pgstrata floor {file}` measures it in about {minutes}"
         yield from _wrapped(text, "  ")
     if _renews(plan):
-        text = f"where the control has {LEAST_DIFFERENCES} blocks, its differences are kept as a noise floor of this host"
+        needed = f"where the control has {LEAST_DIFFERENCES} blocks"
+        text = f"{needed}, its differences are kept as a noise floor of this host"
         yield from _wrapped(text, "  ")
 
 
