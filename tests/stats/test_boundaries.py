@@ -1,14 +1,34 @@
-"""The frozen boundaries against exact counts."""
+"""The frozen boundaries against exact counts and against drawn comparisons."""
 
-from itertools import product
+from functools import cache
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 
-from pgstrata.stats.boundaries import C_01, C_DIFF, C_EQ, MAX_BLOCKS, exact_tail
+from pgstrata.stats.boundaries import (
+    C_01,
+    C_DIFF,
+    C_EQ,
+    EXACT_BLOCKS,
+    GRID,
+    MAX_BLOCKS,
+    boundary,
+    exact_tail,
+    fixed_critical,
+    one_look_critical,
+)
 from pgstrata.stats.ranks import capped_scores
+from pgstrata.stats.sequence import critical_row, look_at_all
 
-ALL = pytest.mark.parametrize("boundary", [C_DIFF, C_EQ, C_01])
+FROZEN = {
+    C_DIFF: "0 0 1 2 4 5 8 9 13 15 19 22 26 30 35 39 45 50",
+    C_EQ: "1 2 3 4 6 8 10 13 16 19 24 27 32 36 42 46 53 58",
+    C_01: "0 0 1 2 4 6 7 9 12 15 18 21 25 29 34 37",
+}
+LEVELS = [boundary(alpha) for alpha in GRID]
+GENERATED = [level for level in LEVELS if level not in FROZEN]
+ALL = pytest.mark.parametrize("boundary", LEVELS)
 
 
 def smaller_sum(signs, ranks):
@@ -27,10 +47,61 @@ def spent_at_seven_and_eight(first, second):
     return crossed / (8 * 2**8)
 
 
+def spending(values):
+    """P(crossed by n) for n = 1, 2, ... under critical values for these n, from the probabilities of sign patterns.
+
+    In the order of sizes n signs form one of 2^n patterns; the next block inserts a sign at any of n + 1 places.
+    """
+    patterns = np.ones(1)
+    spent = [0.0]
+    for n, critical in enumerate(values, start=1):
+        codes = np.arange(2**n)
+        cuts = [(codes >> (place + 1) << place) | (codes & ((1 << place) - 1)) for place in range(n)]
+        patterns = sum(patterns[cut] for cut in cuts) / (2 * n)
+        plus = ((codes[:, np.newaxis] >> np.arange(n)) & 1) @ capped_scores(n)
+        crossed = np.minimum(plus, capped_scores(n).sum() - plus) <= critical
+        spent.append(spent[-1] + patterns[crossed].sum())
+        patterns[crossed] = 0.0
+    return spent[1:]
+
+
+@cache
+def spent_by_sixteen(level):
+    return spending(critical_row(level)[:16].tolist())
+
+
+def test_probabilities_of_patterns_are_those_of_all_orders_and_signs():
+    values = [-1, -1, 0, 1, 2]
+    crossed = 0
+    for order in permutations(range(5)):
+        ranks = [[sum(other <= one for other in order[:n]) for one in order[:n]] for n in range(1, 6)]
+        for signs in product((True, False), repeat=5):
+            crossed += any(smaller_sum(signs[:n], ranks[n - 1]) <= values[n - 1] for n in range(1, 6))
+    assert spending(values)[-1] == pytest.approx(crossed / (120 * 32))
+
+
+@pytest.mark.parametrize("frozen", FROZEN)
+def test_the_levels_of_the_rule_have_the_values_of_the_specification(frozen):
+    assert " ".join(str(value) for value in frozen.values) == FROZEN[frozen]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "first"), [(0.02, 8), (0.01, 9), (0.005, 10), (0.0025, 11), (0.001, 12), (0.0005, 13)]
+)
+def test_small_levels_have_their_first_look_where_the_specification_says(alpha, first):
+    assert boundary(alpha).first == first
+
+
 @ALL
 def test_each_boundary_reaches_to_the_last_block_and_never_falls(boundary):
     assert boundary.first + len(boundary.values) - 1 == MAX_BLOCKS
     assert list(boundary.values) == sorted(boundary.values)
+
+
+def test_a_smaller_level_never_has_a_larger_value():
+    for wide, narrow in pairwise(LEVELS):
+        assert wide.alpha > narrow.alpha
+        assert (critical_row(wide) >= critical_row(narrow)).all()
 
 
 @ALL
@@ -51,7 +122,20 @@ def test_the_whole_level_is_spent_at_the_last_block(boundary):
     assert boundary.spent(MAX_BLOCKS) == pytest.approx(boundary.alpha)
 
 
-@pytest.mark.parametrize(("n", "critical"), [(n, c) for n in (1, 2, 5, 8) for c in (0, 1, 3)])
+@pytest.mark.parametrize(
+    ("alpha", "level"),
+    [(0.045, 0.045), (0.05, 0.045), (0.0449, 0.02), (0.045 / 9, 0.005), (0.5, 0.1), (0.0005, 0.0005)],
+)
+def test_a_level_is_rounded_down_to_the_grid(alpha, level):
+    assert boundary(alpha).alpha == level
+
+
+def test_a_level_below_the_grid_has_no_boundary():
+    with pytest.raises(ValueError, match=r"smallest is 0\.0005"):
+        boundary(0.00049)
+
+
+@pytest.mark.parametrize(("n", "critical"), [(n, c) for n in (1, 2, 5, 8) for c in (-1, 0, 1, 3)])
 def test_the_exact_tail_counts_all_sign_patterns(n, critical):
     hits = sum(smaller_sum(signs, range(1, n + 1)) <= critical for signs in product((True, False), repeat=n))
     assert exact_tail(n, critical) == hits / 2**n
@@ -78,3 +162,51 @@ def test_no_single_look_spends_more_than_is_allowed_by_then(boundary):
 def test_the_first_two_looks_together_spend_at_most_what_is_allowed(boundary):
     first, second = boundary.values[:2]
     assert spent_at_seven_and_eight(first, second) <= boundary.spent(8) < spent_at_seven_and_eight(first, second + 1)
+
+
+@ALL
+def test_all_looks_together_spend_at_most_what_is_allowed(boundary):
+    # The values of the specification were drawn, and exceed their limits by the noise of drawing.
+    excess = 1.02 if boundary in FROZEN else 1.0
+    for n, spent in enumerate(spent_by_sixteen(boundary), start=1):
+        assert spent <= boundary.spent(n) * excess
+
+
+@pytest.mark.parametrize("level", GENERATED)
+def test_no_value_of_the_generator_could_be_larger(level):
+    values = critical_row(level)[:14].tolist()
+    for n in range(level.first, 15):
+        larger = [*values[: n - 1], values[n - 1] + 1]
+        assert spending(larger)[-1] > level.spent(n)
+
+
+def test_drawn_equal_arms_cross_a_boundary_as_often_as_its_level_says():
+    d = np.random.default_rng(3).standard_t(4, (20_000, MAX_BLOCKS))
+    zero = look_at_all(list(d), np.zeros(len(d))).zero
+    for level in LEVELS:
+        crossed = (zero <= critical_row(level)).any(axis=-1).mean()
+        assert abs(crossed - level.alpha) <= 4 * np.sqrt(level.alpha / len(d)) + 0.015 * level.alpha
+
+
+@pytest.mark.parametrize("n", [25, 60, EXACT_BLOCKS])
+def test_the_fixed_boundary_takes_the_largest_value_that_the_level_allows(n):
+    for alpha in GRID:
+        critical = fixed_critical(n, alpha)
+        assert exact_tail(n, critical) <= alpha < exact_tail(n, critical + 1)
+
+
+@pytest.mark.parametrize("n", [EXACT_BLOCKS + 1, EXACT_BLOCKS + 100])
+def test_the_normal_approximation_is_close_to_the_counts_and_on_the_safe_side(n):
+    for alpha in GRID:
+        assert 0.96 * alpha <= exact_tail(n, fixed_critical(n, alpha)) <= alpha
+
+
+def test_one_look_uses_the_sequential_values_while_they_reach():
+    assert one_look_critical(24, C_DIFF) == 50
+    assert one_look_critical(25, C_DIFF) == fixed_critical(25, 0.045)
+    assert one_look_critical(6, C_DIFF) is None
+
+
+def test_a_fixed_sample_too_small_for_its_level_has_no_value():
+    assert fixed_critical(4, 0.045) is None
+    assert fixed_critical(6, 0.045) == 0

@@ -149,6 +149,6 @@ def benjamini_hochberg(p: Sequence[float | None]) -> tuple[float | None, ...]:
     smallest = 1.0
     for rank in range(len(known), 0, -1):
         value, place = known[rank - 1]
-        smallest = min(smallest, value * len(p) / rank)
+        smallest = min(smallest, value * (len(p) / rank))
         adjusted[place] = smallest
     return tuple(adjusted)

@@ -38,8 +38,9 @@ def noise_floor(d: npt.ArrayLike) -> float:
 def smallest_visible_effect(s0: float, n: int) -> float:
     """The effect in log units that the rule finds within n blocks in four studies of five, at a floor of s0.
 
-    From 7 to 24 blocks the simulated `tables.VISIBLE`; the fast lane's own threshold below; beyond 24 the effect shrinks
-    with sqrt(n) from what it is at 24. Infinite below 3 blocks.
+    For normal noise; outliers, which the floor does not see, cost power on top. From 7 to 24 blocks the simulated
+    `tables.VISIBLE`, below the fast lane's own threshold, beyond 24 what it is at 24, shrinking with sqrt(n).
+    Infinite below 3 blocks.
 
     Raises:
         ValueError: the floor is negative or not finite.

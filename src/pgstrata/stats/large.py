@@ -37,7 +37,7 @@ def hodges_lehmann_of_many(d: FloatArray) -> float:
         return (ordered + int(np.searchsorted(ascending, theta, side="right"))) // 2
 
     low, high = float(ascending[0]), float(ascending[-1])
-    middle = [_first(lambda theta, k=k: at_most(theta) >= k, low, high, _step(d)) for k in _middle_ranks(count)]
+    middle = [_first_above(rank - 1, at_most, low, high, _step(d)) for rank in _middle_ranks(count)]
     return sum(middle) / len(middle)
 
 
@@ -53,8 +53,8 @@ def capped_interval_of_many(d: FloatArray, critical: int) -> Ends:
     step = _step(d)
     width = float(tie_width(d)[0])
     # The upper end is the lower end of the mirrored differences.
-    first = _first(lambda theta: float(signed_rank_sums(d, theta)[1]) > critical, low, high, step)
-    last = -_first(lambda theta: float(signed_rank_sums(-d, theta)[1]) > critical, -high, -low, step)
+    first = _first_above(critical, lambda theta: float(signed_rank_sums(d, theta)[1]), low, high, step)
+    last = -_first_above(critical, lambda theta: float(signed_rank_sums(-d, theta)[1]), -high, -low, step)
     return Ends(low=max(first - width, low), high=min(last + width, high))
 
 
@@ -74,7 +74,7 @@ def shift_quantiles(x: FloatArray, y: FloatArray, ranks: tuple[int, ...]) -> tup
 
     low, high = float(x.min() - y.max()), float(x.max() - y.min())
     step = _step(np.array([low, high]))
-    return tuple(_first(lambda theta, k=k: at_most(theta) >= k, low, high, step) for k in ranks)
+    return tuple(_first_above(rank - 1, at_most, low, high, step) for rank in ranks)
 
 
 def _middle_ranks(count: int) -> tuple[int, int]:
@@ -85,13 +85,13 @@ def _step(d: FloatArray) -> float:
     return float(tie_width(d)[0]) / 8
 
 
-def _first(holds: Callable[[float], bool], low: float, high: float, step: float) -> float:
-    """The smallest theta in [low, high] at which the monotone condition `holds`, from above and to within `step`."""
-    if holds(low):
+def _first_above(limit: float, rising: Callable[[float], float], low: float, high: float, step: float) -> float:
+    """The smallest theta in [low, high] at which `rising` exceeds the limit, from above and to within `step`."""
+    if rising(low) > limit:
         return low
     while high - low > step:
         middle = (low + high) / 2
-        if holds(middle):
+        if rising(middle) > limit:
             high = middle
         else:
             low = middle

@@ -134,6 +134,17 @@ def judge(estimate: Estimate | None, *, delta: float) -> Verdict:
     return Verdict.INSUFFICIENT if estimate.interval is None else Verdict.INCONCLUSIVE
 
 
+def judge_coarse(estimate: Estimate, *, delta: float) -> Verdict:
+    """The verdict of the fast lane, in which all differences have the sign of the centre.
+
+    The interval is shown, and decides nothing but whether a difference beyond 3 to 5 % still lies within a wider
+    threshold of the user's.
+    """
+    if estimate.interval is not None and estimate.interval.reach < delta:
+        return Verdict.NEGLIGIBLE
+    return Verdict.BETTER if estimate.centre > 0 else Verdict.WORSE
+
+
 def is_decided(verdict: Verdict) -> bool:
     """Whether more blocks could not change the verdict."""
     return verdict not in {Verdict.INSUFFICIENT, Verdict.INCONCLUSIVE}
@@ -225,7 +236,7 @@ def decide_many(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tupl
     settled = fast | (looks.zero <= critical) | (looks.edge <= critical_row(C_EQ))
     sizes = np.array([len(array) for array in arrays], dtype=np.intp)
     n = np.where(settled.any(axis=-1), settled.argmax(axis=-1) + 1, sizes)
-    quick = fast.any(axis=-1).tolist()
+    quick = np.asarray(fast.any(axis=-1)).tolist()
     return make_decisions(arrays, rules, levels, looks, n.tolist(), quick)
 
 
@@ -255,8 +266,9 @@ def make_decisions(
     decisions = []
     for place, (rule, level) in enumerate(zip(rules, levels, strict=True)):
         if quick[place]:
-            estimate: Estimate | None = coarse_estimate(shown[place], rule.fast_floor)
-            verdict, lane = Verdict.BETTER if shown[place][0] > 0 else Verdict.WORSE, Lane.FAST
+            coarse = coarse_estimate(shown[place], rule.fast_floor)
+            estimate: Estimate | None = coarse
+            verdict, lane = judge_coarse(coarse, delta=rule.delta), Lane.FAST
         else:
             estimate = estimates.get(place)
             verdict, lane = judge(estimate, delta=rule.delta), Lane.SEQUENTIAL
@@ -268,7 +280,13 @@ def _decision(
     verdict: Verdict, n: int, estimate: Estimate | None, lane: Lane, repeated: float | None, alpha: float
 ) -> Decision:
     return Decision(
-        verdict=verdict, n=n, estimate=estimate, lane=lane, decided=is_decided(verdict), repeated_p=repeated, alpha=alpha
+        verdict=verdict,
+        n=n,
+        estimate=estimate,
+        lane=lane,
+        decided=is_decided(verdict),
+        repeated_p=repeated,
+        alpha=alpha,
     )
 
 
@@ -276,9 +294,7 @@ def coarse_estimate(d: FloatArray, floor: float) -> Estimate:
     """What the fast lane shows: the median +- 4 s0 / sqrt(n), not an interval of a known level."""
     centre = float(np.median(d))
     width = COARSE * floor / math.sqrt(len(d))
-    return Estimate(
-        n=len(d), centre=centre, interval=Span(low=centre - width, high=centre + width), equivalence=None
-    )
+    return Estimate(n=len(d), centre=centre, interval=Span(low=centre - width, high=centre + width), equivalence=None)
 
 
 def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
@@ -316,7 +332,9 @@ def _crossed_once(d: FloatArray) -> float | None:
     """The smallest level of the grid at which one look at `d` excludes "no difference"."""
     zero, _ = sums_beside(d[np.newaxis, :], np.zeros(1))
     crossed = [
-        alpha for alpha in GRID if (found := one_look_critical(d.size, boundary(alpha))) is not None and zero[0] <= found
+        alpha
+        for alpha in GRID
+        if (found := one_look_critical(d.size, boundary(alpha))) is not None and zero[0] <= found
     ]
     return min(crossed, default=None)
 

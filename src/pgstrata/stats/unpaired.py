@@ -25,6 +25,8 @@ from pgstrata.stats.rule import Decision, Estimate, Rule, Span, is_decided, judg
 
 # Products of the two sizes up to which the orders are counted: 50 values against 50.
 EXACT_PAIRS: Final = 2500
+# Exchangeable values would allow two against eight; whether two runs are typical of their arm nobody can tell.
+MIN_ARM: Final = 3
 
 
 def decide_unpaired(
@@ -32,9 +34,10 @@ def decide_unpaired(
 ) -> Decision:
     """The verdict on two series of values that share no blocks, one look at all of them.
 
-    An interval needs as many values as make unanimous order unlikely enough: four against four at .045, or three
-    against five; with fewer there is neither difference nor equivalence. Equal values count in both directions: were
-    ties broken at random the counts would be exact, so that with ties the interval is conservative.
+    An interval needs at least three values in each arm, and as many as make unanimous order unlikely enough: four
+    against four at .045, or three against five; with fewer there is neither difference nor equivalence. Equal values
+    count in both directions: were ties broken at random the counts would be exact, so that with ties the interval is
+    conservative.
 
     Args:
         values: of the environment, shape (n,), above zero.
@@ -77,8 +80,10 @@ def unpaired_critical(n: int, m: int, alpha: float) -> int | None:
     side where one arm is tiny (the sum of few uniform ranks has shorter tails).
 
     Returns:
-        None where even one unanimous order is too likely: no interval.
+        None, no interval, where an arm has fewer than `MIN_ARM` values or even unanimous order is too likely.
     """
+    if min(n, m) < MIN_ARM:
+        return None
     if n * m <= EXACT_PAIRS:
         critical = int(np.searchsorted(_tails(n, m), alpha, side="right")) - 1
     else:

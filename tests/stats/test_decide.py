@@ -1,0 +1,281 @@
+"""The sequential rule at every look, one look at all, and what neither may depend on."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgstrata.model.answer import Lane, Verdict
+from pgstrata.stats.boundaries import GRID, boundary, fixed_critical
+from pgstrata.stats.floor import noise_floor
+from pgstrata.stats.ranks import capped_interval, hodges_lehmann
+from pgstrata.stats.rule import Rule, decide_many, decide_once, estimate_many, judge
+
+DELTA = math.log(1.03)
+PLAIN = Rule(delta=DELTA)
+
+# Multiples of 1/128 meet ties, zeros and the threshold 1/32 exactly; millionths meet none.
+coarse = st.integers(-6, 6).map(lambda k: k / 128)
+fine = st.integers(-60_000, 60_000).map(lambda k: k / 1e6)
+samples = st.lists(coarse, max_size=24) | st.lists(fine, max_size=24)
+shifted = st.tuples(st.lists(fine, min_size=7, max_size=24), fine).map(lambda pair: [x + pair[1] for x in pair[0]])
+
+
+def decide(d, rule=PLAIN):
+    return decide_many([np.array(d, dtype=float)], [rule])[0]
+
+
+def once(d, rule=PLAIN):
+    return decide_once([np.array(d, dtype=float)], [rule])[0]
+
+
+def slow_decision(d, rule):
+    """Look by look: interval, verdict, and every level's own interval for the repeated p."""
+    repeated, verdict, n = None, Verdict.INSUFFICIENT, 0
+    for n in range(1, min(len(d), rule.last) + 1):
+        for alpha in GRID:
+            (found,) = estimate_many([np.array(d[:n])], difference=boundary(alpha))
+            if found.interval and found.interval.excludes_zero:
+                repeated = min(repeated or 1, alpha)
+        (found,) = estimate_many([np.array(d[:n])], difference=boundary(rule.alpha))
+        verdict = judge(found, delta=rule.delta)
+        if verdict not in {Verdict.INSUFFICIENT, Verdict.INCONCLUSIVE}:
+            break
+    return verdict, n, repeated
+
+
+@given(samples | shifted, st.sampled_from([0.045, 0.02, 0.001]), st.sampled_from([DELTA, 1 / 32, 0.0]))
+@settings(max_examples=60, deadline=None)
+def test_the_decision_is_that_of_the_first_interval_that_decides(d, alpha, delta):
+    rule = Rule(delta=delta, alpha=alpha)
+    found = decide(d, rule)
+    assert (found.verdict, found.n, found.repeated_p) == slow_decision(d, rule)
+    assert found.alpha == alpha
+    assert found.lane is Lane.SEQUENTIAL
+    assert found.decided == (found.verdict not in {Verdict.INSUFFICIENT, Verdict.INCONCLUSIVE})
+    if found.n:
+        assert (found.estimate,) == estimate_many([np.array(d[: found.n])], difference=boundary(alpha))
+
+
+@given(st.lists(samples | shifted, min_size=2, max_size=5))
+@settings(max_examples=30, deadline=None)
+def test_many_comparisons_at_once_decide_as_each_alone(several):
+    rules = [Rule(delta=DELTA, floor=0.005, last=24 - place) for place in range(len(several))]
+    assert decide_many(several, rules) == tuple(decide(d, rule) for d, rule in zip(several, rules, strict=True))
+
+
+@given(samples | shifted, st.lists(fine, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_blocks_after_the_decision_change_nothing(d, later):
+    rule = Rule(delta=DELTA, floor=0.004)
+    before = decide(d, rule)
+    if before.decided:
+        assert decide([*d, *later][:24], rule) == before
+
+
+@given(samples | shifted, st.sampled_from([None, 0.002, 0.02]))
+@settings(max_examples=80, deadline=None)
+def test_swapping_the_arms_flips_the_sign_and_inverts_the_interval(d, floor):
+    rule = Rule(delta=DELTA, floor=floor)
+    ahead, back = decide(d, rule), decide([-x for x in d], rule)
+    mirrored = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    assert back.verdict == mirrored.get(ahead.verdict, ahead.verdict)
+    assert (back.n, back.lane, back.repeated_p) == (ahead.n, ahead.lane, ahead.repeated_p)
+    if ahead.estimate:
+        assert back.estimate.centre == -ahead.estimate.centre
+        for mine, theirs in (
+            (ahead.estimate.interval, back.estimate.interval),
+            (ahead.estimate.equivalence, back.estimate.equivalence),
+        ):
+            assert (mine is None) == (theirs is None)
+            assert mine is None or (theirs.low, theirs.high) == (-mine.high, -mine.low)
+
+
+@given(st.lists(st.integers(500, 2000), min_size=7, max_size=24), st.sampled_from([0.125, 1.0, 1024.0]), st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_the_unit_of_the_values_plays_no_part(values, unit, random):
+    base = random.sample(values, len(values))
+    plain = np.log(np.array(values, dtype=float)) - np.log(np.array(base, dtype=float))
+    scaled = np.log(np.array(values) * unit) - np.log(np.array(base) * unit)
+    one, other = decide(plain), decide(scaled)
+    assert (one.verdict, one.n, one.repeated_p) == (other.verdict, other.n, other.repeated_p)
+    assert one.estimate.centre == pytest.approx(other.estimate.centre, abs=1e-11)
+
+
+@given(st.lists(coarse, min_size=1, max_size=30) | st.lists(fine, min_size=1, max_size=30), st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_blocks_changes_nothing_at_one_look(d, random):
+    assert once(random.sample(d, len(d))) == once(d)
+
+
+@given(shifted, st.sampled_from([None, 0.002, 0.02]))
+@settings(max_examples=80, deadline=None)
+def test_the_interval_contains_the_estimate(d, floor):
+    for found in (decide(d, Rule(delta=DELTA, floor=floor)), once(d)):
+        for span in (found.estimate.interval, found.estimate.equivalence):
+            assert span is None or span.low <= found.estimate.centre <= span.high
+
+
+@given(shifted)
+@settings(max_examples=30, deadline=None)
+def test_a_stricter_level_never_decides_a_difference_earlier(d):
+    found = [decide(d, Rule(delta=0.0, alpha=alpha)) for alpha in GRID]
+    assert [each.n for each in found] == sorted(each.n for each in found)
+
+
+@given(shifted)
+@settings(max_examples=30, deadline=None)
+def test_the_repeated_p_tells_which_levels_would_have_been_crossed(d):
+    # At a threshold of zero nothing but a difference stops, so that the strictest level has seen all looks.
+    p = decide(d, Rule(delta=0.0, alpha=GRID[-1])).repeated_p
+    for alpha in GRID:
+        assert decide(d, Rule(delta=0.0, alpha=alpha)).decided == (p is not None and p <= alpha)
+
+
+@pytest.mark.parametrize(
+    ("d", "floor", "n"),
+    [
+        ([0.051] * 3, 0.004, 3),
+        ([0.06, 0.04, 0.06, 0.06], 0.004, 4),
+        ([0.031] * 5, 0.004, 5),
+        ([0.06, 0.06, 0.045, 0.06, 0.06, 0.06], 0.04, 6),
+    ],
+)
+def test_the_fast_lane_decides_when_all_differences_exceed_its_threshold(d, floor, n):
+    found = decide([*d, 0.06], Rule(delta=DELTA, floor=floor))
+    assert (found.verdict, found.n, found.lane, found.repeated_p) == (Verdict.BETTER, n, Lane.FAST, None)
+    width = 4 * floor / math.sqrt(n)
+    assert found.estimate.centre == np.median(d)
+    assert (found.estimate.interval.low, found.estimate.interval.high) == pytest.approx(
+        (np.median(d) - width, np.median(d) + width)
+    )
+    assert found.estimate.equivalence is None
+
+
+@pytest.mark.parametrize("floor", [None, 0.0, math.nan, math.inf, 0.03])
+def test_without_a_valid_or_with_a_high_floor_the_fast_lane_is_off(floor):
+    assert decide([0.05, 0.06, 0.07], Rule(delta=DELTA, floor=floor)).verdict is Verdict.INSUFFICIENT
+
+
+def test_the_fast_lane_is_off_at_levels_below_one_percent():
+    d = [-0.2] * 3
+    assert decide(d, Rule(delta=DELTA, floor=0.004, alpha=0.01)).verdict is Verdict.WORSE
+    assert decide(d, Rule(delta=DELTA, floor=0.004, alpha=0.0099)).verdict is Verdict.INSUFFICIENT
+
+
+def test_differences_of_both_signs_keep_the_fast_lane_closed():
+    assert not decide([0.2, 0.2, -0.2, 0.2, 0.2, 0.2], Rule(delta=DELTA, floor=0.004)).decided
+
+
+def test_the_comparison_ends_at_its_last_block():
+    d = np.full(24, 0.2)
+    assert decide(d, Rule(delta=DELTA, last=6)).verdict is Verdict.INSUFFICIENT
+    assert decide(d, Rule(delta=DELTA, last=7)).verdict is Verdict.BETTER
+    noisy = np.tile([0.2, -0.2], 12)
+    assert (decide(noisy, Rule(delta=DELTA, last=9)).verdict, decide(noisy, Rule(delta=DELTA, last=9)).n) == (
+        Verdict.INCONCLUSIVE,
+        9,
+    )
+
+
+def test_equal_arms_are_equivalent_after_seven_blocks_whatever_the_level():
+    for alpha in GRID:
+        found = decide(np.zeros(24), Rule(delta=DELTA, alpha=alpha))
+        assert (found.verdict, found.n) == (Verdict.EQUIVALENT, 7)
+        assert (found.estimate.interval is None) == (boundary(alpha).first > 7)
+
+
+def test_a_small_but_sure_difference_is_negligible():
+    assert decide(np.full(24, 0.01)).verdict is Verdict.NEGLIGIBLE
+    assert decide(np.full(24, DELTA)).verdict is Verdict.BETTER
+
+
+@pytest.mark.parametrize("decider", [decide_many, decide_once])
+def test_no_blocks_are_insufficient_and_no_comparisons_no_decisions(decider):
+    (found,) = decider([[]], [PLAIN])
+    assert (found.verdict, found.n, found.estimate, found.decided) == (Verdict.INSUFFICIENT, 0, None, False)
+    assert decider([], []) == ()
+
+
+@pytest.mark.parametrize("decider", [decide_many, decide_once])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_differences_that_are_no_numbers_are_refused(decider, wrong):
+    with pytest.raises(ValueError, match="finite"):
+        decider([[0.1, wrong]], [PLAIN])
+
+
+@pytest.mark.parametrize("wrong", [{"last": 0}, {"last": 25}, {"delta": -0.1}, {"delta": math.nan}])
+def test_a_rule_that_cannot_be_followed_is_refused(wrong):
+    with pytest.raises(ValueError):
+        Rule(**{"delta": DELTA, **wrong})
+
+
+@pytest.mark.parametrize("n", [25, 40, 199])
+def test_one_look_beyond_the_tables_has_the_interval_of_its_own_boundary(n):
+    d = np.random.default_rng(n).normal(0.05, 0.02, n)
+    found = once(d)
+    low, high = capped_interval(d, fixed_critical(n, 0.045))
+    assert (found.estimate.interval.low, found.estimate.interval.high) == (low, high)
+    assert (found.verdict, found.lane, found.n, found.repeated_p) == (Verdict.BETTER, Lane.ONE_LOOK, n, 0.0005)
+    assert found.estimate.centre == hodges_lehmann(d)
+
+
+def test_one_look_at_few_blocks_is_that_of_the_sequential_boundary():
+    rng = np.random.default_rng(2)
+    for n in (1, 6, 7, 12, 24):
+        d = rng.normal(0.01, 0.02, n)
+        (expected,) = estimate_many([d])
+        assert once(d).estimate == expected
+        assert once(d).verdict is judge(expected, delta=DELTA)
+
+
+def test_ten_thousand_blocks_take_seconds():
+    d = np.random.default_rng(1).normal(0.001, 0.02, 10_000)
+    begun = time.process_time()
+    found = once(d)
+    assert time.process_time() - begun < 10
+    assert found.verdict is Verdict.NEGLIGIBLE
+    assert found.estimate.interval.low < 0.001 < found.estimate.interval.high
+    assert found.estimate.interval.high - found.estimate.interval.low == pytest.approx(4.4 * 0.02 / 100, rel=0.1)
+
+
+def test_ties_everywhere_and_huge_outliers_have_an_answer():
+    assert once(np.zeros(300)).verdict is Verdict.EQUIVALENT
+    assert once(np.full(300, 0.2)).verdict is Verdict.BETTER
+    d = np.full(300, 0.2)
+    d[:60] = -500.0
+    assert once(d).verdict is Verdict.BETTER
+    assert decide([0.2] * 8 + [-500.0] * 2).verdict is Verdict.BETTER
+    assert decide([-500.0] * 2 + [0.2] * 22).verdict is Verdict.BETTER
+
+
+def test_ten_thousand_comparisons_take_seconds():
+    d = np.random.default_rng(4).normal(0.0, 0.03, (10_000, 24))
+    begun = time.process_time()
+    found = decide_many(list(d), [Rule(delta=DELTA, floor=0.03)] * len(d))
+    assert time.process_time() - begun < 20
+    different = sum(each.verdict in {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE} for each in found)
+    assert different / len(d) <= 0.05
+
+
+@pytest.mark.parametrize("n", [25, 60])
+def test_one_look_beyond_the_tables_is_wrong_as_often_as_its_level_says(n):
+    d = np.random.default_rng(n).standard_t(3, (2000, n)) * 0.02
+    wrong = sum(found.estimate.interval.excludes_zero for found in decide_once(list(d), [PLAIN] * len(d)))
+    assert 0.025 <= wrong / len(d) <= 0.06
+
+
+def test_the_floor_of_equal_arms_opens_the_fast_lane_only_rarely_by_chance():
+    rng = np.random.default_rng(6)
+    rules = [Rule(delta=DELTA, floor=noise_floor(row), last=6) for row in rng.normal(0, 0.03, (5000, 12))]
+    found = decide_many(list(rng.normal(0, 0.03, (5000, 6))), rules)
+    assert sum(each.decided for each in found) / len(found) < 0.01
+
+
+def test_a_fast_difference_within_a_wide_threshold_is_negligible():
+    rule = Rule(delta=math.log(1.2), floor=0.004)
+    assert decide([0.06] * 3, rule).verdict is Verdict.NEGLIGIBLE
+    assert decide([-0.3] * 3, rule).verdict is Verdict.WORSE
