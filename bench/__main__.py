@@ -11,6 +11,7 @@ from large_study import measure_large_study
 from observer import measure_dead_time, measure_observer
 from reset import measure_reset
 from startup import measure_startup
+from verdicts import measure_verdicts
 
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
@@ -18,6 +19,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reset": measure_reset,
     "dead-time": measure_dead_time,
     "observer": measure_observer,
+    "verdicts": measure_verdicts,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))
