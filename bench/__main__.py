@@ -8,8 +8,10 @@ from pathlib import Path
 
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
+from live import measure_live, measure_live_equal, measure_live_writing
 from observer import measure_dead_time, measure_observer
 from reset import measure_reset
+from slices import measure_slices
 from startup import measure_startup
 from verdicts import measure_verdicts
 
@@ -19,6 +21,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reset": measure_reset,
     "dead-time": measure_dead_time,
     "observer": measure_observer,
+    "slices": measure_slices,
+    "live": measure_live,
+    "live-equal": measure_live_equal,
+    "live-writing": measure_live_writing,
     "verdicts": measure_verdicts,
 }
 

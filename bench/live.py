@@ -30,6 +30,8 @@ from pgstrata.store.load import load_study
 
 # About how many percent of select-only's throughput on two small CPUs each count of further work takes.
 WORK = {1: 60, 2: 125, 5: 315, 10: 660, 20: 1500}
+# The same for simple-update, whose transactions wait for the disk most of the time.
+WRITING_WORK = 4000
 CALIBRATION_SECONDS = 600.0
 EQUALS = 4
 EQUAL_BLOCKS = 20
@@ -122,6 +124,10 @@ def visit_difference(one: RunRecord, other: RunRecord) -> float:
     return math.log((other.value("tps") or math.nan) / (one.value("tps") or math.nan))
 
 
+def server_cpu(run: RunRecord) -> float:
+    return run.value("server_cpu_per_tx") or math.nan
+
+
 def calibrate(workload: str, work: Mapping[str, int]) -> Mapping[str, Truth]:
     """Truths by name."""
     seconds = 0.0
@@ -161,55 +167,56 @@ def ask(question: Question) -> tuple[Comparison, float]:
     return headline, seconds / 60
 
 
-def report(name: str, headline: Comparison, minutes: float, truth: Truth | None) -> str:
-    low, high = (
-        (100 * (bound - 1) for bound in (headline.interval.low, headline.interval.high))
-        if headline.interval
-        else (math.nan, math.nan)
-    )
+def say(name: str, headline: Comparison, minutes: float, truth: Truth | None) -> str:
+    low = high = math.nan
+    if headline.interval is not None:
+        low, high = 100 * (headline.interval.low - 1), 100 * (headline.interval.high - 1)
     effect = math.nan if headline.effect is None else 100 * (headline.effect - 1)
-    covered = (
-        "" if truth is None else f", truth {truth.change:+.2f} {'inside' if low <= truth.change <= high else 'OUTSIDE'}"
-    )
+    place = ""
+    if truth is not None:
+        place = f", truth {truth.change:+.2f} {'inside' if low <= truth.change <= high else 'OUTSIDE'}"
     return (
         f"{name}: {headline.verdict} {effect:+.2f} % [{low:+.2f}, {high:+.2f}] after {headline.blocks} blocks, "
-        f"{minutes:.1f} min{covered}"
+        f"{minutes:.1f} min{place}"
     )
 
 
 def measure_live() -> Sequence[Figure]:
-    """Select-only: loads of about 1, 2, 5, 10 and 20 % and an equal one."""
+    """Select-only: loads of about 1, 2, 5, 10 and 20 %, and an equal one."""
     truths = calibrate("select-only", {f"slow{size}": work for size, work in WORK.items()})
     figures = []
     for size, goal in ((20, 1.5), (10, 1.5), (5, 1.5), (2, 3.0), (1, 6.0)):
         name = f"slow{size}"
         headline, minutes = ask(Question(arms={name: WORK[size]}, threshold=0.5, seed=size))
-        right = headline.verdict is Verdict.WORSE
+        value = minutes if headline.verdict is Verdict.WORSE else math.inf
+        cpu = f"server CPU per transaction {truths[name].cpu:+.1f} %"
+        notes = (say(name, headline, minutes, truths[name]), cpu)
         figures.append(
-            Figure(name=f"live: minutes to {size} %, select-only", value=minutes if right else math.inf, goal=goal, unit="min",
-                   notes=(report(name, headline, minutes, truths[name]), f"server CPU per transaction {truths[name].cpu:+.1f} %"))
-        )  # fmt: skip
+            Figure(name=f"live: minutes to {size} %, select-only", value=value, goal=goal, unit="min", notes=notes)
+        )
+        print(figures[-1].line(), *notes, sep="\n    ", flush=True)
     headline, minutes = ask(Question(arms={"equal": 0}, threshold=2.0, seed=7))
-    right = headline.verdict is Verdict.EQUIVALENT
-    figures.append(Figure(name="live: minutes to equality within 2 %", value=minutes if right else math.inf, goal=6.0,
-                          unit="min", notes=(report("equal", headline, minutes, None),)))  # fmt: skip
+    value = minutes if headline.verdict is Verdict.EQUIVALENT else math.inf
+    notes = (say("equal", headline, minutes, None),)
+    figures.append(Figure(name="live: minutes to equality within 2 %", value=value, goal=6.0, unit="min", notes=notes))
     return figures
 
 
 def measure_live_writing() -> Sequence[Figure]:
     """Simple-update slowed by about 5 % of its throughput."""
-    work = {"slow": 12000}
-    truth = calibrate("simple-update", work)["slow"]
-    headline, minutes = ask(Question(arms=work, workload="simple-update", threshold=2.0, interleave="slices"))
-    right = headline.verdict is Verdict.WORSE
-    return [Figure(name="live: minutes to 5 %, simple-update", value=minutes if right else math.inf, goal=4.0, unit="min",
-                   notes=(report("slow", headline, minutes, truth),))]  # fmt: skip
+    truth = calibrate("simple-update", {"slow": WRITING_WORK})["slow"]
+    question = Question(arms={"slow": WRITING_WORK}, workload="simple-update", threshold=2.0, interleave="slices")
+    headline, minutes = ask(question)
+    value = minutes if headline.verdict is Verdict.WORSE else math.inf
+    notes = (say("slow", headline, minutes, truth),)
+    return [Figure(name="live: minutes to 5 %, simple-update", value=value, goal=4.0, unit="min", notes=notes)]
 
 
 def measure_live_equal() -> Sequence[Figure]:
     """Equal loads: visits re-drawn into comparisons; how often a difference is found."""
     arms = {f"equal{number}": 0 for number in range(1, EQUALS)}
-    _, runs, seconds = measure(Question(arms=arms, blocks=EQUAL_BLOCKS, interleave="slices"), stop_early=False)
+    question = Question(arms=arms, blocks=EQUAL_BLOCKS, interleave="slices")
+    _, runs, seconds = measure(question, stop_early=False)
     source = np.random.default_rng(1)
     visits = [list(block.values()) for block in by_block(runs).values()]
     differences = [[visit_difference(a, b) for a, b in itertools.permutations(visit, 2)] for visit in visits]
@@ -218,7 +225,11 @@ def measure_live_equal() -> Sequence[Figure]:
         order = source.permutation(len(differences))
         samples.append(np.array([source.choice(differences[place]) for place in order]))
     decisions = decide_many(samples, [Rule(delta=math.log(1.03))] * len(samples))
-    false = 100 * np.mean([each.verdict in {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE} for each in decisions])
+    found = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE}
+    false = 100 * float(np.mean([each.verdict in found for each in decisions]))
     spread = 100 * statistics.stdev(d for visit in differences for d in visit)
-    note = f"{len(visits)} visits of {EQUALS} equal environments in {seconds / 60:.1f} min, SD of a visit's D {spread:.2f} %"
-    return [Figure(name="live: false verdicts among equals", value=float(false), goal=5.0, unit="%", notes=(note,))]
+    note = (
+        f"{len(visits)} visits of {EQUALS} equal environments in {seconds / 60:.1f} min, SD of a visit's D "
+        f"{spread:.2f} %, re-drawn into {REDRAWN} comparisons"
+    )
+    return [Figure(name="live: false verdicts among equals", value=false, goal=5.0, unit="%", notes=(note,))]

@@ -42,8 +42,9 @@ def measure_slices(workload: str = "select-only", work: int = WORK[5]) -> Sequen
             if run.environment == "plain"
         )
         rows.append(
-            f"{workload} {1000 * length:5.0f} ms: pair SD {100 * spread:.2f} % (robust {100 * robust:.2f}), median's error per 60 s "
-            f"{100 * error:.2f} %, slow {centres[length]:+.2f} %, logged / unlogged {logged:.3f}, {len(plan.blocks)} visits"
+            f"{workload} {1000 * length:5.0f} ms: pair SD {100 * spread:.2f} % (robust {100 * robust:.2f}), median's "
+            f"error per 60 s {100 * error:.2f} %, slow {centres[length]:+.2f} %, logged / unlogged {logged:.3f}, "
+            f"{len(plan.blocks)} visits"
         )
     worst = max(abs(centres[length] - centres[LENGTHS[0]]) for length in LENGTHS)
     return [Figure(name=f"slices: lengths disagree at most, {workload}", value=worst, goal=1.0, unit="%", notes=rows)]
