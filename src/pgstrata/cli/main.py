@@ -33,6 +33,9 @@ Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Ti
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
 EventsOption = Annotated[bool, typer.Option("--events", help="Progress as JSON lines on standard output.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Threshold = Annotated[
+    str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
+]
 
 
 @app.command()
@@ -84,7 +87,7 @@ def plan(file: File, json: Json = False, seed: Seed = None) -> None:
     from pgstrata.report.plan import plan_json, render_plan
 
     loaded = load_plan(file, seed=seed)
-    print(plan_json(loaded) if json else render_plan(loaded))
+    print(plan_json(loaded) if json else render_plan(loaded, str(file)))
 
 
 @app.command()
@@ -131,6 +134,102 @@ def report(
     from pgstrata.app.report import write_report
 
     print(f"report: {write_report(study, output)}")
+
+
+@app.command()
+def floor(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="An experiment file: its cells, on its baseline.")
+    ] = None,
+    workload: Annotated[
+        list[str] | None, typer.Option("--workload", "-w", help="select-only and simple-update if none (repeatable).")
+    ] = None,
+    scale: Annotated[int | None, typer.Option(help="Scale of the dataset.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Number of clients.")] = None,
+    run: Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="LEVEL", help="embedded (default), 14 to 18, prefix:DIR, dsn:SERVICE."),
+    ] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 24; 13 if none are given.")] = None,
+    budget: Budget = None,
+    study: StudyOption = None,
+    events: EventsOption = False,
+    json: Json = False,
+) -> None:
+    """Measure the noise floor: how much two equal environments differ here.
+
+    It is kept for 30 days, and `plan`, `run` and `show` say what it lets them see. Exit code 3: too few differences.
+    """
+    from pgstrata.app.floor import FloorWishes
+    from pgstrata.cli.floor import measure_and_tell
+
+    wishes = FloorWishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, server=server)
+    measure_and_tell(file, wishes, blocks=blocks, study=study, budget=_duration(budget), events=events, json=json)
+
+
+@app.command()
+def decide(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.csv", allow_dash=True, help="Results of any tool; - is standard input.")
+    ],
+    json: Json = False,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="Environment to compare with; the file's first.")
+    ] = None,
+    threshold: Threshold = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="Of a metric that pgstrata does not know.")
+    ] = False,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")
+    ] = None,
+) -> None:
+    """Apply the rule to other tools' results.
+
+    The file begins with a header: block, environment, value, and cell and metric where there are several, in any
+    order; separated by comma, semicolon or tabulator. Exit code 1: something is worse; 3: undecided; 0: neither.
+    """
+    from pgstrata.cli.decide import decide_and_end
+
+    decide_and_end(
+        file, baseline=baseline, threshold=_ratio(threshold), lower_is_better=lower_is_better, metric=metric, json=json
+    )
+
+
+@app.command()
+def gate(
+    study: StudyFolder,
+    json: Json = False,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
+    ] = None,
+    threshold: Threshold = None,
+) -> None:
+    """Judge a study for a script by its exit code.
+
+    0: nothing is worse by the metric and the threshold of the plan. 1: something is. 3: undecided, or a control
+    differs, or nothing is worse by another metric or threshold than the plan's.
+    """
+    from pgstrata.cli.gate import gate_and_end
+
+    gate_and_end(study, metric=metric, threshold=_ratio(threshold), json=json)
+
+
+def _ratio(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_ratio
+
+    remedy = "write one between 0 and 100 %, such as '3 %'"
+    try:
+        ratio = parse_ratio(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--threshold", remedy=remedy) from None
+    if not 0 < ratio < 1:
+        raise UsageError(f"a threshold of {ratio * 100:g} % makes no sense", where="--threshold", remedy=remedy)
+    return ratio
 
 
 @app.command()

@@ -127,4 +127,7 @@ def middle_value(values: FloatArray) -> float | None:
     if not values.size:
         return None
     means = values[:, 0] if values.shape[1] == 1 else np.exp(np.log(values).mean(axis=1))
-    return float(np.median(means))
+    means = np.sort(means)
+    low, high = float(means[(means.size - 1) // 2]), float(means[means.size // 2])
+    # not (low + high) / 2, which may be more than a float holds
+    return low + (high - low) / 2

@@ -1,0 +1,40 @@
+"""From a table of other tools' results, in a file or on standard input, to its comparisons."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pgstrata.compare.foreign import ForeignAnswer, ForeignQuestion, decide_table, parse_table
+from pgstrata.errors import UsageError
+
+STANDARD_INPUT = Path("-")
+
+
+def decide_file(file: Path, question: ForeignQuestion) -> ForeignAnswer:
+    """The comparisons of a table; UsageError where it cannot be read or used."""
+    source = "standard input" if file == STANDARD_INPUT else str(file)
+    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=question.metric)
+    return decide_table(table, question)
+
+
+def _read_bytes(file: Path, source: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError("there is no such file", where=source,
+                         remedy="name a file of results, or - for standard input") from None  # fmt: skip
+    except (OSError, ValueError, AttributeError) as error:
+        # a standard input that was closed before the start is None, one that was closed since raises ValueError
+        reason = error.strerror if isinstance(error, OSError) else "it is closed"
+        remedy = "name the file in it" if file.is_dir() else "check its owner and permissions"
+        raise UsageError(f"the file cannot be read: {reason}", where=source, remedy=remedy) from None
+
+
+def _decode(data: bytes, source: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"the file is not UTF-8: {error.reason} at byte {error.start}", where=f"{source}:{line}",
+                         remedy="save it as CSV in UTF-8") from None  # fmt: skip

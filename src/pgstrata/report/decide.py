@@ -1,0 +1,352 @@
+"""The answer on other tools' results: sentences, a table, doubts, in plain text of 78 columns; and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from pgstrata.compare.foreign import UNNAMED, Finding, ForeignAnswer, fewest_blocks, fewest_values
+from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, ResultWarning, Verdict
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.json_form import SCHEMA
+from pgstrata.report.names import TOGETHER, count
+from pgstrata.report.verdicts import (
+    DIFFERENT,
+    render_between,
+    render_confidence,
+    render_figures,
+    render_interval,
+    render_threshold,
+    verdict_label,
+)
+from pgstrata.report.words import capitalise
+from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.units import Direction, render_percent_change
+
+_MOST_SENTENCES: Final = 8
+_MOST_DOUBTS: Final = 12
+# Differences first, then what is no difference, then what nobody can tell.
+_RANKS: Final = (
+    Verdict.COLLAPSED,
+    Verdict.WORSE,
+    Verdict.BETTER,
+    Verdict.UNSTABLE,
+    Verdict.NEGLIGIBLE,
+    Verdict.EQUIVALENT,
+    Verdict.INCONCLUSIVE,
+    Verdict.INSUFFICIENT,
+)
+# These only repeat what the sentence about the comparison says already.
+_SAID: Final = frozenset({"undecided", "insufficient_blocks", "insufficient_values"})
+
+
+def render_decision(answer: ForeignAnswer) -> str:
+    """The answer in words, tables, doubts; no line is longer than 78 columns, if the names allow it."""
+    parts = [
+        [line for text in _say_answer(answer) for line in _wrap(f"{capitalise(text)}.")],
+        _wrap(_say_terms(answer)),
+        *_tables(answer),
+        _doubts(answer),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    return wrap_text(text, WIDTH, first=first, rest=rest)
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def _say_answer(answer: ForeignAnswer) -> Iterator[str]:
+    """A sentence for each headline; where they would be too many, a count and the differences."""
+    ordered = sorted(answer.headlines, key=lambda finding: _RANKS.index(finding.comparison.verdict))
+    if len(ordered) <= _MOST_SENTENCES:
+        yield from (say_finding(answer, finding) for finding in ordered)
+        return
+    labels: dict[str, int] = {}
+    for finding in ordered:
+        label = _label(answer, finding.comparison)
+        labels[label] = labels.get(label, 0) + 1
+    parts = ", ".join(f"{label} in {number}" for label, number in labels.items())
+    yield f"{count(len(ordered), 'comparison')} with {answer.baseline}: {parts}"
+    told = [finding for finding in ordered if finding.comparison.verdict in DIFFERENT]
+    yield from (say_finding(answer, finding) for finding in told[:_MOST_SENTENCES])
+
+
+def say_finding(answer: ForeignAnswer, finding: Finding) -> str:
+    """One comparison as a sentence without a full stop."""
+    item = finding.comparison
+    name, base, place = item.environment, answer.baseline, _place(answer, item)
+    limit, over = render_threshold(answer.threshold), f"at one look over {_count_values(answer, finding)}"
+    sure = f"at {render_confidence(item.confidence)} confidence, {over}"
+    match item.verdict:
+        case Verdict.BETTER | Verdict.WORSE:
+            return f"{_say_difference(answer, item)}{place}: {render_figures(item)} {sure}"
+        case Verdict.NEGLIGIBLE:
+            head = f"{_say_difference(answer, item)}, but by less than {limit} (real, but negligible)"
+            return f"{head}{place}: {render_figures(item)} {sure}"
+        case Verdict.EQUIVALENT:
+            between = render_between(item.equivalence_interval or item.interval)
+            return f"no difference larger than {limit} between {name} and {base}{place}: {between}, {over}"
+        case Verdict.INCONCLUSIVE:
+            between = render_between(item.interval)
+            return f"{name} and {base} cannot be told apart{place} (inconclusive): {between} {sure}"
+        case Verdict.INSUFFICIENT:
+            return _say_insufficient(answer, finding)
+        case _:
+            head = f"the difference between {name} and {base} is {item.verdict}{place}"
+            return f"{head}: no single percentage describes it, {over}"
+
+
+def _say_difference(answer: ForeignAnswer, item: Comparison) -> str:
+    """Faster or slower where the metric is known; otherwise higher or lower, and which of them is better."""
+    name, base, word = item.environment, answer.baseline, _word(answer, item)
+    metric = METRICS.get(item.metric)
+    if metric is None:
+        good = "better" if _is_better(answer, item) else "worse"
+        return f"the {item.metric} of {name} is {word} than that of {base}, which is {good}"
+    return (
+        f"{name} is {word} than {base}"
+        if word in {"faster", "slower"}
+        else f"{name} has {word} {metric.title} than {base}"
+    )
+
+
+def _is_higher(item: Comparison) -> bool:
+    return (item.effect or 0.0) > 1
+
+
+def _is_better(answer: ForeignAnswer, item: Comparison) -> bool:
+    return _is_higher(item) is (answer.direction is Direction.HIGHER)
+
+
+def _word(answer: ForeignAnswer, item: Comparison) -> str:
+    metric = METRICS.get(item.metric)
+    if metric is None:
+        return "higher" if _is_higher(item) else "lower"
+    return metric.better if _is_better(answer, item) else metric.worse
+
+
+def _label(answer: ForeignAnswer, item: Comparison) -> str:
+    """The verdict in a table."""
+    if item.metric in METRICS:
+        return verdict_label(item)
+    match item.verdict:
+        case Verdict.BETTER | Verdict.WORSE:
+            return f"{_word(answer, item)}, {item.verdict}"
+        case Verdict.NEGLIGIBLE:
+            return f"{_word(answer, item)}, negligible"
+        case Verdict.EQUIVALENT:
+            return "no difference"
+        case Verdict.INCONCLUSIVE:
+            return "cannot tell"
+        case Verdict.INSUFFICIENT:
+            return "too early"
+        case _:
+            return str(item.verdict)
+
+
+def _place(answer: ForeignAnswer, item: Comparison) -> str:
+    if len(answer.cells) <= 1:
+        return ""
+    return f" over {TOGETHER}" if _is_whole(item) else f" on {item.cell}"
+
+
+def _is_whole(item: Comparison) -> bool:
+    """Whether a comparison is about the whole file; a file may have a cell that is called "all" too."""
+    return item.cell == ALL_CELLS and not item.exploratory
+
+
+def _count_values(answer: ForeignAnswer, finding: Finding) -> str:
+    if answer.paired:
+        return count(finding.comparison.blocks, "block")
+    return f"{finding.values:,} values against {finding.base_values:,}"
+
+
+def _say_insufficient(answer: ForeignAnswer, finding: Finding) -> str:
+    item = finding.comparison
+    name, base, place = item.environment, answer.baseline, _place(answer, item)
+    shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
+    if answer.paired:
+        blocks = _count_values(answer, finding).replace("block", "usable block")
+        needed = fewest_blocks(item.level)
+        return f"too early to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
+    fewest = fewest_values(item.level)
+    there = f"{finding.values} against {finding.base_values}"
+    return (
+        f"too few values to tell {name} from {base}{place}: {there} support no interval{shared}, it takes {fewest} "
+        f"against {fewest}"
+    )
+
+
+def _say_terms(answer: ForeignAnswer) -> str:
+    """What the reader may have left to defaults, and what several headlines share."""
+    base = f"Baseline: {answer.baseline}" + ("" if answer.baseline_named else ", the first in the file")
+    named = METRICS[answer.metric].title if answer.metric in METRICS else answer.metric
+    of = "" if answer.metric == UNNAMED else f" of {named}"
+    better = f"{answer.direction} values{of} are better"
+    family = len(answer.headlines)
+    shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
+    explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
+    return f"{base}; {better}; threshold {render_threshold(answer.threshold)}{shared}{explored}."
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _tables(answer: ForeignAnswer) -> Iterator[list[str]]:
+    """One table of environments; where there are several cells one of cells for each environment."""
+    if len(answer.cells) <= 1:
+        yield from render_tables(*_environment_table(answer))
+        return
+    for environment in answer.environments:
+        findings = [
+            finding
+            for finding in (*answer.headlines, *answer.explored)
+            if finding.comparison.environment == environment
+        ]
+        names, columns = _cell_table(answer, findings)
+        for number, table in enumerate(render_tables(names, columns)):
+            yield [*(_wrap(f"{environment} against {answer.baseline}") if number == 0 else []), *table]
+
+
+def _environment_table(answer: ForeignAnswer) -> tuple[Column, list[Column]]:
+    """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
+    names = Column(title="environment", cells=tuple(finding.comparison.environment for finding in answer.headlines))
+    return names, _figure_columns(answer, answer.headlines)
+
+
+def _cell_table(answer: ForeignAnswer, findings: Sequence[Finding]) -> tuple[Column, list[Column]]:
+    cells = ("all cells" if _is_whole(finding.comparison) else finding.comparison.cell for finding in findings)
+    return Column(title="cell", cells=tuple(cells)), _figure_columns(answer, findings)
+
+
+def _figure_columns(answer: ForeignAnswer, findings: Sequence[Finding]) -> list[Column]:
+    items = [finding.comparison for finding in findings]
+    number = (
+        Column(title="blocks", cells=tuple(f"{item.blocks:,}" for item in items))
+        if answer.paired
+        else Column(title="values", cells=tuple(f"{item.values:,} : {item.base_values:,}" for item in findings))
+    )
+    return [
+        Column(title="baseline", cells=tuple(_render(item.baseline_value) for item in items)),
+        Column(title=answer.metric, cells=tuple(_render(item.value) for item in items)),
+        Column(title="effect", cells=tuple(_render_effect(item.effect) for item in items)),
+        Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
+        number,
+        Column(title="verdict", cells=tuple(_label(answer, item) for item in items), words=True),
+    ]
+
+
+def _render(value: float | None) -> str:
+    """A median in the file's own unit, whatever that is."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin
+
+
+def _render_effect(effect: float | None) -> str:
+    return render_percent_change(effect) if effect is not None else "-"
+
+
+# ------------------------------------------------------------------------------------------------ doubts
+
+
+def _doubts(answer: ForeignAnswer) -> list[str]:
+    texts = list(dict.fromkeys(_doubt_texts(answer)))
+    left = len(texts) - _MOST_DOUBTS
+    if left > 0:
+        texts = [*texts[:_MOST_DOUBTS], f"{count(left, 'more doubt')}: --json has them all"]
+    return [line for text in texts for line in _wrap(_end(f"{text[:1].upper()}{text[1:]}"), first="! ", rest="  ")]
+
+
+def _end(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."
+
+
+def _doubt_texts(answer: ForeignAnswer) -> Iterable[str]:
+    yield from (warning.text for warning in answer.warnings)
+    for finding in answer.headlines:
+        yield from (warning.text for warning in finding.comparison.warnings if warning.code not in _SAID)
+
+
+# ------------------------------------------------------------------------------------------------ JSON
+
+
+def decision_json(answer: ForeignAnswer) -> str:
+    """A document of the shape of `show --json`; what only a study has is null."""
+    document = {
+        "schema": SCHEMA,
+        "study": None,
+        "question": None,
+        "source": answer.source,
+        "baseline": _environment(answer.baseline),
+        "metric": answer.metric,
+        "threshold": answer.threshold,
+        "paired": answer.paired,
+        "comparisons": [_comparison(answer, finding) for finding in (*answer.headlines, *answer.explored)],
+        "rig": None,
+        "floor": None,
+        "floors": [],
+        "designs": [],
+        "scatter": [],
+        "effects": [],
+        "axes": [],
+        "warnings": [_warning(warning) for warning in answer.warnings],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _environment(name: str) -> dict[str, Any]:
+    return {"name": name, "levels": {}, "control": None}
+
+
+def _comparison(answer: ForeignAnswer, finding: Finding) -> dict[str, Any]:
+    item = finding.comparison
+    return {
+        "environment": _environment(item.environment),
+        "reference": answer.baseline,
+        "cell": ALL_CELLS if _is_whole(item) else {"identity": item.cell},
+        "metric": item.metric,
+        "direction": answer.direction.value,
+        "verdict": item.verdict.value,
+        "effect": _number(item.effect),
+        "interval": _interval(item.interval),
+        "equivalence_interval": _interval(item.equivalence_interval),
+        "confidence": item.confidence,
+        "level": item.level,
+        "lane": item.lane.value,
+        "repeated_p": item.repeated_p,
+        "adjusted_p": item.adjusted_p,
+        "blocks": item.blocks,
+        "planned_blocks": item.planned_blocks,
+        "decided_at": item.decided_at,
+        "smallest_visible_effect": None,
+        "runs": item.runs,
+        "invalid": item.invalid,
+        "values": finding.values,
+        "baseline_values": finding.base_values,
+        "value": _number(item.value),
+        "baseline_value": _number(item.baseline_value),
+        "exploratory": item.exploratory,
+        "control": False,
+        "warnings": [_warning(warning) for warning in item.warnings],
+    }
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return None
+    return [interval.low, interval.high]
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _warning(warning: ResultWarning) -> dict[str, str]:
+    return {"code": warning.code, "text": warning.text}

@@ -1,0 +1,120 @@
+"""`pgstrata decide` as a user meets it: answers, exit codes, and what is said about a file that cannot be used."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
+
+
+def table(levels, n=12, separator=","):
+    lines = [separator.join(("block", "environment", "value"))]
+    for block in range(n):
+        for place, (name, level) in enumerate(levels.items()):
+            value = level * math.exp(NOISE[(block * (place + 1) + place) % 12])
+            lines.append(separator.join((str(block), name, f"{value:.6g}")))
+    return "\n".join(lines) + "\n"
+
+
+FASTER, SLOWER, SAME = (table({"main": 1000, "change": level}) for level in (1100, 900, 1000))
+
+
+def decide(place, text, *arguments, file="results.csv", **more):
+    if text is not None:
+        (place / "results.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    words = [sys.executable, "-m", "pgstrata", "decide", file, *arguments]
+    return subprocess.run(words, cwd=place, capture_output=True, timeout=60, text=True, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "code", "first"),
+    [
+        (FASTER, (), 0, "The value of change is higher than that of main, which is better: "),
+        (FASTER, ("--metric", "tps"), 0, "change is faster than main: "),
+        (FASTER, ("--lower-is-better",), 1, "The value of change is higher than that of main, which is worse: "),
+        (FASTER, ("--metric", "latency_p95"), 1, "change is slower than main: "),
+        (FASTER, ("--baseline", "change"), 1, "The value of main is lower than that of change, which is worse: "),
+        (SLOWER, (), 1, "The value of change is lower than that of main, which is worse: "),
+        (SLOWER, ("--threshold", "30%"), 0, "The value of change is lower than that of main, which is worse, but by less than 30 %"),
+        (SAME, (), 0, "No difference larger than 3 % between change and main: "),
+        (SAME, ("--threshold", "0.1 %"), 3, "change and main cannot be told apart"),
+        (table({"main": 1, "change": 2}, n=3), (), 3, "Too early to tell change from main: 3 usable blocks"),
+        (table({"a": 1, "b": 2}, separator=";").encode("utf-8-sig"), (), 0, "The value of b is higher than that of a"),
+        ("environment,value\na,1\na,2\na,3\nb,11\nb,12\nb,13\n", (), 3, "Too few values to tell b from a: 3 against 3 "),
+        ("environment,value\na,1\na,2\na,3\na,4\nb,11\nb,12\nb,13\nb,14\n", (), 0, "The value of b is higher"),
+        (SLOWER.replace("main", "one").replace("change", "two") + "0,three,1\n", (), 1, "The value of two is lower"),
+    ],
+)  # fmt: skip
+def test_the_answer_comes_first_and_the_exit_code_is_a_gates(tmp_path, text, arguments, code, first):
+    done = decide(tmp_path, text, *arguments)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert " ".join(done.stdout.split()).startswith(first)
+
+
+def test_standard_input_is_read_where_the_file_is_a_dash(tmp_path):
+    done = decide(tmp_path, None, "--json", file="-", input=SLOWER)
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["source"], document["comparisons"][0]["verdict"]) == ("standard input", "worse")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        (None, (), "results.csv: there is no such file\n  -> name a file of results, or - for standard input"),
+        (b"environment,value\nB\xe9b\xe9,1\n", (), "results.csv:2: the file is not UTF-8: "),
+        (FASTER.encode("utf-16"), (), "results.csv:1: the file is not UTF-8: "),
+        ("", (), "results.csv: the file is empty\n  -> begin with a header: block,environment,value"),
+        (f"{FASTER}12,main,NaN\n", (), "results.csv:26: column value: 'NaN' is no result\n  -> leave out the whole row"),
+        (f"{FASTER}12,main,fast\n", (), "results.csv:26: column value: 'fast' is not a number\n  -> "),
+        (f"{FASTER}3,main,1000\n", (), "results.csv:26: block 3, environment main is in line 8 already\n  -> "),
+        ("environment,metric,value\na,x,1\nb,y,1\n", (), "results.csv: the file mixes 2 metrics: x, y\n  -> choose one, such as --metric x"),
+        ("environment,value\na,1\n", (), "results.csv: a is the only environment"),
+        (FASTER, ("--baseline", "mian"), "--baseline: results.csv has no environment 'mian'\n  -> choose one of main, change"),
+        (FASTER, ("--metric", "tps", "--lower-is-better"), "--lower-is-better: tps is throughput, and higher values"),
+        (FASTER, ("--threshold", "3"), "--threshold: a threshold of 300 % makes no sense\n  -> write one between"),
+        (FASTER, ("--threshold", "small"), "--threshold: 'small' is not a ratio"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named_with_its_place_and_a_remedy(tmp_path, text, arguments, said):
+    done = decide(tmp_path, text, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"pgstrata: {said}")
+    assert "  -> " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_is_no_file(tmp_path):
+    done = decide(tmp_path, None, file=".")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "pgstrata: .: the file cannot be read: Is a directory\n  -> name the file in it\n",
+    )
+
+
+def test_a_closed_standard_input_is_no_traceback(tmp_path):
+    words = f"{sys.executable} -m pgstrata decide - <&-"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_a_gate_stays_shut_though_nobody_reads_on(tmp_path, arguments):
+    # more than a pipe holds, so that writing fails
+    cells = "\n".join(
+        f"{b},{n},{v},{'cell' * 20}{c}" for b in range(9) for n, v in (("a", 2), ("b", 1)) for c in range(300)
+    )
+    (tmp_path / "results.csv").write_text(f"block,environment,value,cell\n{cells}\n")
+    words = f"set -o pipefail; {sys.executable} -m pgstrata decide results.csv {' '.join(arguments)} | true"
+    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_answer_that_the_disk_does_not_take_is_no_pass(tmp_path):
+    (tmp_path / "results.csv").write_text(FASTER)
+    words = f"{sys.executable} -m pgstrata decide results.csv > /dev/full"
+    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4

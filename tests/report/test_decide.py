@@ -1,0 +1,198 @@
+"""The answer on other tools' results as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.compare.foreign import ForeignQuestion, decide_table, parse_table
+from pgstrata.errors import UsageError
+from pgstrata.report.decide import decision_json, render_decision
+from pgstrata.report.json_form import answer_json
+
+NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
+
+
+def make_answer(levels, *, n=12, metric=None, cells=(), blocks=True, question=None, header=""):
+    """Blocks of one value for each environment (and cell), with a little noise."""
+    lines = [f"{'block,' if blocks else ''}environment,value{',cell' if cells else ''}{header}"]
+    for block in range(n):
+        for place, (name, level) in enumerate(levels.items()):
+            for cell in cells or ("",):
+                value = level * math.exp(NOISE[(block * (place + 1) + place) % 12])
+                more = ",x" * header.count(",")
+                lines.append(f"{f'{block},' if blocks else ''}{name},{value}{f',{cell}' if cells else ''}{more}")
+    return decide_table(parse_table("\n".join(lines), "r.csv", metric=metric), question or ForeignQuestion())
+
+
+def joined(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("metric", "b", "said"),
+    [
+        ("tps", 1100, "b is faster than a: +"),
+        ("latency_p99", 1100, "b is slower than a: +"),
+        ("server_cpu_per_tx", 900, "b has less server CPU per transaction than a: -"),
+        ("ops", 1100, "The ops of b is higher than that of a, which is better: +"),
+        ("ops", 900, "The ops of b is lower than that of a, which is worse: -"),
+        (None, 900, "The value of b is lower than that of a, which is worse: -"),
+        ("tps", 1000, "No difference larger than 3 % between b and a: between "),
+    ],
+)
+def test_the_answer_comes_first_in_the_words_of_the_metric(metric, b, said):
+    assert joined(render_decision(make_answer({"a": 1000, "b": b}, metric=metric))).startswith(said)
+
+
+def test_how_sure_it_is_and_over_how_many_blocks_is_part_of_the_sentence():
+    text = joined(render_decision(make_answer({"a": 1000, "b": 1100})))
+    assert "] at 95.5 % confidence, at one look over 12 blocks." in text
+    assert "Baseline: a, the first in the file; higher values are better; threshold 3 %." in text
+
+
+def test_a_named_baseline_is_not_called_the_first():
+    text = render_decision(make_answer({"a": 1, "b": 1}, question=ForeignQuestion(baseline="b")))
+    assert "Baseline: b; " in text
+
+
+def test_a_real_difference_inside_the_threshold_is_told_as_negligible():
+    text = joined(
+        render_decision(make_answer({"a": 1000, "b": 1100}, question=ForeignQuestion(threshold=0.3), metric="tps"))
+    )
+    assert "b is faster than a, but by less than 30 % (real, but negligible): +" in text
+
+
+def test_what_cannot_be_told_is_not_told():
+    answer = make_answer({"a": 1000, "b": 1010}, question=ForeignQuestion(threshold=0.001))
+    assert "b and a cannot be told apart (inconclusive): between " in joined(render_decision(answer))
+
+
+def test_too_few_blocks_and_too_few_values_say_how_many_it_takes():
+    assert "Too early to tell b from a: 4 usable blocks, an interval needs 7." in joined(
+        render_decision(make_answer({"a": 1, "b": 2}, n=4))
+    )
+    text = joined(render_decision(make_answer({"a": 1, "b": 2}, n=3, blocks=False)))
+    assert "Too few values to tell b from a: 3 against 3 support no interval, it takes 4 against 4." in text
+    assert "! There is no column block" in text
+
+
+def test_one_table_holds_all_environments_of_one_cell():
+    text = render_decision(make_answer({"a": 1000, "b": 1100, "c": 1000}, metric="tps"))
+    rows = [
+        line.split() for line in text.splitlines() if line.startswith(("b ", "c ")) and "[" in line and "is" not in line
+    ]
+    assert [row[0] for row in rows] == ["b", "c"]
+    assert rows[0][-1] == "faster"
+    assert "2 headlines share 4.5 % of error (Holm)" in joined(text)
+
+
+def test_several_cells_have_a_table_for_each_environment_with_the_headline_on_top():
+    text = render_decision(make_answer({"a": 1000, "b": 1100, "c": 900}, cells=("small", "large"), metric="tps"))
+    assert "b is faster than a over all cells together: " in text
+    lines = text.splitlines()
+    start = lines.index("b against a")
+    assert lines[start + 1].split()[0] == "cell"
+    assert [lines[start + 3 + k].split()[0] for k in range(3)] == ["all", "small", "large"]
+    assert "c against a" in lines
+    assert "cells are exploratory" in joined(text)
+
+
+def test_many_environments_are_counted_and_only_differences_are_told():
+    levels = {f"e{n}": 1000 for n in range(10)} | {"worse": 500}
+    text = render_decision(make_answer(levels, n=20, metric="tps"))
+    sentences = joined(text.partition("\n\n")[0])
+    assert sentences.startswith("10 comparisons with e0: slower in 1, no difference in 9. worse is slower than e0: ")
+    assert "e3 " not in sentences
+
+
+def test_doubts_stand_below_the_table_without_what_the_sentence_said():
+    text = render_decision(make_answer({"a": 1, "b": 2}, n=3, header=",host"))
+    assert text.endswith("\n\n! Columns that are not used: host.\n")
+
+
+@pytest.mark.parametrize("cells", [(), ("a cell with a rather long name", "y")])
+def test_no_line_is_wider_than_a_mail(cells):
+    levels = {"the unpatched development branch": 123456.7, "the same with the patch applied": 120000.1}
+    text = render_decision(make_answer(levels, cells=cells, metric="latency_ms", header=",host"))
+    assert max(map(len, text.splitlines())) <= 78
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.00012345, "0.0001234"), (1.5, "1.5"), (123456.7, "123,457"), (1e15, "1e+15")]
+)
+def test_values_are_shown_in_the_unit_of_the_file(value, shown):
+    lines = ["block,environment,value", *(f"{n},{name},{value}" for n in range(9) for name in "ab")]
+    assert f" {shown} " in render_decision(decide_table(parse_table("\n".join(lines), "r"), ForeignQuestion()))
+
+
+# ------------------------------------------------------------------------------------- JSON
+
+
+def test_the_document_has_the_shape_of_a_studys(desk):
+    study = json.loads(answer_json(desk.answer()))
+    document = json.loads(decision_json(make_answer({"a": 1000, "b": 1100}, cells=("x", "y"))))
+    assert set(study) <= set(document)
+    assert set(study["comparisons"][0]) <= set(document["comparisons"][0])
+    assert (document["schema"], document["study"], document["rig"], document["floor"]) == (1, None, None, None)
+    assert document["baseline"] == {"name": "a", "levels": {}, "control": None}
+    assert (document["metric"], document["threshold"], document["source"]) == ("value", 0.03, "r.csv")
+
+
+def test_a_comparison_says_what_it_is_of():
+    document = json.loads(decision_json(make_answer({"a": 1000, "b": 900}, cells=("all", "y"))))
+    found = [(item["cell"], item["exploratory"], item["verdict"]) for item in document["comparisons"]]
+    assert found == [("all", False, "worse"), ({"identity": "all"}, True, "worse"), ({"identity": "y"}, True, "worse")]
+    first = document["comparisons"][0]
+    assert (first["lane"], first["blocks"], first["decided_at"], first["confidence"]) == ("one look", 12, 12, 0.955)
+    assert first["interval"][0] < first["effect"] < first["interval"][1]
+    assert document["comparisons"][1]["adjusted_p"] is not None
+
+
+def test_where_there_is_no_interval_there_is_null():
+    (found,) = json.loads(decision_json(make_answer({"a": 1, "b": 2}, n=3, blocks=False)))["comparisons"]
+    assert (found["interval"], found["verdict"], found["values"], found["blocks"]) == (None, "insufficient", 3, 0)
+    assert found["warnings"][0]["code"] == "insufficient_values"
+
+
+def test_infinite_ratios_are_null():
+    lines = [
+        "block,environment,value",
+        *(f"{n},{name},{value}" for n in range(9) for name, value in (("a", 1e-308), ("b", 1e308))),
+    ]
+    text = decision_json(decide_table(parse_table("\n".join(lines), "r"), ForeignQuestion()))
+    (found,) = json.loads(text)["comparisons"]
+    assert (found["effect"], found["interval"], found["verdict"]) == (None, None, "better")
+
+
+# ------------------------------------------------------------------------------------- anything
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("123456789"),
+        st.sampled_from(["a", "b", "all", "-", "x" * 90]),
+        st.sampled_from(["5e-324", "1e-308", "1", "1.0", "1.5", "2", "1e308", "1.7e308"]) | st.floats(0.5, 2).map(repr),
+        st.sampled_from(["small", "all", "[bold]"]),
+    ),
+    min_size=2,
+    max_size=60,
+)
+
+
+@given(ROWS, st.sampled_from([(0, 1, 2), (0, 1, 2, 3), (1, 2), (1, 2, 3)]), st.sampled_from([None, "tps", "p99"]))
+def test_any_table_has_an_answer_in_words_and_json_or_an_error_with_a_remedy(rows, columns, metric):
+    header = ("block", "environment", "value", "cell")
+    unique = {(row[0], row[1], row[3] if 3 in columns else ""): row for row in rows}.values() if 0 in columns else rows
+    lines = [",".join(row[place] for place in columns) for row in (header, *unique)]
+    table = parse_table("\n".join(lines), "r.csv", metric=metric)
+    if len({row.environment for row in table.rows}) == 1:
+        with pytest.raises(UsageError, match="only environment"):
+            decide_table(table, ForeignQuestion())
+        return
+    answer = decide_table(table, ForeignQuestion())
+    assert render_decision(answer)
+    assert json.loads(decision_json(answer))["comparisons"]
