@@ -1,0 +1,61 @@
+"""A study judged as a gate, by what its plan froze or by something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pgstrata.app.answer import load_answer
+from pgstrata.compare import compare_study
+from pgstrata.errors import UsageError
+from pgstrata.model.answer import Answer
+from pgstrata.model.metrics import METRICS, ROUND_TPS
+from pgstrata.report.gate import Gate, find_missing
+from pgstrata.store.load import load_study
+
+
+def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Gate:
+    """The gate of a study.
+
+    Raises:
+        UsageError: the metric is unknown, or the study has no values of it.
+    """
+    answer = load_answer(study)
+    experiment = answer.study.plan.experiment
+    frozen = (experiment.metric, experiment.threshold)
+    asked = (metric or experiment.metric, threshold or experiment.threshold)
+    if asked == frozen:
+        return Gate(answer=answer, frozen=frozen, missing=find_missing(answer))
+    return Gate(answer=_ask_again(study, answer, *asked), frozen=frozen, missing=find_missing(answer))
+
+
+def _ask_again(study: Path, answer: Answer, metric: str, threshold: float) -> Answer:
+    """The same runs by another metric or threshold; the floors of the plan are those of its own metric."""
+    # rounds of slices are what the primary metric of such runs is made of
+    loaded = load_study(study, metrics=(_known(metric), ROUND_TPS), series=(ROUND_TPS,))
+    frozen = loaded.plan.experiment
+    measured = {measurement.metric for run in loaded.runs for measurement in run.measurements}
+    if metric not in {frozen.metric, *measured}:
+        raise UsageError(f"the study has no values of {metric}", where="--metric", remedy=_list_metrics(study))
+    plan = replace(
+        loaded.plan,
+        experiment=replace(frozen, metric=metric, threshold=threshold),
+        floors=loaded.plan.floors if metric == frozen.metric else {},
+    )
+    return Answer(
+        study=replace(loaded, plan=plan),
+        comparisons=compare_study(plan, loaded.runs, metrics=()),
+        warnings=answer.warnings,
+    )
+
+
+def _known(metric: str) -> str:
+    if metric not in METRICS:
+        raise UsageError(f"there is no metric {metric!r}", where="--metric",
+                         remedy=f"choose one of {', '.join(METRICS)}")  # fmt: skip
+    return metric
+
+
+def _list_metrics(study: Path) -> str:
+    measured = {item.metric for run in load_study(study).runs for item in run.measurements}
+    return f"choose one of {', '.join(name for name in METRICS if name in measured)}" if measured else "measure first"

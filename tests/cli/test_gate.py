@@ -1,0 +1,138 @@
+"""`pgstrata gate` as a script meets it: one line for each headline, the reason, the exit code."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pgstrata.app.question import load_plan
+from pgstrata.model.metrics import Measurement
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.ports.store import FinishedRun, RunHeader
+from pgstrata.store.study import StudyStore
+
+QUESTION = """
+question = "?"
+blocks = 12
+controls = ["same"]
+[factors]
+server = ["16", "18"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+"""
+NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
+
+
+def make_record(run, tps):
+    cpu = Measurement(metric="server_cpu_per_tx", value=0.5 / tps)
+    return RunRecord(
+        identity=run.identity, block=run.block, environment=run.environment, cell=run.cell,
+        status=RunStatus.COMPLETED, validity=Validity.VALID, reasons=(), started="2026-01-01T00:00:00+00:00",
+        measured_seconds=1.0, measurements=(Measurement(metric="tps", value=tps), cpu),
+    )  # fmt: skip
+
+
+def make_header(run, plan):
+    return RunHeader(
+        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
+        started="2026-01-01T00:00:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=0.1, postmaster_pid=4,
+        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="", failure_kind="",
+        remarks=(), dead_time={}, facts={}, version="0.1.0",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def measure(tmp_path_factory):
+    """A folder with a study whose environments have these levels of tps in so many blocks; each is made once."""
+    made = {}
+
+    def build(levels, blocks=12):
+        if (levels, blocks) not in made:
+            made[levels, blocks] = tmp_path_factory.mktemp("gate")
+            make_study(made[levels, blocks], levels, blocks)
+        return made[levels, blocks]
+
+    return build
+
+
+def make_study(place, levels, blocks):
+    (place / "ask.toml").write_text(QUESTION)
+    plan = load_plan(place / "ask.toml")
+    names = [environment.name for environment in plan.experiment.environments]
+    with StudyStore.create(place / "study", plan, "0.1.0") as store:
+        for run in plan.runs:
+            arm = names.index(run.environment)
+            if run.block <= blocks:
+                tps = levels[arm] * math.exp(NOISE[(run.block * (arm + 1) + arm) % 12])
+                evidence = store.begin(run.identity)
+                evidence.keep("pgbench.out", b"")
+                finished = FinishedRun(evidence=evidence, header=make_header(run, plan), record=make_record(run, tps))
+                store.commit(finished)
+
+
+def gate(place, *arguments):
+    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
+    words = [sys.executable, "-m", "pgstrata", "gate", *arguments]
+    return subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=60, env=os.environ | names)
+
+
+@pytest.mark.parametrize(
+    ("levels", "arguments", "code", "first", "last"),
+    [
+        ((1000, 1100, 1000), (), 0, "18 is faster than 16", "exit code 0: nothing is worse"),
+        ((1000, 900, 1000), (), 1, "18 is slower than 16", "exit code 1: 18 (worse: slower)"),
+        ((1000, 1000, 1000), (), 0, "No difference larger than 3 % between 18 and 16", "exit code 0: "),
+        ((1000, 900, 1100), (), 3, "18 is slower than 16", "exit code 3: THE CONTROL "),
+        ((1000, 1100, 1000), ("--threshold", "3 %", "--metric", "tps"), 0, "18 is faster", "exit code 0: "),
+        ((1000, 1100, 1000), ("--threshold", "1 %"), 3, "exploratory: 18 is faster", "exit code 3: nothing is worse, but "),
+        ((1000, 900, 1000), ("--threshold", "1 %"), 1, "exploratory: 18 is slower", "exit code 1: 18 (worse: slower)"),
+        ((1000, 1000, 1000), ("--threshold", "0.1 %"), 3, "exploratory: 18 and 16 cannot be told apart", "exit code 3: 18 (cannot tell)"),
+        ((1000, 900, 1000), ("--metric", "server_cpu_per_tx"), 1, "exploratory: 18 has more server CPU", "exit code 1: 18 (worse: more)"),
+    ],
+)  # fmt: skip
+def test_a_study_passes_by_its_headlines(measure, levels, arguments, code, first, last):
+    done = gate(measure(levels), "study", *arguments)
+    assert (done.returncode, done.stderr) == (code, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(first)
+    assert lines[-1].startswith(last)
+
+
+def test_a_study_that_is_not_finished_says_so(measure):
+    done = gate(measure((1000, 1100, 1000), blocks=2), "study")
+    assert done.returncode == 3
+    assert "\nincomplete: 2 of 12 planned blocks; `pgstrata run` goes on\nexit code 3: 18 (too early)\n" in done.stdout
+
+
+def test_a_study_without_runs_is_undecided(measure):
+    done = gate(measure((1000, 1100, 1000), blocks=0), "study")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "incomplete: 0 of 12 planned blocks" in done.stdout
+
+
+def test_the_json_form_has_the_reason_too(measure):
+    done = gate(measure((1000, 900, 1000)), "study", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["gate"]["exit_code"], document["gate"]["complete"]) == (1, 1, True)
+    assert [item["verdict"] for item in document["comparisons"]] == ["worse"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("nowhere",), 1, "there is no study here\n  -> give the folder"),
+        (("study", "--metric", "speed"), 2, "--metric: there is no metric 'speed'\n  -> choose one of tps, "),
+        (("study", "--metric", "latency_p99"), 2, "--metric: the study has no values of latency_p99\n  -> choose one of tps, server_cpu_per_tx"),
+        (("study", "--threshold", "0"), 2, "--threshold: a threshold of 0 % makes no sense\n  -> write one between"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_answered_with_its_place_and_a_remedy(measure, arguments, code, said):
+    done = gate(measure((1000, 900, 1000)), *arguments)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert said in done.stderr
