@@ -197,7 +197,7 @@ def measure_live() -> Sequence[Figure]:
         print(figures[-1].line(), *notes, sep="\n    ", flush=True)
     headline, minutes = ask(Question(arms={"equal": 0}, threshold=2.0, seed=7))
     value = minutes if headline.verdict is Verdict.EQUIVALENT else math.inf
-    notes = (say("equal", headline, minutes, None),)
+    notes: tuple[str, ...] = (say("equal", headline, minutes, None),)
     figures.append(Figure(name="live: minutes to equality within 2 %", value=value, goal=6.0, unit="min", notes=notes))
     return figures
 
