@@ -218,3 +218,9 @@ def test_long_values_are_shown_from_where_they_part():
 def test_an_environment_that_was_not_observed_yet_is_left_out():
     observed = {"a": Fingerprint(facts={"host.cpu": "x"})}
     assert undeclared_differences(observed, make_experiment(SAME)) == ()
+
+
+def test_a_setting_that_is_a_factor_is_explained_also_where_it_was_read_back():
+    pair = (make_environment("a", settings={"work_mem": "1MB"}), make_environment("b", settings={"work_mem": "4MB"}))
+    facts = [{"settings.work_mem": value, "asked.work_mem": value} for value in ("1024", "4096")]
+    assert not differences(pair, *facts)

@@ -68,7 +68,7 @@ def undeclared_differences(
     """
     known = [environment for environment in experiment.environments if environment.name in environments]
     facts = {environment.name: environments[environment.name].facts for environment in known}
-    names = sorted({name for observed in facts.values() for name in observed if not is_volatile(name)})
+    names = sorted({name for observed in facts.values() for name in observed if not _is_left_out(name)})
     warnings: list[ResultWarning] = []
     defaults: list[str] = []
     for name in names:
@@ -87,6 +87,11 @@ def undeclared_differences(
             warnings.append(ResultWarning(code="undeclared_difference", text=text))
     text = _say_defaults(defaults, exclusive_settings(environments, experiment))
     return (*warnings, ResultWarning(code="defaults_differ", text=text)) if text else tuple(warnings)
+
+
+def _is_left_out(name: str) -> bool:
+    """What was read back of the settings asked for stands among all settings, where its spelling is understood."""
+    return is_volatile(name) or name.startswith("asked.")
 
 
 def _meaning(name: str, value: str, facts: Mapping[str, str]) -> str:
