@@ -10,6 +10,7 @@ from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
 from live import measure_live, measure_live_equal, measure_live_writing
 from observer import measure_dead_time, measure_observer
+from real_noise import measure_real_noise
 from reset import measure_reset
 from slices import measure_slices
 from startup import measure_startup
@@ -26,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-equal": measure_live_equal,
     "live-writing": measure_live_writing,
     "verdicts": measure_verdicts,
+    "real-noise": measure_real_noise,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

@@ -1,0 +1,127 @@
+"""The rule under the noise of a real machine: labels of a recorded A/A series drawn anew, effects multiplied in.
+
+Each comparison takes blocks of the recording in their order, and gives the two runs of each block their labels at
+random: nothing differs, so that every difference found is false. Then an effect is multiplied into one arm. Beside it
+stands the same with differences drawn from the noise model that was fitted to the recording (`noise.structure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from figures import Figure
+from noise.metrics import metric_logs
+from noise.recorded import CELLS, Floats, Pairs, Runs, all_pairs, dead_seconds, load_runs
+from noise.redraw import EFFECTS, Draws, Outcome, choose_design, default_threshold, judge, pool, redraw
+from noise.simulate import draw_differences
+from noise.structure import Structure, fit_cell
+
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.floor import MAD_TO_SD, noise_floor
+
+SEED = 20261121
+COMPARISONS = 5000
+# Shares around the middle are known to a percent with these.
+WITH_EFFECT = 2000
+GOAL = 5.0
+CPU = "server_cpu_per_tx"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """The blocks of one cell at one run length, and what was found in comparisons made of them."""
+
+    name: str
+    recorded: Outcome
+    modelled: Outcome
+    notes: tuple[str, ...]
+
+
+def measure_real_noise() -> Sequence[Figure]:
+    """False verdicts by cell and run length, and pooled, as recorded and as modelled."""
+    runs, rng = load_runs(), np.random.default_rng(SEED)
+    structures = {cell: fit_cell(runs, cell, rng)[0] for cell in CELLS}
+    cases = [_measure_case(rng, runs, pairs, structures[pairs.cell]) for pairs in all_pairs(runs)]
+    figures = [_figure(f"real noise, {case.name}: different", case.recorded, case.notes) for case in cases]
+    every = pool([case.recorded for case in cases])
+    model = pool([case.modelled for case in cases])
+    figures.append(_figure("real noise, pooled: different", every, (f"{every.count} comparisons",)))
+    figures.append(_figure("the same, noise model: different", model))
+    figures += [_whole_series(rng, runs), _server_cpu(rng, runs)]
+    return figures
+
+
+def _figure(name: str, outcome: Outcome, notes: Sequence[str] = ()) -> Figure:
+    return Figure(name=name, value=outcome.different, goal=GOAL, unit="%", notes=notes)
+
+
+def _measure_case(rng: np.random.Generator, runs: Runs, pairs: Pairs, structure: Structure) -> Case:
+    d = pairs.differences(runs.logs("tps"))
+    blocks, floor_blocks = choose_design(d.size)
+    dead = dead_seconds(runs, pairs.run_seconds)
+    drawn = draw_differences(rng, structure, COMPARISONS, blocks + floor_blocks, pairs.run_seconds, dead)
+    recorded, modelled = redraw(rng, d, COMPARISONS, blocks, floor_blocks), _split(drawn, blocks)
+    delta = default_threshold(d)
+    with_floor = judge(recorded, 0.0, delta)
+    of_model = judge(modelled, 0.0, delta)
+    floors = [100 * noise_floor(each) for each in (d, drawn.ravel())]
+    notes = [
+        f"{d.size} recorded blocks; comparisons of {blocks}, floors of {floor_blocks} further ones",
+        f"floor {floors[0]:.1f} % | model: {floors[1]:.1f} %",
+        f"A/A: {_equal_text(with_floor)} | model: {_equal_text(of_model)}",
+    ]
+    outcomes = [with_floor]
+    if blocks < MAX_BLOCKS:
+        longest = judge(redraw(rng, d, COMPARISONS, MAX_BLOCKS, 0), 0.0, delta)
+        outcomes.append(longest)
+        notes.append(f"{MAX_BLOCKS} blocks without a floor: different {longest.different:.2f} %")
+    for effect in EFFECTS:
+        found = [judge(_first(draws, WITH_EFFECT), effect, delta) for draws in (recorded, modelled)]
+        notes.append(f"{effect:.0%}: {found[0].text()} | model: {found[1].text()}")
+    name = f"{pairs.cell} {pairs.run_seconds} s"
+    return Case(name=name, recorded=pool(outcomes), modelled=of_model, notes=tuple(notes))
+
+
+def _equal_text(outcome: Outcome) -> str:
+    return f"different {outcome.different:.2f} %, equal {outcome.equivalent:.1f} %, {outcome.blocks:.1f} blocks"
+
+
+def _split(d: Floats, blocks: int) -> Draws:
+    """Drawn differences as comparisons of the first blocks, the others their floor."""
+    return Draws(d=d[:, :blocks], floors=MAD_TO_SD * np.median(np.abs(d[:, blocks:]), axis=1))
+
+
+def _first(draws: Draws, count: int) -> Draws:
+    return Draws(d=draws.d[:count], floors=draws.floors[:count])
+
+
+def _whole_series(rng: np.random.Generator, runs: Runs) -> Figure:
+    """Series as they were recorded, block after block: whatever drifts in them is kept."""
+    outcomes = []
+    for pairs in all_pairs(runs):
+        d = pairs.differences(runs.logs("tps"))
+        for series in np.unique(pairs.series):
+            own = d[pairs.series == series][:MAX_BLOCKS]
+            outcomes.append(judge(redraw(rng, own, COMPARISONS // 5, own.size, 0), 0.0, default_threshold(d)))
+    total = pool(outcomes)
+    note = f"{total.count} comparisons of a whole series in its order, without a floor"
+    return _figure("real noise, series as recorded: different", total, (note,))
+
+
+def _server_cpu(rng: np.random.Generator, runs: Runs) -> Figure:
+    """Server CPU per transaction instead of throughput."""
+    outcomes, notes = [], []
+    for pairs in all_pairs(runs):
+        d = pairs.differences(metric_logs(runs, CPU))
+        draws = redraw(rng, d, COMPARISONS, *choose_design(d.size))
+        delta = default_threshold(d)
+        outcomes.append(judge(draws, 0.0, delta))
+        found = ", ".join(
+            f"{effect:.0%}: {each.right:.0f} % in {each.blocks:.1f} blocks"
+            for effect in EFFECTS
+            for each in (judge(_first(draws, WITH_EFFECT), effect, delta),)
+        )
+        notes.append(f"{pairs.cell} {pairs.run_seconds} s: false {outcomes[-1].different:.2f} %; {found}")
+    return _figure("real noise, server CPU: different", pool(outcomes), notes)
