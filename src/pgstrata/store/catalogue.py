@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -211,11 +211,16 @@ def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprin
     return {name: Fingerprint(facts=facts) for name, facts in found.items()}
 
 
-def load_runs(connection: sqlite3.Connection, *, metrics: Sequence[str] | None, series: bool) -> tuple[RunRecord, ...]:
-    """All runs in order of their commit, with the measurements (and series) of those metrics only; None is all."""
-    wanted, names = _metric_filter(metrics)
-    measured = _load_measurements(connection, wanted, names)
-    lines = _load_series(connection, wanted, names) if series else {}
+def load_runs(
+    connection: sqlite3.Connection, *, metrics: Sequence[str] | None, series: bool | Collection[str]
+) -> tuple[RunRecord, ...]:
+    """All runs in order of their commit, with the measurements of those metrics only; None is all.
+
+    `series`: those of the same metrics (True), none (False), or those of the metrics named.
+    """
+    measured = _load_measurements(connection, *_metric_filter(metrics))
+    named = metrics if isinstance(series, bool) else tuple(series)
+    lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
     return tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pgstrata.model.answer import Study
@@ -15,8 +15,11 @@ _ENVIRONMENT = "environment/"
 _NOTHING = Fingerprint(facts={})
 
 
-def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bool = False) -> Study:
-    """Everything measured so far, with the primary and the named metrics only (None: all), and their series."""
+def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bool | Collection[str] = False) -> Study:
+    """Everything measured so far, with the primary and the named metrics only (None: all).
+
+    `series`: those of the same metrics (True), none (False), or those of the metrics named.
+    """
     folder = folder.absolute()
     file = load_plan_file(folder)
     if metrics is not None:
