@@ -1,8 +1,10 @@
 """Runs to comparisons: pairing, orientation, verdicts and warnings."""
 
 import math
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,88 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import client_share, compare_study
-from pgstrata.model.answer import Interval, Verdict
-from pgstrata.model.experiment import (
-    Allow,
-    Cell,
-    ControlKind,
-    Environment,
-    Experiment,
-    Interleave,
-    Level,
-    Reset,
-    ServerKind,
-    ServerSpec,
-)
+from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
+from pgstrata.model.experiment import ControlKind
 from pgstrata.model.metrics import Measurement
-from pgstrata.model.plan import Block, Forecast, Plan
-from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.runs import RunStatus, Validity
 
-BASE, OTHER = "pg16", "pg18"
-CELL = "simple-update-s10-c4"
-NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
-
-
-def make_environment(name, server="16", **rest):
-    return Environment(
-        name=name,
-        levels=(Level(factor="server", value=server),),
-        server=ServerSpec(kind=ServerKind.CATALOGUE, value=server),
-        **rest,
-    )
-
-
-def make_experiment(environments=None, *, metric="tps", clients=(4,), blocks=12):
-    environments = environments or (make_environment(BASE), make_environment(OTHER, "18"))
-    return Experiment(
-        question="Is it faster?",
-        metric=metric,
-        threshold=0.03,
-        blocks=blocks,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
-        seed=42,
-        baseline=environments[0].name,
-        environments=tuple(environments),
-        cells=tuple(Cell(workload="simple-update", scale=10, clients=c, threads=1) for c in clients),
-        factors=("server",),
-        allow=Allow(),
-        text="",
-    )
-
-
-def make_plan(*args, blocks=12, **rest):
-    return Plan(
-        identity="p",
-        experiment=make_experiment(*args, blocks=blocks, **rest),
-        blocks=tuple(Block(number=number, visits=()) for number in range(1, blocks + 1)),
-        forecast=Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=()),
-    )
-
-
-def make_run(environment, block, *, cell=CELL, status=RunStatus.COMPLETED, validity=Validity.VALID, **values):
-    return RunRecord(
-        identity=f"b{block:02}/{environment}/{cell}",
-        block=block,
-        environment=environment,
-        cell=cell,
-        status=status,
-        validity=validity,
-        reasons=(),
-        started="2026-01-01T00:00:00+00:00",
-        measured_seconds=60.0,
-        measurements=tuple(Measurement(metric=name, value=value) for name, value in values.items()),
-    )
-
-
-def make_runs(environment, values, *, metric="tps", **rest):
-    return [make_run(environment, block, **{metric: value}, **rest) for block, value in enumerate(values, start=1)]
-
-
-def noisy(centre, n, shift=0):
-    """n values around a centre; the noise of different shifts is different."""
-    return [centre * math.exp(NOISE[(k * (shift + 1) + shift) % len(NOISE)]) for k in range(n)]
+sys.path.insert(0, str(Path(__file__).parent))
+from studies import BASE, CELL, OTHER, codes, make_environment, make_plan, make_run, make_runs, noisy
 
 
 def compare(other, base, *, metric="tps", blocks=12, plan=None):
@@ -100,10 +27,6 @@ def compare(other, base, *, metric="tps", blocks=12, plan=None):
     runs = [*make_runs(OTHER, other, metric=metric), *make_runs(BASE, base, metric=metric)]
     (comparison,) = compare_study(plan, runs)
     return comparison
-
-
-def codes(comparison):
-    return [warning.code for warning in comparison.warnings]
 
 
 def spoil(runs, count, **changes):
@@ -119,7 +42,8 @@ def test_a_clear_gain_of_throughput_is_better_with_its_ratio_and_interval():
     assert found.effect == pytest.approx(1.1, abs=0.01)
     assert 1 < found.interval.low <= found.effect <= found.interval.high < 1.15
     assert found.interval.low <= found.equivalence_interval.low <= found.equivalence_interval.high
-    assert (found.blocks, found.planned_blocks, found.runs, found.invalid) == (12, 12, 24, 0)
+    assert (found.blocks, found.planned_blocks, found.runs, found.invalid) == (7, 12, 24, 0)
+    assert (found.decided_at, found.lane, found.level, found.repeated_p) == (7, Lane.SEQUENTIAL, 0.045, 0.045)
     assert (found.confidence, found.exploratory, found.control) == (0.955, False, False)
     assert found.value == pytest.approx(1100, rel=0.01)
     assert found.baseline_value == pytest.approx(1000, rel=0.01)
@@ -173,9 +97,10 @@ def test_without_any_run_there_is_still_an_answer():
     assert (found.effect, found.value, found.baseline_value, found.blocks, found.runs) == (None, None, None, 0, 0)
 
 
-def test_more_pairs_than_the_boundaries_reach_are_refused():
-    with pytest.raises(ValueError, match="24 blocks"):
-        compare([1.0] * 25, [1.0] * 25, blocks=25)
+def test_blocks_beyond_the_twenty_fourth_are_not_looked_at():
+    values = [1000 * math.exp((0.05 + 0.01 * block) * (-1) ** block) for block in range(30)]
+    found = compare(values, [1000.0] * 30, blocks=30)
+    assert (found.verdict, found.blocks, found.decided_at) == (Verdict.INCONCLUSIVE, 24, None)
 
 
 def test_an_unknown_metric_is_refused():
@@ -231,18 +156,21 @@ def test_comparisons_come_in_the_order_of_the_plan():
     environments = [make_environment(name) for name in ("b", "z", "a")]
     found = compare_study(make_plan(environments, clients=(8, 1)), [])
     assert [(one.environment, one.cell) for one in found] == [
-        (name, f"simple-update-s10-c{clients}") for name in ("z", "a") for clients in (8, 1)
+        (name, cell) for name in ("z", "a") for cell in (ALL_CELLS, "simple-update-s10-c8", "simple-update-s10-c1")
     ]
 
 
 # ---------------------------------------------------------------------------------------------- warnings
 
 
-def test_a_study_that_was_stopped_early_says_so():
-    found = compare([1100.0] * 9, [1000.0] * 10)
-    assert found.verdict is Verdict.BETTER
-    assert codes(found) == ["incomplete"]
-    assert "9 of 12" in found.warnings[0].text
+def test_an_open_comparison_that_was_stopped_early_says_so_and_a_decided_one_does_not():
+    wild = [1000 * math.exp(d) for d in (0.1, -0.05, 0.02, 0.01, -0.08, 0.03, -0.02, 0.06, -0.07)]
+    found = compare(wild, [1000.0] * 10)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert codes(found) == ["undecided", "incomplete"]
+    assert "9 of 12" in found.warnings[1].text
+    decided = compare([1100.0] * 9, [1000.0] * 10)
+    assert (decided.verdict, codes(decided)) == (Verdict.BETTER, [])
 
 
 @pytest.mark.parametrize(("spoiled", "expected"), [(2, []), (3, ["imbalance"])])
@@ -252,14 +180,14 @@ def test_many_invalid_runs_of_one_arm_are_an_imbalance(spoiled, expected, arm):
     runs[arm] = spoil(runs[arm], spoiled, validity=Validity.INVALID)
     (found,) = compare_study(make_plan(), runs[OTHER] + runs[BASE])
     assert codes(found) == expected
-    assert (found.blocks, found.invalid) == (12 - spoiled, spoiled)
+    assert (found.blocks, found.invalid) == (7, spoiled)
     assert all(arm in warning.text for warning in found.warnings)
 
 
 def test_suspect_runs_count_and_are_mentioned():
     runs = spoil(make_runs(OTHER, [1100.0] * 12), 1, validity=Validity.SUSPECT) + make_runs(BASE, [1000.0] * 12)
     (found,) = compare_study(make_plan(), runs)
-    assert found.blocks == 12
+    assert found.blocks == 7
     assert codes(found) == ["suspect_runs"]
 
 
@@ -301,8 +229,10 @@ values = st.lists(st.integers(500, 2000).map(float), min_size=24, max_size=24)
 
 
 def numbers(found):
+    """Effect and ends of both intervals; infinite where there is none."""
     spans = (found.interval, found.equivalence_interval)
-    return [found.effect, *(end for span in spans for end in (span.low, span.high))]
+    ends = [(span.low, span.high) if span else (math.inf, math.inf) for span in spans]
+    return [math.inf if found.effect is None else found.effect, *(end for pair in ends for end in pair)]
 
 
 @given(values, st.sampled_from([1e-6, 0.37, 1e5]))
@@ -320,9 +250,11 @@ def test_swapped_arms_turn_verdict_and_interval_round(drawn):
     found, swapped = compare(drawn[:12], drawn[12:]), compare(drawn[12:], drawn[:12])
     mirror = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
     assert swapped.verdict is mirror.get(found.verdict, found.verdict)
-    assert swapped.effect == pytest.approx(1 / found.effect)
-    assert swapped.interval.low == pytest.approx(1 / found.interval.high)
-    assert swapped.interval.high == pytest.approx(1 / found.interval.low)
+    assert swapped.decided_at == found.decided_at
+    if found.effect is not None:
+        assert swapped.effect == pytest.approx(1 / found.effect)
+        assert swapped.interval.low == pytest.approx(1 / found.interval.high)
+        assert swapped.interval.high == pytest.approx(1 / found.interval.low)
 
 
 @given(values)
@@ -334,22 +266,21 @@ def test_a_metric_of_the_other_direction_turns_only_the_verdict_round(drawn):
     assert numbers(lower) == pytest.approx(numbers(higher))
 
 
-@given(values, st.permutations(range(12)))
+@given(values, st.permutations(range(24)))
 @settings(max_examples=30)
-def test_the_order_of_the_blocks_changes_nothing(drawn, order):
-    found = compare(drawn[:12], drawn[12:])
-    permuted = compare([drawn[k] for k in order], [drawn[12 + k] for k in order])
-    assert permuted == found
+def test_the_order_in_which_runs_are_given_changes_nothing(drawn, order):
+    runs = make_runs(OTHER, drawn[:12]) + make_runs(BASE, drawn[12:])
+    assert compare_study(make_plan(), [runs[k] for k in order]) == compare_study(make_plan(), runs)
 
 
 @given(values)
 @settings(max_examples=30)
 def test_the_interval_contains_the_effect(drawn):
     found = compare(drawn[:12], drawn[12:])
-    assert found.interval.low <= found.effect <= found.interval.high
+    assert found.effect is None or found.interval.low <= found.effect <= found.interval.high
 
 
-def test_five_thousand_runs_are_compared_in_less_than_half_a_second():
+def test_five_thousand_runs_are_compared_in_less_than_a_second():
     names = [f"e{k}" for k in range(10)]
     clients = range(1, 22)
     metrics = ("tps", "server_cpu_per_tx", "client_cpu_per_tx", "latency_p50", "latency_p95", "latency_p99")
@@ -361,8 +292,8 @@ def test_five_thousand_runs_are_compared_in_less_than_half_a_second():
     ]  # fmt: skip
     start = time.process_time()
     found = compare_study(plan, runs)
-    assert time.process_time() - start < 0.5
-    assert len(found) == 9 * 21 * 6
+    assert time.process_time() - start < 1.0
+    assert len(found) == 9 * (21 * 6 + 1)
 
 
 # ------------------------------------------------------------------------------------------ client's share

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgstrata.compare import SECONDARY_METRICS, compare_study, undeclared_differences
+from pgstrata.compare import SECONDARY_METRICS, compare_study, find_axes, find_effects, undeclared_differences
+from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Answer
+from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.store.load import load_study
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
 
 def load_answer(study: Path, *, series: bool = False) -> Answer:
-    """The study with its comparisons; only what is compared or shown is read."""
-    loaded = load_study(study, metrics=(*SECONDARY_METRICS, *SHOWN), series=series)
+    """The study with its comparisons; only what is compared or shown is read, with `series` also by the second."""
+    metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS)
+    loaded = load_study(study, metrics=metrics, series=series or (ROUND_TPS,))
     return Answer(
         study=loaded,
         comparisons=compare_study(loaded.plan, loaded.runs),
-        warnings=undeclared_differences(loaded.environments, loaded.plan.experiment),
+        warnings=(
+            *undeclared_differences(loaded.environments, loaded.plan.experiment),
+            *surrounding_warnings(loaded),
+        ),
+        effects=find_effects(loaded.plan, loaded.runs),
+        axes=find_axes(loaded.plan, loaded.runs),
     )

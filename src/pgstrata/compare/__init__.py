@@ -1,19 +1,28 @@
-"""Measurements to comparisons: pairs by block, verdicts in each cell, and the doubts that travel with them.
+"""Measurements to comparisons: pairs by block, verdicts, what is open still, and the doubts that travel with them.
 
-What belongs here: which runs enter an estimate, in which orientation, what has to be said about those that do not, and
-which observed differences between environments nobody declared. What does not: the formulas (`pgstrata.stats`), the
-words of verdicts and their layout (`pgstrata.report`).
+What belongs here: which runs enter an estimate, in which orientation, what has to be said about those that do not, what
+the loop still has to measure, and which observed differences between environments nobody declared. What does not: the
+formulas (`pgstrata.stats`), the words of verdicts and their layout (`pgstrata.report`).
 """
 
-from pgstrata.compare.cells import SECONDARY_METRICS, compare_study
+from pgstrata.compare.axes import find_axes
 from pgstrata.compare.differences import exclusive_settings, is_volatile, undeclared_differences
+from pgstrata.compare.effects import find_effects
+from pgstrata.compare.judging import threshold_of
 from pgstrata.compare.pairs import client_share
+from pgstrata.compare.progress import open_pairs
+from pgstrata.compare.study import SECONDARY_METRICS, compare_pairs, compare_study
 
 __all__ = [
     "SECONDARY_METRICS",
     "client_share",
+    "compare_pairs",
     "compare_study",
     "exclusive_settings",
+    "find_axes",
+    "find_effects",
     "is_volatile",
+    "open_pairs",
+    "threshold_of",
     "undeclared_differences",
 ]

@@ -1,74 +1,71 @@
-"""Runs by arm, and the pairs of blocks that a comparison is made of."""
+"""The pairs that a comparison is made of: two environments in one cell, or over all cells, block by block."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from pgstrata.model.answer import Interval
+from pgstrata.compare.aligned import Shared, align, over_rounds, shared_blocks
+from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter
+from pgstrata.model.answer import ALL_CELLS, Interval
 from pgstrata.model.experiment import Environment
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Span
 from pgstrata.units import Direction
 
+__all__ = [
+    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "orientation", "over_cells", "pair_metric",
+    "pair_metrics",
+]  # fmt: skip
+
 CLIENT_SHARE: Final = "client_share"
-COMPANIONS: Final = frozenset({"checkpoints", "autovacuums", "wal_per_tx"})
-"""What must be alike in both arms, or be said."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Arm:
-    """The runs of one environment in one cell, by what became of them.
-
-    `values` by metric, then by block; `companions` are what happened beside the runs, by metric.
-    """
-
-    name: str
-    made: int = 0
-    invalid: int = 0
-    collapsed: int = 0
-    suspect: int = 0
-    blocks: set[int] = field(default_factory=set)
-    values: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
-    companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    @property
-    def has_collapsed(self) -> bool:
-        return 2 * self.collapsed > self.made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """One comparison to be made: values of the blocks in which both arms have one, each of shape (n,)."""
+    """One comparison to be made: what two environments have in the blocks in which both have it.
+
+    `differences` are D, oriented so that above zero is better; `values` and `base_values` are the runs' own, NaN where
+    one has none. All three have shape (blocks,). `apart` counts blocks whose runs were not measured together.
+
+    Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
+    the baseline did not (`fallen_in` names the cells), or the baseline did (`baseless`). Over several cells `arm` and
+    `base` hold the sums, and `left_out` names the cells in which the baseline collapsed.
+    """
 
     environment: Environment
     cell: str
     metric: str
     arm: Arm
     base: Arm
+    blocks: tuple[int, ...]
+    differences: FloatArray
     values: FloatArray
     base_values: FloatArray
+    apart: int
+    fallen_in: tuple[str, ...]
+    baseless: bool
+    left_out: tuple[str, ...] = ()
 
     @property
-    def sign(self) -> float:
-        """Turns ln(value / baseline value) so that above zero is better."""
-        return 1.0 if METRICS[self.metric].direction is Direction.HIGHER else -1.0
+    def is_estimable(self) -> bool:
+        """Whether an honest estimate can come of it."""
+        return not (self.fallen_in or self.baseless)
 
     @property
-    def differences(self) -> FloatArray:
-        """D of each block. A difference of logarithms changes its sign exactly where the arms are swapped."""
-        return np.asarray(self.sign * (np.log(self.values) - np.log(self.base_values)), dtype=np.float64)
+    def sample(self) -> FloatArray:
+        """The differences to be judged, shape (n,): none where nothing may be estimated."""
+        return self.differences if self.is_estimable else np.empty(0)
 
     def ratio(self, d: float) -> float:
         """An oriented log difference as value / baseline value."""
-        return math.exp(self.sign * d)
+        return math.exp(orientation(self.metric) * d)
 
     def interval(self, span: Span | None) -> Interval | None:
         """An oriented span as ratios, the lower first."""
@@ -78,81 +75,110 @@ class Pairing:
         return Interval(low=low, high=high)
 
 
-def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
-    """Runs by environment and cell, with the values of the metrics asked for.
+def orientation(metric: str) -> float:
+    """What turns ln(value / baseline value) so that above zero is better: 1 or -1."""
+    return 1.0 if METRICS[metric].direction is Direction.HIGHER else -1.0
 
-    Raises:
-        ValueError: an environment has two runs of one cell in one block.
+
+def pair_metric(arms: Arms, environment: Environment, baseline: str, cell: str, metric: str) -> Pairing:
+    """One environment in one cell by one metric, also where nothing was measured yet.
+
+    A block is a pair if both environments have a completed run that is not invalid, with a finite value above zero;
+    runs that took turns in slices only with those that they took turns with.
     """
-    arms: dict[tuple[str, str], Arm] = {}
-    for run in runs:
-        key = (run.environment, run.cell)
-        if key not in arms:
-            arms[key] = Arm(name=run.environment)
-        arm = arms[key]
-        if run.block in arm.blocks:
-            raise ValueError(f"two runs of {run.environment} in block {run.block}, cell {run.cell}")
-        _add_run(arm, run, metrics)
-    return arms
-
-
-def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str]) -> None:
-    arm.blocks.add(run.block)
-    arm.made += 1
-    if run.status is RunStatus.COLLAPSED:
-        arm.collapsed += 1
-        return
-    if not may_enter(run):
-        arm.invalid += 1
-        return
-    arm.suspect += run.validity is Validity.SUSPECT
-    for measurement in run.measurements:
-        if measurement.metric in metrics:
-            arm.values[measurement.metric].setdefault(run.block, measurement.value)
-        if measurement.metric in COMPANIONS:
-            arm.companions[measurement.metric].append(measurement.value)
-
-
-def may_enter(run: RunRecord) -> bool:
-    """Whether a run may be part of an estimate."""
-    return run.status is RunStatus.COMPLETED and run.validity is not Validity.INVALID
+    sides = find_arm(arms, environment.name, cell), find_arm(arms, baseline, cell)
+    return _pair(environment, cell, metric, sides, shared_blocks(sides))
 
 
 def pair_metrics(
-    arms: Mapping[tuple[str, str], Arm], environment: Environment, baseline: str, cell: str, metrics: Sequence[str]
+    arms: Arms, environment: Environment, baseline: str, cell: str, metrics: Sequence[str]
 ) -> list[Pairing]:
-    """Pairings of one environment in one cell; the first metric is always there."""
-    arm = arms.get((environment.name, cell)) or Arm(name=environment.name)
-    base = arms.get((baseline, cell)) or Arm(name=baseline)
-    pairings = []
-    for metric in metrics:
-        if metric != metrics[0] and metric not in arm.values and metric not in base.values:
-            continue
-        values, base_values = arm.values.get(metric, {}), base.values.get(metric, {})
-        blocks = [
-            block
-            for block in sorted(values.keys() & base_values.keys())
-            if 0 < values[block] < math.inf and 0 < base_values[block] < math.inf
-        ]
-        pairings.append(
-            Pairing(
-                environment=environment,
-                cell=cell,
-                metric=metric,
-                arm=arm,
-                base=base,
-                values=np.array([values[block] for block in blocks], dtype=np.float64),
-                base_values=np.array([base_values[block] for block in blocks], dtype=np.float64),
-            )
-        )
-    return pairings
+    """As `pair_metric`, by those of the metrics of which at least one of the environments has a measurement."""
+    sides = find_arm(arms, environment.name, cell), find_arm(arms, baseline, cell)
+    shared = shared_blocks(sides)
+    known = [metric for metric in metrics if any(metric in side.values for side in sides)]
+    return [_pair(environment, cell, metric, sides, shared) for metric in known]
+
+
+def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Arm], shared: Shared) -> Pairing:
+    arm, base = sides
+    aligned = align(sides, metric, shared.blocks)
+    d = orientation(metric) * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
+    known = np.flatnonzero(~np.isnan(d))
+    blocks = tuple(aligned.blocks[place] for place in known.tolist())
+    return Pairing(
+        environment=environment,
+        cell=cell,
+        metric=metric,
+        arm=arm,
+        base=base,
+        blocks=blocks,
+        differences=d[known],
+        values=_values(arm, metric, blocks),
+        base_values=_values(base, metric, blocks),
+        apart=len(shared.apart),
+        fallen_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
+        baseless=base.has_collapsed,
+    )
+
+
+def _values(arm: Arm, metric: str, blocks: Sequence[int]) -> FloatArray:
+    found = arm.values.get(metric, {})
+    return np.array([found.get(block, math.nan) for block in blocks], dtype=np.float64)
+
+
+def over_cells(pairings: Sequence[Pairing]) -> Pairing:
+    """One environment over all its cells: in each block the geometric mean of their ratios.
+
+    Only blocks with all cells count. Cells in which the baseline collapsed are left out of all blocks.
+
+    Args:
+        pairings: of one environment and metric, one for each cell.
+    """
+    first = pairings[0]
+    kept = [pairing for pairing in pairings if not pairing.baseless]
+    blocks = sorted(set.intersection(*(set(pairing.blocks) for pairing in kept))) if kept else []
+    places = [np.searchsorted(pairing.blocks, blocks) for pairing in kept]
+    rows = list(zip(kept, places, strict=True))
+    return Pairing(
+        environment=first.environment,
+        cell=ALL_CELLS,
+        metric=first.metric,
+        arm=_sum_arms([pairing.arm for pairing in pairings]),
+        base=_sum_arms([pairing.base for pairing in pairings]),
+        blocks=tuple(blocks),
+        differences=_mean([pairing.differences[place] for pairing, place in rows]),
+        values=np.exp(_mean([np.log(pairing.values[place]) for pairing, place in rows])),
+        base_values=np.exp(_mean([np.log(pairing.base_values[place]) for pairing, place in rows])),
+        apart=max(pairing.apart for pairing in pairings),
+        fallen_in=tuple(pairing.cell for pairing in kept if pairing.fallen_in),
+        baseless=not kept,
+        left_out=tuple(pairing.cell for pairing in pairings if pairing.baseless),
+    )
+
+
+def _mean(rows: Sequence[FloatArray]) -> FloatArray:
+    """Over cells: shape (blocks,) of as many rows."""
+    return np.asarray(np.mean(rows, axis=0), dtype=np.float64) if rows else np.empty(0)
+
+
+def _sum_arms(arms: Sequence[Arm]) -> Arm:
+    """What became of the runs in all cells; `blocks` are those with a run in each."""
+    return Arm(
+        name=arms[0].name,
+        made=sum(arm.made for arm in arms),
+        invalid=sum(arm.invalid for arm in arms),
+        collapsed=sum(arm.collapsed for arm in arms),
+        suspect=sum(arm.suspect for arm in arms),
+        blocks=set.intersection(*(arm.blocks for arm in arms)),
+    )
 
 
 def median(values: FloatArray) -> float | None:
-    """Median of shape (n,), None without values; on a few dozen values several times faster than numpy's."""
-    if not values.size:
+    """Median of what is not NaN, shape (n,), None without any; several times faster than numpy's on a few dozens."""
+    ascending = sorted(value for value in values.tolist() if not math.isnan(value))
+    if not ascending:
         return None
-    ascending = sorted(values.tolist())
     return float((ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2)
 
 

@@ -1,0 +1,106 @@
+"""Runs by arm: what each environment did in each cell, and its values by block, ready to be compared."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from pgstrata.model.metrics import TPS
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.stats.ranks import FloatArray
+
+COMPANIONS: Final = frozenset({"checkpoints", "autovacuums", "wal_per_tx"})
+"""What must be alike in both arms, or be said."""
+SETTLED_RUNS: Final = 3
+"""Runs from which on a collapse ends the measuring."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Arm:
+    """The runs of one environment in one cell, by what became of them.
+
+    `blocks` are those of all runs; `tokens` hold `RunRecord.together` by block for the runs that may enter an estimate;
+    `values`, by metric and block, only what a logarithm can be taken of; `rounds`, by block, tps of each round of
+    slices, shape (rounds,); `companions` are what happened beside the runs, by metric.
+    """
+
+    name: str
+    made: int = 0
+    invalid: int = 0
+    collapsed: int = 0
+    suspect: int = 0
+    blocks: set[int] = field(default_factory=set)
+    tokens: dict[int, str] = field(default_factory=dict)
+    values: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    rounds: dict[int, FloatArray] = field(default_factory=dict)
+    companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def has_collapsed(self) -> bool:
+        """Whether most runs collapsed: of such an environment only the luckier runs are left to compare."""
+        return 2 * self.collapsed > self.made
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it collapsed in so many runs that measuring goes on without it."""
+        return self.has_collapsed and self.made >= SETTLED_RUNS
+
+
+Arms = Mapping[tuple[str, str], Arm]
+"""By environment and cell."""
+
+
+def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
+    """Runs by environment and cell, with the values of the metrics asked for.
+
+    Raises:
+        ValueError: an environment has two runs of one cell in one block.
+    """
+    arms: dict[tuple[str, str], Arm] = {}
+    for run in runs:
+        key = (run.environment, run.cell)
+        if key not in arms:
+            arms[key] = Arm(name=run.environment)
+        arm = arms[key]
+        if run.block in arm.blocks:
+            raise ValueError(f"two runs of {run.environment} in block {run.block}, cell {run.cell}")
+        _add_run(arm, run, metrics)
+    return arms
+
+
+def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str]) -> None:
+    arm.blocks.add(run.block)
+    arm.made += 1
+    if run.status is RunStatus.COLLAPSED:
+        arm.collapsed += 1
+        return
+    if not may_enter(run):
+        arm.invalid += 1
+        return
+    arm.suspect += run.validity is Validity.SUSPECT
+    arm.tokens[run.block] = run.together
+    for measurement in run.measurements:
+        if measurement.metric in metrics:
+            found = arm.values[measurement.metric]
+            if 0 < measurement.value < math.inf:
+                found.setdefault(run.block, measurement.value)
+        if measurement.metric in COMPANIONS:
+            arm.companions[measurement.metric].append(measurement.value)
+    if run.together and TPS.name in metrics:
+        # The catalogue keeps series in single precision: a run that was just derived must give the same difference.
+        arm.rounds[run.block] = np.array(run.rounds(), dtype=np.float32).astype(np.float64)
+
+
+def find_arm(arms: Arms, environment: str, cell: str) -> Arm:
+    """The arm, empty where nothing was measured yet."""
+    return arms.get((environment, cell)) or Arm(name=environment)
+
+
+def may_enter(run: RunRecord) -> bool:
+    """Whether a run may be part of an estimate."""
+    return run.status is RunStatus.COMPLETED and run.validity is not Validity.INVALID

@@ -1,0 +1,125 @@
+"""The primary metric judged: which rule holds for which comparison, and what all of them came to together.
+
+The answer and the loop that measures both ask here, so that what is shown as decided is what is not measured any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pgstrata.compare.arms import Arms
+from pgstrata.compare.pairs import Pairing, over_cells, pair_metric
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.plan import Plan
+from pgstrata.model.thresholds import OWN_THRESHOLDS
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.family import Series, decide_family
+from pgstrata.stats.rule import Decision, Rule, decide_many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A comparison with its decision; `headline` unless it is one of several cells, which are exploratory."""
+
+    pairing: Pairing
+    decision: Decision
+    headline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primary:
+    """The comparisons by the primary metric.
+
+    `headlines`, by environment, hold every environment but the baseline: over all cells, or in the only one. `cells`,
+    by environment and cell, are exploratory, and there is none where the only cell is the headline.
+    """
+
+    headlines: Mapping[str, Judged]
+    cells: Mapping[tuple[str, str], Judged]
+
+
+def threshold_of(experiment: Experiment, metric: str) -> float:
+    """The practical threshold of a metric as a ratio (0.03).
+
+    The experiment's for the primary metric; metrics that are noisier by nature have their own, never a smaller one.
+    """
+    if metric == experiment.metric:
+        return experiment.threshold
+    return max(experiment.threshold, OWN_THRESHOLDS.get(metric, 0.0))
+
+
+def make_rule(plan: Plan, metric: str, floor: float | None = None) -> Rule:
+    """The rule for one comparison alone; `floor` is a valid s0 in log units, None if there is none."""
+    return Rule(
+        delta=math.log1p(threshold_of(plan.experiment, metric)),
+        floor=floor,
+        last=min(max(len(plan.blocks), 1), MAX_BLOCKS),
+    )
+
+
+def judge_primary(plan: Plan, arms: Arms) -> Primary:
+    """Every comparison by the primary metric, at the number of blocks that there is.
+
+    Headlines of controls are judged alone, those of all other environments as one family; cells each alone.
+    """
+    experiment = plan.experiment
+    others = [each for each in experiment.environments if each.name != experiment.baseline]
+    cells = [
+        [pair_metric(arms, each, experiment.baseline, cell.identity, experiment.metric) for cell in experiment.cells]
+        for each in others
+    ]
+    several = len(experiment.cells) > 1
+    heads = [over_cells(pairings) if several else pairings[0] for pairings in cells]
+    family = _judge_family(plan, [head for head in heads if head.environment.control is None])
+    controls = [head for head in heads if head.environment.control is not None]
+    alone = [*controls, *(pairing for pairings in cells for pairing in pairings if several)]
+    decisions = decide_many(
+        [pairing.sample for pairing in alone],
+        [make_rule(plan, experiment.metric, find_floor(plan, pairing)) for pairing in alone],
+    )
+    judged = [
+        Judged(pairing=pairing, decision=decision, headline=place < len(controls))
+        for place, (pairing, decision) in enumerate(zip(alone, decisions, strict=True))
+    ]
+    heads_by_name = {each.pairing.environment.name: each for each in (*family, *judged[: len(controls)])}
+    return Primary(
+        headlines={each.name: heads_by_name[each.name] for each in others},
+        cells={(each.pairing.environment.name, each.pairing.cell): each for each in judged[len(controls) :]},
+    )
+
+
+def _judge_family(plan: Plan, heads: Sequence[Pairing]) -> list[Judged]:
+    """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
+    series = [Series(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
+    rules = [make_rule(plan, plan.experiment.metric, find_floor(plan, head)) for head in heads]
+    decisions = decide_family(series, rules) if heads else ()
+    return [
+        Judged(pairing=head, decision=decision, headline=True) for head, decision in zip(heads, decisions, strict=True)
+    ]
+
+
+def find_floor(plan: Plan, pairing: Pairing) -> float | None:
+    """The floor s0 of the plan that holds for a comparison, in log units; None if there is no valid one.
+
+    Over all cells the floor of the mean itself where it was measured, else sqrt(sum s0^2) / k of the k cells: their
+    runs are made one after the other, each with its own noise.
+    """
+    if pairing.cell != ALL_CELLS:
+        return _valid_floor(plan, pairing.cell, pairing.metric)
+    whole = _valid_floor(plan, ALL_CELLS, pairing.metric)
+    if whole is not None and not pairing.left_out:
+        return whole
+    cells = [cell.identity for cell in plan.experiment.cells if cell.identity not in pairing.left_out]
+    found = [_valid_floor(plan, cell, pairing.metric) for cell in cells]
+    known = [s0 for s0 in found if s0 is not None]
+    if not known or len(known) < len(found):
+        return None
+    return math.sqrt(sum(s0**2 for s0 in known)) / len(known)
+
+
+def _valid_floor(plan: Plan, cell: str, metric: str) -> float | None:
+    floor = plan.floors.get(cell)
+    return floor.s0 if floor is not None and floor.valid and floor.metric == metric else None

@@ -1,0 +1,54 @@
+"""What is still to be measured: the comparisons that are open after so many blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pgstrata.compare.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.judging import Judged, Primary, judge_primary
+from pgstrata.model.experiment import Environment
+from pgstrata.model.plan import Plan
+from pgstrata.model.runs import RunRecord
+
+
+def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[tuple[str, str]]:
+    """What block `number` has to hold, as pairs of environment and cell; empty when everything is decided.
+
+    All cells of environments whose headline is open, of the others the cells that are open themselves, controls alike,
+    and the baseline in all these cells. Cells in which the environment or the baseline collapsed are closed. Only the
+    primary metric counts. Without anything to compare, every block holds everything.
+
+    Args:
+        plan: what was to be measured.
+        runs: what was measured so far, in any order, with the series `round_tps`; only blocks before `number` count,
+            so that a block that was interrupted is finished as it was begun.
+        number: of the block, from 1.
+
+    Raises:
+        ValueError: a run is there twice.
+    """
+    experiment = plan.experiment
+    others = [each for each in experiment.environments if each.name != experiment.baseline]
+    if not others:
+        return frozenset((experiment.baseline, cell.identity) for cell in experiment.cells)
+    earlier = [run for run in runs if run.block < number]
+    arms = sort_runs(earlier, frozenset((experiment.metric,)))
+    primary = judge_primary(plan, arms)
+    live = [
+        cell.identity for cell in experiment.cells if not find_arm(arms, experiment.baseline, cell.identity).is_closed
+    ]
+    wanted = {(each.name, cell) for each in others for cell in _open_cells(primary, arms, each, live)}
+    return frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted})
+
+
+def _open_cells(primary: Primary, arms: Arms, environment: Environment, live: Sequence[str]) -> Iterable[str]:
+    """Cells of one environment, out of those in which there is a baseline to compare with."""
+    closed = {cell for cell in live if find_arm(arms, environment.name, cell).is_closed}
+    if not closed and _is_open(primary.headlines[environment.name]):
+        return live
+    cells = {cell: primary.cells.get((environment.name, cell)) for cell in live if cell not in closed}
+    return [cell for cell, judged in cells.items() if judged is not None and _is_open(judged)]
+
+
+def _is_open(judged: Judged) -> bool:
+    return not judged.decision.decided

@@ -1,0 +1,110 @@
+"""Whether one percentage can describe a comparison at all, and whose runs stray.
+
+Judged on the block differences: what a machine does to both environments of a block makes neither of them unstable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pgstrata.compare.pairs import Pairing
+from pgstrata.model.answer import ResultWarning
+from pgstrata.stats.anomaly import (
+    JUDGED_FROM,
+    LEAST,
+    Modes,
+    Stability,
+    find_modes,
+    fisher_exact,
+    judge_stability,
+    run_limit,
+)
+from pgstrata.stats.ranks import FloatArray
+
+_UNEQUAL_RATES = 0.05
+
+
+def find_instability(pairing: Pairing, used: int, floor: float | None) -> Stability | None:
+    """How the differences fall apart, None where one percentage describes them.
+
+    Args:
+        pairing: the comparison.
+        used: number of its blocks that the decision rests on.
+        floor: noise floor s0 in log units, None if there is none.
+    """
+    d = pairing.sample[:used]
+    if d.size < JUDGED_FROM or float(np.ptp(d)) <= LEAST:
+        return None
+    # The limit of a run is 4 s0 / sqrt 2, because s0 is the scale of a difference of two: here it is that of one.
+    s0 = None if floor is None else floor * math.sqrt(2)
+    # From both sides: of two gaps alike the first is taken, and it must not matter which environment is the baseline.
+    return next((found for found in (_judge(d, s0), _mirror(_judge(-d, s0))) if found.is_unstable), None)
+
+
+def _judge(logs: FloatArray, s0: float | None) -> Stability:
+    """Without a floor the limit grows with the distance of two groups: modes are told by what would matter."""
+    found = judge_stability(logs, s0)
+    return found if s0 is not None else replace(found, modes=find_modes(logs[np.isfinite(logs)]))
+
+
+def _mirror(found: Stability) -> Stability:
+    if found.modes is None:
+        return found
+    low, high, share = found.modes.low, found.modes.high, found.modes.share_high
+    return replace(found, modes=Modes(low=-high, high=-low, share_high=1 - share))
+
+
+def say_instability(pairing: Pairing, found: Stability) -> ResultWarning:
+    """What keeps the differences from being one percentage, and in which environment it is seen."""
+    if found.modes is not None:
+        low, high = (_signed(pairing.ratio(d)) for d in (found.modes.low, found.modes.high))
+        share = found.modes.share_high
+        text = (
+            f"the blocks fall into two groups, {_percent(1 - share)} of them around {low} and "
+            f"{_percent(share)} around {high}"
+        )
+    else:
+        limit = math.expm1(found.limit) * 100
+        text = f"{len(found.anomalies)} of {found.judged} blocks lie more than {limit:.0f} % from their median"
+    names = [
+        side.name
+        for side, values in ((pairing.arm, pairing.values), (pairing.base, pairing.base_values))
+        if _judge(np.log(values), None).is_unstable
+    ]
+    if len(names) == 1:
+        text += f"; of the two environments it is {names[0]} whose own runs do"
+    return ResultWarning(code="unstable", text=text)
+
+
+def compare_rates(pairing: Pairing, floor: float | None) -> ResultWarning | None:
+    """A warning where the runs of one environment stray more often than those of the other (Fisher's exact test)."""
+    counts = [_count_anomalies(values, floor) for values in (pairing.values, pairing.base_values)]
+    (ours, our_runs), (theirs, their_runs) = counts
+    if ours == theirs or fisher_exact(ours, our_runs, theirs, their_runs) > _UNEQUAL_RATES:
+        return None
+    text = (
+        f"runs far from the median of their environment: {ours} of {our_runs} in {pairing.arm.name}, "
+        f"{theirs} of {their_runs} in {pairing.base.name}"
+    )
+    return ResultWarning(code="anomalies_differ", text=text)
+
+
+def _count_anomalies(values: Sequence[float] | FloatArray, floor: float | None) -> tuple[int, int]:
+    """Anomalies and runs judged."""
+    logs = np.log(np.asarray(values, dtype=np.float64))
+    kept = logs[np.isfinite(logs)]
+    if kept.size < JUDGED_FROM:
+        return 0, 0
+    return int((np.abs(kept - np.median(kept)) > run_limit(floor, kept)).sum()), kept.size
+
+
+def _signed(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

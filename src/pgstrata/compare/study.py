@@ -1,0 +1,189 @@
+"""A study's runs to comparisons: headlines, exploratory cells, secondary metrics, and all pairs on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Final
+
+from pgstrata.compare.arms import Arms, sort_runs
+from pgstrata.compare.doubts import Finding, find_doubts
+from pgstrata.compare.judging import Judged, find_floor, judge_primary, make_rule
+from pgstrata.compare.pairs import Pairing, median, over_cells, pair_metric, pair_metrics
+from pgstrata.compare.stability import find_instability
+from pgstrata.model.answer import Comparison, Verdict
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Plan
+from pgstrata.model.runs import RunRecord
+from pgstrata.stats.family import benjamini_hochberg
+from pgstrata.stats.rule import decide_many
+
+SECONDARY_METRICS: Final = (
+    "tps",
+    "server_cpu_per_tx",
+    "client_cpu_per_tx",
+    "latency_p50",
+    "latency_p95",
+    "latency_p99",
+)
+
+
+def compare_study(
+    plan: Plan, runs: Sequence[RunRecord], *, metrics: Sequence[str] = SECONDARY_METRICS
+) -> tuple[Comparison, ...]:
+    """Compare every environment with the baseline, at the number of blocks that there is.
+
+    With several cells each environment has a headline over all of them (`ALL_CELLS`), and its cells are exploratory;
+    the only cell is the headline itself. `metrics` are secondary: by cell, exploratory, and left out where neither
+    environment has a measurement of them. `runs` of a comparison are all that were made in both environments, `invalid`
+    those of them that failed or are invalid; a collapsed run is neither. Runs in slices need their series `round_tps`.
+
+    Args:
+        plan: what was to be measured; its experiment fixes the baseline, the primary metric and the threshold.
+        runs: what was measured so far, in any order; runs that the plan does not know are ignored.
+        metrics: names of secondary metrics.
+
+    Returns:
+        By environment: the headline, then by cell the primary metric and the others, in the order of the plan.
+
+    Raises:
+        ValueError: a metric is unknown, or a run is there twice.
+    """
+    names = _metric_names(plan, metrics)
+    arms = sort_runs(runs, frozenset(names))
+    primary = judge_primary(plan, arms)
+    beside = _judge_others(plan, arms, names[1:])
+    comparisons: list[Comparison] = []
+    for name, head in primary.headlines.items():
+        if primary.cells:
+            comparisons.append(_compare(plan, head, over=_is_over(head)))
+        for cell in plan.experiment.cells:
+            own = primary.cells.get((name, cell.identity), head)
+            comparisons.append(_compare(plan, own, over=_is_over(own)))
+            over = _is_over(own) and _is_over(head)
+            comparisons += [_compare(plan, other, over=over) for other in beside.get((name, cell.identity), ())]
+    return _adjust(comparisons)
+
+
+def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
+    """The primary metric, then the others once each."""
+    names = tuple(dict.fromkeys((plan.experiment.metric, *metrics)))
+    unknown = [name for name in names if name not in METRICS]
+    if unknown:
+        raise ValueError(f"unknown metric: {', '.join(unknown)}")
+    return names
+
+
+def _judge_others(plan: Plan, arms: Arms, names: Sequence[str]) -> Mapping[tuple[str, str], list[Judged]]:
+    """Secondary metrics by environment and cell."""
+    experiment = plan.experiment
+    pairings = [
+        pairing
+        for environment in experiment.environments
+        if environment.name != experiment.baseline
+        for cell in experiment.cells
+        for pairing in pair_metrics(arms, environment, experiment.baseline, cell.identity, names)
+    ]
+    decisions = decide_many(
+        [pairing.sample for pairing in pairings], [make_rule(plan, pairing.metric) for pairing in pairings]
+    )
+    found: dict[tuple[str, str], list[Judged]] = {}
+    for pairing, decision in zip(pairings, decisions, strict=True):
+        judged = Judged(pairing=pairing, decision=decision, headline=False)
+        found.setdefault((pairing.environment.name, pairing.cell), []).append(judged)
+    return found
+
+
+def _is_over(judged: Judged) -> bool:
+    """Whether nothing is left to be measured for it."""
+    return judged.decision.decided or not judged.pairing.is_estimable
+
+
+def _compare(plan: Plan, judged: Judged, *, over: bool, reference: str = "") -> Comparison:
+    pairing, decision = judged.pairing, judged.decision
+    used = decision.n if pairing.is_estimable else len(pairing.blocks)
+    primary = pairing.metric == plan.experiment.metric
+    floor = find_floor(plan, pairing) if primary else None
+    instability = find_instability(pairing, used, floor) if primary else None
+    shown = decision.estimate if pairing.is_estimable and instability is None else None
+    verdict = _verdict(judged, unstable=instability is not None)
+    finding = Finding(
+        pairing=pairing, decision=decision, verdict=verdict, estimate=shown, instability=instability, floor=floor,
+        primary=primary, over=over,
+    )  # fmt: skip
+    return Comparison(
+        environment=pairing.environment.name,
+        cell=pairing.cell,
+        metric=pairing.metric,
+        verdict=verdict,
+        effect=pairing.ratio(shown.centre) if shown else None,
+        interval=pairing.interval(shown.interval) if shown else None,
+        equivalence_interval=pairing.interval(shown.equivalence) if shown else None,
+        confidence=1 - decision.alpha,
+        blocks=used,
+        planned_blocks=len(plan.blocks),
+        runs=pairing.arm.made + pairing.base.made,
+        invalid=pairing.arm.invalid + pairing.base.invalid,
+        value=median(pairing.values[:used]),
+        baseline_value=median(pairing.base_values[:used]),
+        exploratory=not judged.headline,
+        control=pairing.environment.control is not None,
+        warnings=find_doubts(plan, finding),
+        lane=decision.lane,
+        decided_at=decision.n if decision.decided else None,
+        repeated_p=decision.repeated_p,
+        level=decision.alpha,
+        reference=reference,
+    )
+
+
+def _verdict(judged: Judged, *, unstable: bool) -> Verdict:
+    if judged.pairing.fallen_in:
+        return Verdict.COLLAPSED
+    return Verdict.UNSTABLE if unstable else judged.decision.verdict
+
+
+def _adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Exploratory comparisons with the p values that their number leaves, by metric; controls among themselves."""
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for place, comparison in enumerate(comparisons):
+        if comparison.exploratory:
+            groups.setdefault((comparison.metric, comparison.control), []).append(place)
+    adjusted = list(comparisons)
+    for places in groups.values():
+        values = benjamini_hochberg([comparisons[place].repeated_p for place in places])
+        for place, value in zip(places, values, strict=True):
+            adjusted[place] = replace(comparisons[place], adjusted_p=value)
+    return tuple(adjusted)
+
+
+def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ...]:
+    """Every pair of environments by the primary metric, over all cells or in the only one; exploratory.
+
+    Of each pair the later in the plan is compared with the earlier, the baseline being the first of all: `reference`
+    names it. Controls are left out. Environments that were decided early have fewer blocks in common.
+
+    Raises:
+        ValueError: a run is there twice.
+    """
+    experiment = plan.experiment
+    arms = sort_runs(runs, frozenset((experiment.metric,)))
+    asked = [each for each in experiment.environments if each.control is None]
+    asked.sort(key=lambda each: each.name != experiment.baseline)
+    pairings: list[Pairing] = []
+    for reference, environment in combinations(asked, 2):
+        cells = [
+            pair_metric(arms, environment, reference.name, cell.identity, experiment.metric)
+            for cell in experiment.cells
+        ]
+        pairings.append(over_cells(cells) if len(cells) > 1 else cells[0])
+    decisions = decide_many(
+        [pairing.sample for pairing in pairings],
+        [make_rule(plan, experiment.metric, find_floor(plan, pairing)) for pairing in pairings],
+    )
+    judged = [
+        Judged(pairing=pairing, decision=decision, headline=False)
+        for pairing, decision in zip(pairings, decisions, strict=True)
+    ]
+    return _adjust([_compare(plan, each, over=True, reference=each.pairing.base.name) for each in judged])
