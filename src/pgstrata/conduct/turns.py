@@ -201,9 +201,7 @@ def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, 
         clients[number].signal(StopSignal.STOP, group=True)
 
 
-def _follow_turns(
-    rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clients: _Clients, design: Design
-) -> None:
+def _follow_turns(rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clients: _Clients, design: Design) -> None:
     """Let the script run to its end, telling the rounds; what it wrote down goes to every arm."""
     first = next(iter(arms.values()))
     folder = scratch_folder(rig, first)

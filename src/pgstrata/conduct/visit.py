@@ -23,6 +23,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import Clone, RunningServer
 
+
 @dataclass(slots=True, kw_only=True)
 class Residents:
     """What is up within a visit and may be used again by its later runs (reset = restart or none)."""
@@ -117,9 +118,7 @@ def _take_down(
             _discard(rig, kept, _of_environment(kept, arm.environment.name))
 
 
-def _stop(
-    rig: Rig, plan: Plan, arm: Arm, up: dict[str, RunningServer]
-) -> tuple[RunningServer | None, bytes]:
+def _stop(rig: Rig, plan: Plan, arm: Arm, up: dict[str, RunningServer]) -> tuple[RunningServer | None, bytes]:
     """Stop an arm's server, as far as it is up; the server and its log."""
     control = rig.supplies[arm.environment.name].control
     server = up.get(arm.planned.identity)

@@ -17,7 +17,7 @@ from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, parse_p
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
-from pgstrata.model.experiment import Cell, Script
+from pgstrata.model.experiment import Script
 from pgstrata.model.server import Build
 from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
 from pgstrata.ports.host import Command, Host, Process, StopSignal
