@@ -89,7 +89,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "budget"): "600",
     ("", "controls"): '["reboot"]',
     ("", "reset"): '"clones"',
-    ("", "interleave"): '"slices"',
+    ("", "interleave"): '"rounds"',
     ("", "seed"): "-1",
     ("factors", "server"): '["16", "19"]',
     ("factors", "connection"): '["socket", "tls"]',

@@ -24,7 +24,7 @@ warmup = "0s"
 
 
 def test_a_floor_is_measured_kept_and_used(sandbox):
-    state = {"PGSTRATA_STATE": str(sandbox.root / "state")}
+    state = {"PGSTRATA_STATE": str(sandbox.root / "state-floor")}
     file = sandbox.file(QUESTION, "floor.toml")
     study = sandbox.root / "study-floor"
     before = sandbox.pgstrata("plan", file, environ=state)
@@ -62,3 +62,15 @@ def test_a_budget_that_holds_no_block_leaves_the_floor_undecided(sandbox):
     document = json.loads(done.stdout)
     assert (document["schema"], document["floors"], document["kept"]) == (1, [], None)
     assert "needs 12 differences, and there are 0 in select-only-s1-c1" in document["lack"]
+
+
+def test_a_control_by_rebuild_runs_on_data_that_were_built_a_second_time(sandbox):
+    file = sandbox.file(QUESTION.replace("blocks = 12", 'blocks = 1\ncontrols = ["rebuild"]'), "rebuild.toml")
+    study = sandbox.root / "study-rebuild"
+    data = sandbox.root / "data-rebuild"
+    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DATA": str(data)})
+    assert done.returncode == 0, done.stderr
+    assert len(sandbox.records(study)) == 3
+    assert len(list((data / "datasets").iterdir())) == 2
+    shown = json.loads(sandbox.pgstrata("show", study, "--json").stdout)
+    assert "rebuild" in {one["environment"]["control"] for one in shown["comparisons"]}

@@ -27,7 +27,7 @@ from pgstrata.errors import (
     find_disk_full,
 )
 from pgstrata.libpq import compose_connection
-from pgstrata.model.experiment import Cell, ConnectionKind, Environment
+from pgstrata.model.experiment import Cell, ConnectionKind, ControlKind, Environment
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import Workload
 from pgstrata.plan import workload_of
@@ -297,11 +297,19 @@ class ClusterDatasets:
 
 
 def dataset_identity(environment: Environment, build: Build, cell: Cell, workload: Workload) -> str:
-    """Readable, and different wherever the data could differ: workload data, scale, build, initdb options, set-up."""
+    """Readable, and different wherever data could differ: kind, scale, build, initdb options, set-up, a second time."""
     options = (f"{key}={value}" for key, value in sorted(environment.initdb.items()))
-    parts = (_RECIPE, build.digest, str(environment.checksums), *options, *setup_scripts(environment, cell))
+    parts = (
+        _RECIPE, build.digest, str(environment.checksums), *options, *setup_scripts(environment, cell),
+        *built_again(environment),
+    )  # fmt: skip
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
     return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"
+
+
+def built_again(environment: Environment) -> tuple[str, ...]:
+    """What sets the data of a control by rebuild apart: they are made as the baseline's, a second time."""
+    return (str(ControlKind.REBUILD),) if environment.control is ControlKind.REBUILD else ()
 
 
 def setup_scripts(environment: Environment, cell: Cell) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from pgstrata.datasets.cluster import Recipe, has_extension, load_pgbench, setup_scripts, verify_counts
+from pgstrata.datasets.cluster import (
+    Recipe,
+    built_again,
+    has_extension,
+    load_pgbench,
+    setup_scripts,
+    verify_counts,
+)
 from pgstrata.datasets.marker import observe_machine
 from pgstrata.errors import HostNotFitError, SqlError
 from pgstrata.model.experiment import Cell, Environment
@@ -52,7 +59,8 @@ class DatabaseDatasets:
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:  # noqa: ARG002 - the Protocol's
         """The template database; built, verified and marked if there is none yet."""
         scripts = setup_scripts(environment, cell)
-        digest = hashlib.sha256("\0".join(scripts).encode()).hexdigest()[:8] if scripts else "plain"
+        apart = (*scripts, *built_again(environment))
+        digest = hashlib.sha256("\0".join(apart).encode()).hexdigest()[:8] if apart else "plain"
         name = f"{_PREFIX}{workload_of(cell, self._workloads).data}_s{cell.scale}_{digest}"
         if name not in self._known:
             started = self._clock.monotonic()

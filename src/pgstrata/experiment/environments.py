@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from pgstrata.experiment.factors import Choice, Factor, read_factors
 from pgstrata.experiment.findings import Findings
@@ -25,6 +25,8 @@ from pgstrata.model.experiment import (
 )
 
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
+# Controls that can be carried out, and what is added to the name of the baseline.
+_CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,8 +287,11 @@ def _check_running(
 def _with_controls(
     environments: tuple[Environment, ...], baseline: str, controls: list[str]
 ) -> tuple[Environment, ...]:
-    if "same" not in controls or not environments:
+    wanted = [kind for kind in _CONTROL_NAMES if str(kind) in controls]
+    if not wanted or not environments:
         return environments
     original = next(environment for environment in environments if environment.name == baseline)
-    names = unique([*(environment.name for environment in environments), f"{baseline}-control"])
-    return (*environments, replace(original, name=names[-1], control=ControlKind.SAME))
+    taken = [environment.name for environment in environments]
+    names = unique([*taken, *(f"{baseline}-{_CONTROL_NAMES[kind]}" for kind in wanted)])[len(taken) :]
+    repeated = (replace(original, name=name, control=kind) for name, kind in zip(names, wanted, strict=True))
+    return (*environments, *repeated)

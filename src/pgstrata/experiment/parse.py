@@ -16,7 +16,7 @@ from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
-from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.experiment import Allow, Cell, ControlKind, Experiment, Interleave, Reset
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 
@@ -82,7 +82,7 @@ def parse_experiment(
 def _check_availability(file: ExperimentFile, findings: Findings) -> None:
     """Words of the reference that this version does not carry out yet."""
     for index, control in enumerate(file.controls):
-        if control != "same":
+        if control == ControlKind.REBOOT:
             what = f"this version of pgstrata has no control {control!r}"
             findings.add(("controls", index), what, 'write controls = ["same"]')
         elif control in file.controls[:index]:

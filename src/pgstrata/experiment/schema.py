@@ -213,13 +213,16 @@ class ExperimentFile(_Edge):
         Annotated[
             str, PlainValidator(values.read_choice("control", tuple(ControlKind))), WithJsonSchema(_words(ControlKind))
         ]
-    ] = Field(default_factory=list, description="Environments that must not differ from the baseline. Available: same.")
+    ] = Field(
+        default_factory=list,
+        description="Environments that must not differ from the baseline. Available: same, rebuild.",
+    )
     reset: Annotated[str, PlainValidator(values.read_choice("reset", tuple(Reset))), WithJsonSchema(_words(Reset))] = (
         Field("clone", description="What happens to the data between runs.")
     )
     interleave: Annotated[
         str, PlainValidator(values.read_choice("interleave", tuple(Interleave))), WithJsonSchema(_words(Interleave))
-    ] = Field("auto", description="How environments alternate. Available: auto, runs.")
+    ] = Field("auto", description="How environments alternate; auto: in slices where that is honest.")
     seed: Annotated[
         int, PlainValidator(values.read_count("seed", 0, 2**63 - 1)), WithJsonSchema(_count(0, 2**63 - 1))
     ] = Field(1, description="What the order of the runs is drawn from.")

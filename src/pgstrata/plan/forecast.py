@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import LEAD_SECONDS, warmup_of
@@ -55,7 +55,8 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
         for cell in experiment.cells:
             workload = workload_of(cell, workloads)
             scripts = (cell.options.get("setup_sql"), environment.options.get("setup_sql"))
-            cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), scripts)
+            again = environment.control is ControlKind.REBUILD
+            cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), scripts, again)
             key = (environment.server.text, cluster, workload.data, workload.bytes_per_scale, cell.scale)
             need = DatasetNeed(
                 server=environment.server.text,
