@@ -8,7 +8,19 @@ from statistics import median
 
 import pytest
 
-from pgstrata.model.answer import Answer, Comparison, Interval, ResultWarning, Study, Verdict
+from pgstrata.model.answer import (
+    ALL_CELLS,
+    Answer,
+    AxisStep,
+    Comparison,
+    EffectKind,
+    FactorEffect,
+    Interval,
+    OrderedAxis,
+    ResultWarning,
+    Study,
+    Verdict,
+)
 from pgstrata.model.experiment import (
     Allow,
     Cell,
@@ -21,8 +33,9 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.metrics import Measurement, Series
-from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.floor import Floor
+from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
+from pgstrata.model.plan import Block, Design, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
 
@@ -88,7 +101,7 @@ def make_plan(experiment: Experiment) -> Plan:
                 Visit(identity=f"b{number:02d}/{environment.name}", residents=(environment.name,), stages=stages)
             )
         blocks.append(Block(number=number, visits=tuple(visits)))
-    return Plan(identity="3f9a0c", experiment=experiment, 
+    return Plan(identity="3f9a0c", experiment=experiment,
                 blocks=tuple(blocks), forecast=forecast)  # fmt: skip
 
 
@@ -134,6 +147,9 @@ def compare(runs: list[RunRecord], environment: Environment, cell: Cell, experim
     )  # fmt: skip
 
 
+DECIDED = {Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT, Verdict.NEGLIGIBLE}
+
+
 def make_comparison(**changes) -> Comparison:
     values = {
         "environment": "pg18", "cell": "simple-update-s10-c2", "metric": "tps", "verdict": Verdict.WORSE,
@@ -141,7 +157,10 @@ def make_comparison(**changes) -> Comparison:
         "confidence": 0.955, "blocks": 9, "planned_blocks": 12, "runs": 18, "invalid": 1, "value": 969.0,
         "baseline_value": 1000.0, "exploratory": False, "control": False, "warnings": (),
     }  # fmt: skip
-    return Comparison(**{**values, **changes})
+    merged = {**values, **changes}
+    if merged["verdict"] in DECIDED:
+        merged.setdefault("decided_at", merged["blocks"])
+    return Comparison(**merged)
 
 
 FACTS = {
@@ -198,6 +217,88 @@ def make_verdict_answer(*comparisons: Comparison, environments=DEMO, cells=CELLS
     return Answer(study=study, comparisons=comparisons, warnings=warnings)
 
 
+def cut_into_slices(answer: Answer, rounds: int = 16, seconds: float = 0.25) -> Answer:
+    """The same study in slices: every run in turns with those of its block, all of them wandering alike."""
+    experiment = answer.study.plan.experiment
+    designs = tuple(
+        Design(
+            cell=cell.identity, interleave=Interleave.SLICES, reason="the environments can be up together",
+            slice_seconds=seconds, rounds=rounds, discarded=1,
+        )
+        for cell in experiment.cells
+    )  # fmt: skip
+    runs = tuple(_take_turns(run, rounds, seconds) for run in answer.study.runs)
+    plan = dataclasses.replace(answer.study.plan, designs=designs)
+    return dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan, runs=runs))
+
+
+def _take_turns(run: RunRecord, rounds: int, seconds: float) -> RunRecord:
+    wander = random.Random(f"{run.block} {run.cell}")
+    own = random.Random(run.identity)
+    tps = run.value("tps") or 1.0
+    values = tuple(tps * math.exp(wander.gauss(0, 0.1) + own.gauss(0, 0.016)) for _ in range(rounds))
+    times = tuple(2 * seconds * place for place in range(rounds))
+    return dataclasses.replace(
+        run, together=f"{run.block}-{run.cell}", measured_seconds=rounds * seconds,
+        series=(Series(metric=ROUND_TPS, times=times, values=values),),
+    )  # fmt: skip
+
+
+def make_headlines(answer: Answer, **changes) -> Answer:
+    """The answer with a headline for each environment: the geometric mean of what its cells show."""
+    experiment = answer.study.plan.experiment
+    found = []
+    for environment in experiment.environments[1:]:
+        cells = [item for item in answer.comparisons if item.environment == environment.name]
+        effect = math.exp(sum(math.log(item.effect) for item in cells) / len(cells))
+        interval = Interval(low=effect * 0.99, high=effect * 1.01)
+        verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT
+        values = {
+            "environment": environment.name, "cell": ALL_CELLS, "verdict": verdict, "effect": effect,
+            "interval": interval, "equivalence_interval": interval, "blocks": cells[0].blocks,
+            "planned_blocks": experiment.blocks, "control": environment.control is not None, "repeated_p": 0.01,
+        }  # fmt: skip
+        found.append(make_comparison(**{**values, **changes}))
+    return dataclasses.replace(answer, comparisons=(*found, *answer.comparisons))
+
+
+def make_floor(cell: str, **changes) -> Floor:
+    values = {
+        "s0": 0.008, "differences": 14, "cell": cell, "metric": "tps", "design": "runs of 60 s", "host": "h",
+        "measured": "2026-01-01T00:00:00+00:00",
+    }  # fmt: skip
+    return Floor(**{**values, **changes})
+
+
+def with_floors(answer: Answer, *floors: Floor) -> Answer:
+    plan = dataclasses.replace(answer.study.plan, floors={floor.cell: floor for floor in floors})
+    return dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+
+
+def make_effect(**changes) -> FactorEffect:
+    values = {
+        "kind": EffectKind.MAIN, "factor": "settings.huge_pages", "level": "on", "reference": "off", "given": None,
+        "cell": "simple-update-s10-c2", "metric": "tps", "verdict": Verdict.BETTER, "effect": 1.031,
+        "interval": Interval(low=1.02, high=1.042), "blocks": 9, "repeated_p": 0.01, "decided_at": 9,
+    }  # fmt: skip
+    return FactorEffect(**{**values, **changes})
+
+
+def make_interaction(**changes) -> FactorEffect:
+    values = {"kind": EffectKind.INTERACTION, "given": ("server", "18", "16"), "effect": 1.015,
+              "interval": Interval(low=1.004, high=1.026)}  # fmt: skip
+    return make_effect(**{**values, **changes})
+
+
+def make_axis(**changes) -> OrderedAxis:
+    step = AxisStep(before="16", after="18", effect=1.042, interval=Interval(low=1.031, high=1.053), p=0.002)
+    values = {
+        "factor": "server", "levels": ("16", "18"), "cell": "simple-update-s10-c2", "metric": "tps", "steps": (step,),
+        "p": 0.002, "trend_p": None, "blocks": 9,
+    }  # fmt: skip
+    return OrderedAxis(**{**values, **changes})
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """What the tests of reports build things with."""
@@ -208,6 +309,13 @@ class Desk:
     answer: Callable[..., Answer] = make_answer
     verdict_answer: Callable[..., Answer] = make_verdict_answer
     warning: Callable[..., ResultWarning] = ResultWarning
+    slices: Callable[..., Answer] = cut_into_slices
+    headlines: Callable[..., Answer] = make_headlines
+    floor: Callable[..., Floor] = make_floor
+    floors: Callable[..., Answer] = with_floors
+    effect: Callable[..., FactorEffect] = make_effect
+    interaction: Callable[..., FactorEffect] = make_interaction
+    axis: Callable[..., OrderedAxis] = make_axis
 
 
 @pytest.fixture

@@ -2,23 +2,30 @@ from __future__ import annotations
 
 import dataclasses
 
-from pgstrata.model.experiment import Interleave
+import pytest
+
+from pgstrata.model.answer import Lane, Verdict
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.limits import unmeasured
 
 
-def test_a_planned_number_of_blocks_that_was_not_reached_is_said(desk):
+def joined(answer):
+    return "\n".join(unmeasured(answer))
+
+
+def test_what_is_undecided_before_the_end_may_still_be_decided(desk):
     answer = desk.answer(blocks=3)
     runs = tuple(run for run in answer.study.runs if run.block < 3)
-    short = dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs))
-    assert any("after 2 of 3 planned blocks, which is earlier than planned" in text for text in unmeasured(short))
+    open_ended = tuple(dataclasses.replace(item, decided_at=None) for item in answer.comparisons)
+    study = dataclasses.replace(answer.study, runs=runs)
+    assert "After 2 of 3 planned blocks" in joined(dataclasses.replace(answer, study=study, comparisons=open_ended))
+    assert "planned blocks" not in joined(dataclasses.replace(answer, study=study))
 
 
 def test_a_fixed_rate_is_no_closed_loop(desk):
     cell = dataclasses.replace(desk.cell(), rate=100.0)
-    assert not any("Closed loop" in text for text in unmeasured(desk.answer(cells=(cell,), blocks=1)))
-    mixed = unmeasured(desk.answer(cells=(cell, desk.cell()), blocks=1))
-    assert any("Closed loop in the cells without a rate" in text for text in mixed)
+    assert "Closed loop" not in joined(desk.answer(cells=(cell,), blocks=1))
+    assert "Closed loop in the cells without a rate" in joined(desk.answer(cells=(cell, desk.cell()), blocks=1))
 
 
 def test_runs_shorter_than_a_checkpoint_cycle_say_so(desk):
@@ -26,16 +33,53 @@ def test_runs_shorter_than_a_checkpoint_cycle_say_so(desk):
     for timeout, expected in (("900", True), ("30", False), ("", False)):
         fingerprint = Fingerprint(facts={"settings.checkpoint_timeout": timeout})
         study = dataclasses.replace(answer.study, environments={"pg16": fingerprint})
-        texts = unmeasured(dataclasses.replace(answer, study=study))
-        assert any("checkpoint_timeout of 15 min" in text for text in texts) is expected
+        text = joined(dataclasses.replace(answer, study=study))
+        assert ("checkpoint_timeout of 15 min" in text) is expected
 
 
-def test_slices_are_not_run_by_run(desk):
-    answer = desk.answer(blocks=1)
-    plan = dataclasses.replace(answer.study.plan, interleave=Interleave.SLICES)
-    sliced = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
-    assert not any("Run by run" in text for text in unmeasured(sliced))
+def test_slices_have_limits_of_their_own(desk):
+    text = joined(desk.slices(desk.answer(blocks=1)))
+    assert "Run by run" not in text
+    for expected in ("last-level cache", "in flight", "Slices of 250 ms carry the start effects", "without that log"):
+        assert expected in text
+    assert "start effects" not in joined(desk.slices(desk.answer(blocks=1), seconds=2.0))
+
+
+def test_where_cells_differ_in_design_each_limit_names_its_cells(desk):
+    answer = desk.slices(desk.answer(blocks=1))
+    plan = answer.study.plan
+    mixed = dataclasses.replace(plan, designs=plan.designs[:1])
+    text = joined(dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=mixed)))
+    assert "Run by run (select-only)" in text
+    assert "In slices (simple-update)" in text
+
+
+def test_headlines_are_corrected_and_single_cells_are_exploratory(desk):
+    text = joined(desk.headlines(desk.answer()))
+    assert "The 2 headlines are corrected for their number (Holm)" in text
+    assert "Single cells are exploratory, each judged alone: if nothing differed in any of the 4, up to 0.2" in text
 
 
 def test_one_comparison_needs_no_correction(desk):
-    assert not any("No correction" in text for text in unmeasured(desk.verdict_answer(desk.comparison())))
+    text = joined(desk.verdict_answer(desk.comparison()))
+    assert "up to 4.5 % of such headlines come out different" in text
+    assert "Holm" not in text
+    assert "exploratory" not in text
+
+
+@pytest.mark.parametrize("lane", list(Lane))
+def test_the_fast_lane_is_no_part_of_the_error_that_is_counted(desk, lane):
+    text = joined(desk.verdict_answer(desk.comparison(lane=lane)))
+    assert ("The fast lane (3 to 6 blocks" in text) is (lane is Lane.FAST)
+
+
+def test_early_endings_are_said_where_there_is_one(desk):
+    text = joined(desk.verdict_answer(desk.comparison(verdict=Verdict.INCONCLUSIVE)))
+    assert "ended at its verdict" not in text
+    assert "ended at its verdict" in joined(desk.verdict_answer(desk.comparison()))
+
+
+def test_a_missing_floor_is_said(desk):
+    answer = desk.verdict_answer(desk.comparison())
+    assert "No noise floor is known" in joined(answer)
+    assert "No noise floor is known" not in joined(desk.floors(answer, desk.floor("simple-update-s10-c2")))

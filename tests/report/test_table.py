@@ -23,7 +23,7 @@ def test_the_table_fits_the_terminal(desk, width):
 
 def test_a_wide_terminal_shows_the_costs_too(desk):
     assert "per transaction" not in show(desk.answer(), 80)
-    wide = show(desk.answer(), 140)
+    wide = show(desk.answer(), 180)
     assert "CPU and WAL per transaction" in wide
     assert "runs" in wide.split("environment")[1].splitlines()[0]
 
@@ -55,3 +55,19 @@ def test_square_brackets_of_a_name_are_no_markup(desk):
         desk.environment("b", (("server", "[red]18[/red][/]"),)),
     )
     assert "[red]18[/red][/]" in show(desk.answer(environments=environments, effects=(1.0, 1.1)), 140)
+
+
+def test_headlines_stand_apart_and_first(desk):
+    text = show(desk.headlines(desk.answer()), 120)
+    assert (
+        0
+        < text.index("All 2 cells together, against 16")
+        < text.index("simple-update, scale 10, 2 clients (exploratory)")
+    )
+    assert "after 9" in text
+    assert "≤ 0.01" in text
+
+
+def test_the_design_stands_beside_its_table(desk):
+    text = " ".join(show(desk.slices(desk.answer()), 100).split())
+    assert "Measured in 16 slices of 250 ms: the environments can be up together" in text

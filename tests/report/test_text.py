@@ -88,7 +88,7 @@ def test_names_of_environments_stay_in_one_line(desk):
     )
     text = render_text(desk.answer(environments=environments, effects=(1.0, 0.9)))
     tables = [line for line in text.splitlines() if line.startswith("18 (synchronous_commit = off)  ")]
-    assert len(tables) == 4
+    assert len(tables) == 6
 
 
 def test_less_important_columns_go_into_a_second_table_where_there_is_no_room(desk):
@@ -123,8 +123,8 @@ def test_what_was_not_measured_is_said(desk):
         "One machine",
         "Closed loop",
         "Run by run",
-        "Each cell is judged alone",
-        "No correction over cells",
+        "No noise floor is known",
+        "Single cells are exploratory",
     ):
         assert expected in text
 
@@ -151,3 +151,42 @@ def test_invalid_runs_stay_visible_with_their_reason(desk):
 def test_a_study_without_runs_can_be_shown(desk):
     text = render_text(desk.verdict_answer())
     assert "0 blocks of 12 planned, 0 runs" in text
+
+
+def test_headlines_stand_apart_from_single_cells(desk):
+    text = render_text(desk.headlines(desk.answer()))
+    assert too_long(text) == []
+    head, cells = text.split("All 2 cells together (geometric mean), against 16")
+    assert "simple-update, scale 10, 2 clients" not in head
+    assert "Exploratory: one of several cells." in cells
+    assert "confidence" in cells.split("Exploratory")[0]
+    assert "adjusted p" in " ".join(cells.split())
+
+
+def test_the_design_and_its_reason_stand_beside_every_table(desk):
+    text = " ".join(render_text(desk.slices(desk.answer())).split())
+    assert text.count("Measured in 16 slices of 250 ms: the environments can be up together.") == 2
+    assert "differences come from the slices" in text
+    assert "Scatter of the differences: between rounds" in text
+
+
+def test_the_floor_stands_beside_the_table_that_it_is_about(desk):
+    answer = desk.floors(desk.answer(), desk.floor("simple-update-s10-c2"))
+    text = " ".join(render_text(answer).split())
+    assert "Noise floor 0.8 %: differences from" in text
+    doubted = desk.floors(desk.answer(), desk.floor("simple-update-s10-c2", doubt="it is too old"))
+    assert "The noise floor is not relied upon: it is too old." in " ".join(render_text(doubted).split())
+
+
+def test_factors_steps_and_pairs_have_their_parts(desk):
+    answer = dataclasses.replace(
+        desk.answer(blocks=2), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)
+    )
+    pair = desk.comparison(environment="pg18-async", reference="pg18")
+    text = render_text(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair)))
+    assert too_long(text) == []
+    for expected in (
+        "Factors and what they depend on", "- huge_pages: on against off: +3.1 % [+2.0, +4.2], faster",
+        "Steps along ordered factors", "Environments against each other",
+    ):  # fmt: skip
+        assert expected in text

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import pytest
 
-from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.report.doubts import doubt_sentences
 from pgstrata.report.words import answer_sentences, say_comparison
@@ -17,7 +20,9 @@ def say(answer):
 
 def test_a_difference_is_said_in_the_words_of_throughput(desk):
     answer = desk.verdict_answer(desk.comparison())
-    assert say(answer) == ["18 is slower than 16 on simple-update: -3.1 % [-4.2, -1.9] over 9 blocks"]
+    assert say(answer) == [
+        "18 is slower than 16 on simple-update: -3.1 % [-4.2, -1.9] at 95.5 % confidence, decided after 9 of 12 blocks"
+    ]
 
 
 def test_a_gain_is_called_faster(desk):
@@ -32,7 +37,7 @@ def test_metrics_that_are_no_speed_have_their_own_words(desk):
     answer = desk.verdict_answer()
     text = say_comparison(answer, desk.comparison(metric="wal_per_tx", effect=1.2, interval=None))
     assert text.startswith("18 has more WAL per transaction than 16 on ")
-    assert text.endswith(": +20.0 % over 9 blocks")
+    assert text.endswith(": +20.0 % at 95.5 % confidence, decided after 9 of 12 blocks")
 
 
 def test_no_difference_names_the_threshold_and_the_interval(desk):
@@ -42,7 +47,8 @@ def test_no_difference_names_the_threshold_and_the_interval(desk):
     )
     (text,) = say(answer)
     assert text == (
-        "No difference larger than 3 % between 18 and 16 on simple-update: between -0.9 % and +1.4 % over 9 blocks"
+        "No difference larger than 3 % between 18 and 16 on simple-update: between -0.9 % and +1.4 %, "
+        "decided after 9 of 12 blocks"
     )
 
 
@@ -51,7 +57,10 @@ def test_an_undecided_comparison_names_no_winner(desk):
         desk.comparison(verdict=Verdict.INCONCLUSIVE, effect=1.01, interval=Interval(low=0.976, high=1.031), blocks=7)
     )
     (text,) = say(answer)
-    assert text == ("18 and 16 cannot be told apart on simple-update: between -2.4 % and +3.1 % after 7 blocks")
+    assert text == (
+        "18 and 16 cannot be told apart on simple-update (inconclusive): between -2.4 % and +3.1 % at 95.5 % confidence "
+        "after 7 of 12 blocks"
+    )
     assert not {"faster", "slower"} & set(text.split())
 
 
@@ -59,7 +68,7 @@ def test_an_undecided_comparison_names_no_winner(desk):
 def test_a_negligible_difference_says_that_it_is_small(desk, effect, word):
     answer = desk.verdict_answer(desk.comparison(verdict=Verdict.NEGLIGIBLE, effect=effect))
     assert f"18 is {word} than 16" in say(answer)[0]
-    assert "but by less than 3 %" in say(answer)[0]
+    assert "but by less than 3 % (real, but negligible)" in say(answer)[0]
 
 
 def test_too_few_blocks_say_how_many_are_needed_and_claim_nothing(desk):
@@ -98,7 +107,7 @@ def test_a_control_that_agrees_is_said_last(desk):
     sentences = answer_sentences(desk.verdict_answer(control, desk.comparison()))
     assert sentences[-2].text == (
         "The control (16 a second time) cannot be told apart from 16, as it must be: "
-        "between -2.0 % and +2.0 % after 9 blocks"
+        "between -2.0 % and +2.0 % at 95.5 % confidence after 9 of 12 blocks"
     )
     assert not any(sentence.alarm for sentence in sentences)
 
@@ -107,7 +116,9 @@ def test_a_control_that_differs_is_shouted_in_the_first_line(desk):
     control = desk.comparison(environment="pg16-control", control=True)
     first, *_ = answer_sentences(desk.verdict_answer(desk.comparison(), control))
     assert first.alarm
-    assert first.text.startswith("THE CONTROL CAME OUT DIFFERENT: 16 a second time is slower than 16")
+    assert first.text.startswith(
+        "THE CONTROL DIFFERS FROM ITSELF: DO NOT TRUST ANY OTHER DIFFERENCE OF THIS STUDY. 16 a second time is slower"
+    )
 
 
 def test_a_rebooted_control_is_called_one(desk):
@@ -158,9 +169,14 @@ def test_a_doubt_is_told_once_with_its_cells(desk):
     )
 
 
-def test_a_small_effect_asks_for_a_fresh_study(desk):
-    (doubt,) = doubt_sentences(desk.verdict_answer(desk.comparison(effect=0.98)))
-    assert "confirm it in a fresh study" in doubt
+def test_a_small_effect_that_was_found_early_asks_for_a_fresh_study(desk):
+    warning = desk.warning(code="small_and_early", text="found early")
+    answer = desk.verdict_answer(desk.comparison(effect=0.98, warnings=(warning,)))
+    assert say(answer)[0].endswith(
+        "decided after 9 of 12 blocks; small and found early, it may look larger than it is: confirm in a fresh study"
+    )
+    assert doubt_sentences(answer) == ()
+    assert "fresh study" not in say(desk.verdict_answer(desk.comparison(effect=0.98)))[0]
 
 
 def test_warnings_of_the_study_come_first_among_the_doubts(desk):
@@ -186,8 +202,8 @@ def test_cells_with_the_same_verdict_share_a_sentence(desk):
     pair = undecided(desk, "select-only", 0.962, 1.101), undecided(desk, "simple-update", 0.908, 1.031)
     assert say(two_cells(desk, *pair)) == [
         (
-            "18 and 16 cannot be told apart: between -3.8 % and +10.1 % on select-only, "
-            "between -9.2 % and +3.1 % on simple-update, after 7 blocks"
+            "18 and 16 cannot be told apart (inconclusive): between -3.8 % and +10.1 % on select-only, "
+            "between -9.2 % and +3.1 % on simple-update, over 7 blocks"
         )
     ]
 
@@ -196,8 +212,8 @@ def test_cells_with_different_numbers_of_blocks_say_each_its_own(desk):
     pair = undecided(desk, "select-only", 0.96, 1.1), undecided(desk, "simple-update", 0.9, 1.03, blocks=9)
     assert say(two_cells(desk, *pair)) == [
         (
-            "18 and 16 cannot be told apart: between -4.0 % and +10.0 % on select-only after 7 blocks, "
-            "between -10.0 % and +3.0 % on simple-update after 9 blocks"
+            "18 and 16 cannot be told apart (inconclusive): between -4.0 % and +10.0 % on select-only over 7 blocks, "
+            "between -10.0 % and +3.0 % on simple-update over 9 blocks"
         )
     ]
 
@@ -246,8 +262,8 @@ def test_an_alarm_over_many_cells_stays_short(desk):
     controls = [desk.comparison(cell=cell.identity, environment="pg16-control", control=True) for cell in cells]
     (alarm,) = [each for each in answer_sentences(desk.verdict_answer(*controls, cells=cells)) if each.alarm]
     assert alarm.text == (
-        "THE CONTROL CAME OUT DIFFERENT: 16 a second time against 16 in 6 cells: slower in 6 (-3.1 %). "
-        "DOUBT EVERY OTHER DIFFERENCE OF THIS STUDY"
+        "THE CONTROL DIFFERS FROM ITSELF: DO NOT TRUST ANY OTHER DIFFERENCE OF THIS STUDY. "
+        "16 a second time against 16 in 6 cells: slower in 6 (-3.1 %)"
     )
 
 
@@ -255,5 +271,88 @@ def test_a_control_in_one_of_several_cells_names_the_cell(desk):
     control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
     assert say(two_cells(desk, control, desk.comparison()))[-1] == (
         "The control (16 a second time) cannot be told apart from 16 on simple-update, as it must be: "
-        "between -2.0 % and +2.0 % after 7 blocks"
+        "between -2.0 % and +2.0 % at 95.5 % confidence after 7 of 12 blocks"
     )
+
+
+# ------------------------------------------------------------------------------------------------ headlines
+
+
+def test_the_headline_comes_first_and_single_cells_are_called_exploratory(desk):
+    cells = [desk.comparison(cell=f"{cell}-s10-c2", effect=effect, interval=Interval(low=effect - 0.01, high=effect + 0.01))
+             for cell, effect in (("select-only", 0.95), ("simple-update", 0.96))]  # fmt: skip
+    first, second = say(two_cells(desk, *cells, desk.comparison(cell=ALL_CELLS, confidence=0.98, level=0.02)))
+    assert first == (
+        "18 is slower than 16 over all cells together: -3.1 % [-4.2, -1.9] at 98 % confidence, "
+        "decided after 9 of 12 blocks"
+    )
+    assert second == (
+        "Single cells, exploratory: 18 against 16: slower on select-only (-5.0 % [-6.0, -4.0]) and simple-update "
+        "(-4.0 % [-5.0, -3.0])"
+    )
+
+
+def test_a_single_cell_needs_no_headline_beside_it(desk):
+    answer = desk.verdict_answer(desk.comparison(), desk.comparison(cell=ALL_CELLS, effect=0.5))
+    (text,) = say(answer)
+    assert "-3.1 %" in text
+
+
+def test_the_fast_lane_is_called_coarse_and_promises_no_confidence(desk):
+    (text,) = say(desk.verdict_answer(desk.comparison(lane=Lane.FAST, decided_at=3, effect=0.8)))
+    assert text.endswith("a coarse figure: decided by the fast lane after 3 of 12 blocks")
+    assert "confidence" not in text
+
+
+def test_one_look_says_so(desk):
+    (text,) = say(desk.verdict_answer(desk.comparison(lane=Lane.ONE_LOOK, blocks=30, effect=0.8)))
+    assert text.endswith("at 95.5 % confidence, at one look over 30 blocks")
+
+
+def test_the_time_that_it_took_is_said(desk):
+    answer = desk.answer(blocks=9, cells=(desk.cell(2),))
+    assert re.search(r"decided after 9 of 9 blocks, \d+ min", say(answer)[0])
+
+
+def test_an_interval_at_a_small_level_needs_more_blocks(desk):
+    comparison = desk.comparison(verdict=Verdict.INSUFFICIENT, interval=None, blocks=7, level=0.005)
+    assert "7 usable blocks, an interval needs 10" in say(desk.verdict_answer(comparison))[0]
+
+
+def control_cells(desk, verdicts, **changes):
+    cells = tuple(desk.cell(clients) for clients in (1, 2, 4))
+    headline = desk.comparison(
+        environment="pg16-control", control=True, cell=ALL_CELLS, verdict=Verdict.EQUIVALENT, effect=1.0,
+        interval=Interval(low=0.99, high=1.01),
+    )  # fmt: skip
+    singles = [
+        desk.comparison(environment="pg16-control", control=True, cell=cell.identity, verdict=verdict, **changes)
+        for cell, verdict in zip(cells, verdicts, strict=True)
+    ]
+    return desk.verdict_answer(headline, *singles, cells=cells)
+
+
+def test_a_cell_of_a_control_that_differs_by_chance_is_told_calmly(desk):
+    answer = control_cells(desk, [Verdict.WORSE, Verdict.EQUIVALENT, Verdict.EQUIVALENT], adjusted_p=0.13)
+    sentences = answer_sentences(answer)
+    assert not any(sentence.alarm for sentence in sentences)
+    assert any("differs in 1 of 3 cells (-3.1 % [-4.2, -1.9]), no more than" in sentence.text for sentence in sentences)
+
+
+def test_a_cell_of_a_control_that_differs_beyond_chance_is_shouted(desk):
+    answer = control_cells(desk, [Verdict.WORSE, Verdict.EQUIVALENT, Verdict.EQUIVALENT], adjusted_p=0.0015)
+    assert answer_sentences(answer)[0].alarm
+
+
+def test_environments_compared_with_each_other_are_named(desk):
+    answer = desk.verdict_answer(desk.comparison())
+    pair = desk.comparison(environment="pg18-async", reference="pg18")
+    assert say_comparison(answer, pair).startswith("18 (commit_delay = 100) is slower than 18 on")
+    assert len(say(desk.verdict_answer(desk.comparison(), pair))) == 1
+
+
+def test_factors_and_steps_are_part_of_the_answer(desk):
+    answer = dataclasses.replace(desk.verdict_answer(desk.comparison()), effects=(desk.effect(),), axes=(desk.axis(),))
+    _, factor, step = say(answer)
+    assert factor.startswith("Effect of huge_pages, on against off")
+    assert step.startswith("Along server: 18 brought +4.2 %")

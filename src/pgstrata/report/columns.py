@@ -9,13 +9,21 @@ from textwrap import wrap
 
 from pgstrata.model.answer import Comparison
 from pgstrata.report.rows import COST_TITLES, COSTS, EnvironmentRow, render_measurement
-from pgstrata.report.verdicts import render_interval, verdict_label
+from pgstrata.report.ties import tie, untie
+from pgstrata.report.verdicts import (
+    render_adjusted,
+    render_decided,
+    render_interval,
+    render_p,
+    render_sureness,
+    shown_interval,
+    verdict_label,
+)
 from pgstrata.units import render_percent_change
 
 WIDTH = 78
 _WIDEST_NAME = 34
 _WIDEST_WORDS = 14
-_TIED = "\xa0%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +45,26 @@ def effect_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
     found = [row.comparison for row in rows]
     return [
         Column(title="effect", cells=tuple(_render_effect(item) for item in found)),
-        Column(
-            title="interval, %", cells=tuple((render_interval(item.interval) or "-") if item else "" for item in found)
-        ),
+        Column(title="interval, %", cells=tuple(_render_interval(item) for item in found)),
         Column(title="verdict", cells=tuple(verdict_label(item) if item else "baseline" for item in found), words=True),
     ]
+
+
+def decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool = False) -> list[Column]:
+    """After how many blocks the verdict fell, and how far from chance it is; the confidence of headlines.
+
+    `explored` cells have a p adjusted for their number instead of a confidence of their own.
+    """
+    found = [row.comparison for row in rows]
+    columns = [
+        Column(title="decided", cells=tuple(render_decided(item) if item else "" for item in found), words=True),
+        Column(title="p", cells=tuple(render_p(item.repeated_p, item) if item else "" for item in found)),
+    ]
+    if explored:
+        cells = tuple(render_adjusted(item) if item else "" for item in found)
+        return [*columns, Column(title="adjusted p", cells=cells)]
+    cells = tuple(render_sureness(item) if item else "" for item in found)
+    return [*columns, Column(title="confidence", cells=cells)]
 
 
 def _render_effect(comparison: Comparison | None) -> str:
@@ -51,7 +74,7 @@ def _render_effect(comparison: Comparison | None) -> str:
 
 
 def _render_interval(comparison: Comparison | None) -> str:
-    return "" if comparison is None else render_interval(comparison.interval) or "-"
+    return "" if comparison is None else render_interval(shown_interval(comparison)) or "-"
 
 
 def cost_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
@@ -70,9 +93,9 @@ def cost_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
 
 
 def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    """Lines of at most so many characters; a number and its % stay together."""
-    lines = wrap(text.replace(" %", _TIED), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-    return [line.replace(_TIED, " %") for line in lines]
+    """Lines of at most so many characters; a number and its unit stay together."""
+    lines = wrap(tie(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return [untie(line) for line in lines]
 
 
 def fits(names: Column, columns: Sequence[Column]) -> bool:

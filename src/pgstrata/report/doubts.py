@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pgstrata.model.answer import Answer, Comparison
-from pgstrata.report.names import count, name_environment, name_place
-from pgstrata.report.verdicts import DIFFERENT, primary_comparisons
+from pgstrata.report.names import count, name_place
+from pgstrata.report.verdicts import SMALL_AND_EARLY, lead_comparisons, primary_comparisons
 from pgstrata.report.words import SAID, capitalise
 
-_SMALL_EFFECT = 0.03
 _MOST_PLACES = 2
 
 
@@ -17,9 +16,10 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     """All warnings once, each with the cells that it concerns."""
     experiment = answer.study.plan.experiment
     primary = primary_comparisons(answer)
+    leads = lead_comparisons(answer)
     places: dict[str, list[str]] = {}
     for comparison in primary:
-        for text in _doubts(answer, comparison):
+        for text in _doubts(comparison, led=comparison in leads):
             found = places.setdefault(text, [])
             place = name_place(comparison.cell, experiment)
             if place not in found:
@@ -29,13 +29,10 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     return tuple(capitalise(text) for text in (*(warning.text for warning in answer.warnings), *texts))
 
 
-def _doubts(answer: Answer, comparison: Comparison) -> Iterable[str]:
-    yield from (warning.text for warning in comparison.warnings if warning.code not in SAID)
-    small = comparison.effect is not None and abs(comparison.effect - 1) < _SMALL_EFFECT
-    if comparison.verdict in DIFFERENT and small and not comparison.control:
-        experiment = answer.study.plan.experiment
-        name = name_environment(experiment.environment(comparison.environment), experiment)
-        yield f"an effect as small as that of {name} may look larger than it is: confirm it in a fresh study"
+def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
+    """What the sentence of the answer does not say already."""
+    said = SAID | {SMALL_AND_EARLY} if led else SAID
+    return (warning.text for warning in comparison.warnings if warning.code not in said)
 
 
 def _where(found: Sequence[str], cells: int) -> str:

@@ -1,9 +1,11 @@
-"""How environments and cells are called in sentences, tables and charts."""
+"""How environments, factors and cells are called in sentences, tables and charts."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
+from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
 
 _AGAIN = {
@@ -11,6 +13,7 @@ _AGAIN = {
     ControlKind.REBOOT: "after another boot",
     ControlKind.REBUILD: "from another build",
 }
+TOGETHER: Final = "all cells together"
 
 
 def name_environment(environment: Environment, experiment: Experiment) -> str:
@@ -32,7 +35,12 @@ def _levels(environment: Environment) -> str:
 
 
 def _render_level(level: Level) -> str:
-    return level.value if level.factor == "server" else f"{level.factor.removeprefix('settings.')} = {level.value}"
+    return level.value if level.factor == "server" else f"{name_factor(level.factor)} = {level.value}"
+
+
+def name_factor(factor: str) -> str:
+    """A factor as people call it: settings go by their own names."""
+    return factor.removeprefix("settings.")
 
 
 def name_cell(cell: Cell, experiment: Experiment) -> str:
@@ -44,15 +52,15 @@ def name_cell(cell: Cell, experiment: Experiment) -> str:
 
 def name_place(comparison_cell: str, experiment: Experiment) -> str:
     """The cell of a comparison by its identity; "all" is the mean over the cells."""
-    if comparison_cell == "all":
-        return "all cells together"
+    if comparison_cell == ALL_CELLS:
+        return TOGETHER
     return name_cell(experiment.cell(comparison_cell), experiment)
 
 
 def name_where(comparison_cell: str, experiment: Experiment) -> str:
     """The cell of a comparison within a sentence: its workload, and of the rest only what differs between the cells."""
-    if comparison_cell == "all":
-        return "all cells together"
+    if comparison_cell == ALL_CELLS:
+        return TOGETHER
     cell = experiment.cell(comparison_cell)
     text = _say_where(cell, experiment)
     alike = sum(_say_where(other, experiment) == text for other in experiment.cells)

@@ -10,11 +10,11 @@ from statistics import median
 from pgstrata.compare import exclusive_settings
 from pgstrata.compare.pairs import may_enter
 from pgstrata.model.answer import Answer, Comparison, Study
-from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.report.names import name_environment
-from pgstrata.report.verdicts import primary_comparisons
+from pgstrata.report.names import name_environment, name_where
+from pgstrata.report.verdicts import headline_comparisons, name_reference, pair_comparisons, primary_comparisons
 from pgstrata.units import render_bytes, render_value
 
 # Facts of a machine that readers look for, and one that is long.
@@ -99,6 +99,37 @@ def _row(
         runs=len(runs),
         value=median_of(runs, experiment.metric),
         costs=tuple(median_of(runs, metric) for metric in COSTS),
+        comparison=comparison,
+    )
+
+
+def arrange_headlines(answer: Answer) -> tuple[EnvironmentRow, ...]:
+    """The environments over all cells together, against the baseline; none where there is only one cell."""
+    return tuple(_comparison_row(answer, item) for item in headline_comparisons(answer))
+
+
+def arrange_pairs(answer: Answer) -> tuple[EnvironmentRow, ...]:
+    """Environments against each other, where that was asked for; named with what they are compared with."""
+    experiment = answer.study.plan.experiment
+    return tuple(
+        _comparison_row(answer, item, f" against {name_reference(item, experiment)}{_place(item, experiment)}")
+        for item in pair_comparisons(answer)
+    )
+
+
+def _place(comparison: Comparison, experiment: Experiment) -> str:
+    return f", {name_where(comparison.cell, experiment)}" if len(experiment.cells) > 1 else ""
+
+
+def _comparison_row(answer: Answer, comparison: Comparison, suffix: str = "") -> EnvironmentRow:
+    experiment = answer.study.plan.experiment
+    environment = experiment.environment(comparison.environment)
+    return EnvironmentRow(
+        environment=environment,
+        name=f"{name_environment(environment, experiment)}{suffix}",
+        runs=comparison.runs,
+        value=comparison.value,
+        costs=(),
         comparison=comparison,
     )
 

@@ -1,6 +1,8 @@
-"""The answer for a terminal: sentences, one table per cell, doubts."""
+"""The answer for a terminal: sentences, the headlines, one table per cell, doubts."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -10,10 +12,28 @@ from rich.text import Text
 
 from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.columns import Column, cost_columns, effect_columns, value_column, width_of, wrap_text
+from pgstrata.report.columns import (
+    Column,
+    cost_columns,
+    decision_columns,
+    effect_columns,
+    value_column,
+    width_of,
+    wrap_text,
+)
+from pgstrata.report.designs import cell_notes, headline_note, say_values
 from pgstrata.report.doubts import doubt_sentences
 from pgstrata.report.names import count, name_cell
-from pgstrata.report.rows import CellRows, EnvironmentRow, arrange_cells, count_blocks, unusual_runs
+from pgstrata.report.rows import (
+    CellRows,
+    EnvironmentRow,
+    arrange_cells,
+    arrange_headlines,
+    arrange_pairs,
+    count_blocks,
+    unusual_runs,
+)
+from pgstrata.report.verdicts import headline_comparisons, name_baseline
 from pgstrata.report.words import answer_sentences
 
 # Blanks that rich puts between two columns.
@@ -27,35 +47,76 @@ def render_terminal(answer: Answer, width: int) -> RenderableType:
         Text("\n".join(wrap_text(f"{sentence.text}.", width)), style="bold red" if sentence.alarm else "bold")
         for sentence in answer_sentences(answer)
     ]
-    cells = arrange_cells(answer)
-    metric = answer.study.plan.experiment.metric
-    extra = min((_count_extra(cell, metric, width) for cell in cells), default=0)
-    parts += [Padding(_cell_table(answer, cell, extra), (1, 0, 0, 0)) for cell in cells]
+    parts += _headlines(answer, width)
+    parts += _cells(answer, width)
+    parts += _pairs(answer, width)
     doubts = doubt_sentences(answer)
     if doubts:
         lines = [line for text in doubts for line in wrap_text(text, width, first="! ", rest="  ")]
-        parts.append(Padding(Text("\n".join(lines), style="yellow"), (1, 0, 0, 0)))
-    parts.append(Padding(Text(_counts(answer), style="dim"), (1, 0, 0, 0)))
+        parts.append(_spaced(Text("\n".join(lines), style="yellow")))
+    parts.append(_spaced(Text(_counts(answer), style="dim")))
     return Group(*parts)
 
 
-def _cell_table(answer: Answer, cell: CellRows, extra: int) -> Table:
+def _spaced(part: RenderableType) -> RenderableType:
+    return Padding(part, (1, 0, 0, 0))
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _headlines(answer: Answer, width: int) -> list[RenderableType]:
+    rows = arrange_headlines(answer)
+    if not rows:
+        return []
     experiment = answer.study.plan.experiment
+    cells = count(len(experiment.cells), "cell")
+    title = f"All {cells} together, against {name_baseline(experiment)}"
+    return [_spaced(_decided_table(rows, title, width)), *_note_lines([headline_note(answer)], width)]
+
+
+def _pairs(answer: Answer, width: int) -> list[RenderableType]:
+    rows = arrange_pairs(answer)
+    return [_spaced(_decided_table(rows, "Environments against each other", width))] if rows else []
+
+
+def _decided_table(rows: Sequence[EnvironmentRow], title: str, width: int) -> Table:
+    main, extra = effect_columns(rows), decision_columns(rows)
+    return _table(rows, title, [*main, *extra[: _count_fitting(rows, main, extra, width)]])
+
+
+def _cells(answer: Answer, width: int) -> list[RenderableType]:
+    """One table for each cell, all with the same columns."""
+    metric = answer.study.plan.experiment.metric
+    explored = bool(headline_comparisons(answer))
+    cells = arrange_cells(answer)
+    layouts = [(_main_columns(cell, metric), _extra_columns(cell, explored=explored)) for cell in cells]
+    extra = min(
+        (_count_fitting(cell.rows, main, more, width) for cell, (main, more) in zip(cells, layouts, strict=True)),
+        default=0,
+    )
+    parts: list[RenderableType] = []
+    for cell, (main, more) in zip(cells, layouts, strict=True):
+        experiment = answer.study.plan.experiment
+        title = f"{name_cell(cell.cell, experiment)}{' (exploratory)' if explored else ''}"
+        table = _table(cell.rows, title, [*main, *more[:extra]])
+        costs = any(column.title == "server CPU" for column in more[:extra])
+        caption = f"{METRICS[metric].title}: {say_values(answer.study.plan, cell.cell)}"
+        notes = [f"{caption}; CPU and WAL per transaction" if costs else caption, *cell_notes(answer, cell.cell)]
+        parts += [_spaced(table), *_note_lines(notes, width)]
+    return parts
+
+
+def _table(rows: Sequence[EnvironmentRow], title: str, columns: Sequence[Column]) -> Table:
     # Text, not str: square brackets of a name would be read as markup.
-    title = Text(name_cell(cell.cell, experiment), style="bold")
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    columns = [*_main_columns(cell, experiment.metric), *_extra_columns(cell)[:extra]]
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("environment", overflow="fold", min_width=len("environment"))
     for column in columns:
         # Only names are broken where there is no room: figures stay in one piece.
         fixed = None if column.words else width_of(column)
         table.add_column(column.title, justify="left" if column.words else "right", width=fixed)
-    for place, row in enumerate(cell.rows):
+    for place, row in enumerate(rows):
         table.add_row(Text(row.name), *(_cell(column, place, row) for column in columns))
-    caption = f"{METRICS[experiment.metric].title}: median of the runs"
-    caption += "; CPU and WAL per transaction" if extra else ""
-    table.caption = Text(caption, style="dim")
-    table.caption_justify = "left"
     return table
 
 
@@ -63,16 +124,18 @@ def _main_columns(cell: CellRows, metric: str) -> list[Column]:
     return [value_column(cell.rows, metric), *effect_columns(cell.rows)]
 
 
-def _extra_columns(cell: CellRows) -> list[Column]:
-    return [*cost_columns(cell.rows), Column(title="runs", cells=tuple(str(row.runs) for row in cell.rows))]
+def _extra_columns(cell: CellRows, *, explored: bool) -> list[Column]:
+    decisions = decision_columns(cell.rows, explored=explored)
+    runs = Column(title="runs", cells=tuple(str(row.runs) for row in cell.rows))
+    return [*decisions, *cost_columns(cell.rows), runs]
 
 
-def _count_extra(cell: CellRows, metric: str, width: int) -> int:
+def _count_fitting(rows: Sequence[EnvironmentRow], main: Sequence[Column], extra: Sequence[Column], width: int) -> int:
     """For how many of the figures behind the comparison there is room beside whole names."""
-    names = max(len(text) for text in ("environment", *(row.name for row in cell.rows)))
-    left = width - names - 2 - sum(_GAP + width_of(column) for column in _main_columns(cell, metric))
+    names = max(len(text) for text in ("environment", *(row.name for row in rows)))
+    left = width - names - 2 - sum(_GAP + width_of(column) for column in main)
     number = 0
-    for column in _extra_columns(cell):
+    for column in extra:
         left -= _GAP + width_of(column)
         if left < 0:
             break
@@ -84,7 +147,15 @@ def _cell(column: Column, place: int, row: EnvironmentRow) -> Text:
     if not column.words:
         return Text(column.cells[place])
     style = "dim" if row.comparison is None else _STYLES.get(row.comparison.verdict, "")
-    return Text(column.cells[place], style=style)
+    return Text(column.cells[place], style=style if column.title == "verdict" else "")
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def _note_lines(notes: Sequence[str], width: int) -> list[RenderableType]:
+    lines = [line for note in notes if note for line in wrap_text(note, width, first=" ", rest=" ")]
+    return [Text("\n".join(lines), style="dim")] if lines else []
 
 
 def _counts(answer: Answer) -> str:

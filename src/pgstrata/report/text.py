@@ -10,21 +10,28 @@ from pgstrata.report.columns import (
     WIDTH,
     Column,
     cost_columns,
+    decision_columns,
     effect_columns,
     fits,
     render_tables,
     value_column,
     wrap_text,
 )
+from pgstrata.report.contrasts import contrast_rows
+from pgstrata.report.designs import cell_notes, headline_note, say_values
 from pgstrata.report.doubts import doubt_sentences
 from pgstrata.report.fold import fold_experiment
 from pgstrata.report.limits import unmeasured
 from pgstrata.report.names import count, name_cell, name_environment
+from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.profile import make_profile
 from pgstrata.report.rows import (
     CellRows,
+    EnvironmentRow,
     Fact,
     arrange_cells,
+    arrange_headlines,
+    arrange_pairs,
     asked_settings,
     count_blocks,
     group_servers,
@@ -32,7 +39,8 @@ from pgstrata.report.rows import (
     rig_facts,
     unusual_runs,
 )
-from pgstrata.report.words import answer_sentences
+from pgstrata.report.verdicts import headline_comparisons, name_baseline
+from pgstrata.report.words import answer_sentences, capitalise
 from pgstrata.units import render_duration, render_percent_change
 
 _MOST_RUNS = 20
@@ -42,10 +50,15 @@ _INDENT = "    "
 def render_text(answer: Answer) -> str:
     """The whole report: the answer in words, tables, rig, versions, settings, runs, how to reproduce."""
     study = answer.study
+    axes = [capitalise(say_axis(axis, study.plan.experiment)) for axis in primary_axes(answer)]
     parts = [
         _paragraphs(_end(sentence.text) for sentence in answer_sentences(answer)),
         _wrap(f"Question: {study.plan.experiment.question}"),
+        _headline_part(answer),
         *(_cell_part(answer, cell) for cell in arrange_cells(answer)),
+        _pairs_part(answer),
+        _section("Factors and what they depend on (exploratory)", _contrasts(answer)),
+        _section("Steps along ordered factors", _list(axes)),
         _section("Doubts", _list(doubt_sentences(answer))),
         _section("What this does not say", _list(unmeasured(answer))),
         _section("Rig", _facts(rig_facts(study))),
@@ -84,19 +97,70 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 # ------------------------------------------------------------------------------------------------ tables
 
 
+def _headline_part(answer: Answer) -> list[str]:
+    """The table of the headlines, apart from those of single cells."""
+    rows = arrange_headlines(answer)
+    if not rows:
+        return []
+    experiment = answer.study.plan.experiment
+    cells = count(len(experiment.cells), "cell")
+    head = f"All {cells} together (geometric mean), against {name_baseline(experiment)}"
+    return [*_wrap(head), *_decided_tables(rows), *_notes([headline_note(answer)])]
+
+
+def _pairs_part(answer: Answer) -> list[str]:
+    rows = arrange_pairs(answer)
+    return [*_wrap("Environments against each other"), *_decided_tables(rows)] if rows else []
+
+
+def _decided_tables(rows: Sequence[EnvironmentRow]) -> list[str]:
+    names = Column(title="environment", cells=tuple(row.name for row in rows))
+    columns = [*effect_columns(rows), *decision_columns(rows)]
+    groups = [columns] if fits(names, columns) else [effect_columns(rows), decision_columns(rows)]
+    return _spaced(table for group in groups for table in render_tables(names, group))
+
+
 def _cell_part(answer: Answer, cell: CellRows) -> list[str]:
     """The comparison first; the figures behind it beside it where there is room, below it where there is none."""
     experiment = answer.study.plan.experiment
-    head = _wrap(f"{name_cell(cell.cell, experiment)} ({METRICS[experiment.metric].title}, median of the runs)")
+    values = say_values(answer.study.plan, cell.cell)
+    explored = bool(headline_comparisons(answer))
+    head = f"{name_cell(cell.cell, experiment)} ({METRICS[experiment.metric].title}, {values})"
     names = Column(title="environment", cells=tuple(row.name for row in cell.rows))
     value = value_column(cell.rows, experiment.metric)
     effects, costs = effect_columns(cell.rows), cost_columns(cell.rows)
-    if fits(names, [value, *effects]):
-        per_transaction = Column(title="per transaction", cells=names.cells)
-        tables = [*render_tables(names, [value, *effects]), *render_tables(per_transaction, costs)]
+    decisions = decision_columns(cell.rows, explored=explored)
+    if fits(names, [value, *effects, *decisions]):
+        groups = [[value, *effects, *decisions]]
+    elif fits(names, [value, *effects]):
+        groups = [[value, *effects], decisions]
     else:
-        tables = [*render_tables(names, effects), *render_tables(names, [value, *costs])]
-    return [*head, *(line for table in tables for line in ("", *table)), *_profile(answer, cell)]
+        groups = [effects, [value, *decisions]]
+    tables = [table for group in groups for table in render_tables(names, group)]
+    per_transaction = Column(title="per transaction", cells=names.cells)
+    tables += render_tables(per_transaction, costs)
+    notes = _notes(["Exploratory: one of several cells"] if explored else [])
+    return [*_wrap(head), *notes, *_spaced(tables), *_notes(cell_notes(answer, cell.cell)), *_profile(answer, cell)]
+
+
+def _spaced(tables: Iterable[list[str]]) -> list[str]:
+    return [line for table in tables for line in ("", *table)]
+
+
+def _notes(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts if text for line in _wrap(_end(text), first="  ", rest="  ")]
+
+
+def _contrasts(answer: Answer) -> list[str]:
+    """Main effects and interactions; those of single cells say so."""
+    rows = contrast_rows(answer)
+    several = len({row.cell for row in rows}) > 1
+    lines: list[str] = []
+    for row in rows:
+        where = f" on {row.cell}" if several else ""
+        figures = f"{row.effect} {row.interval}, {row.verdict}, {row.decided}, p {row.p}"
+        lines += _wrap(f"{row.name}{where}: {figures}", first="- ", rest="  ")
+    return lines
 
 
 def _profile(answer: Answer, cell: CellRows) -> list[str]:

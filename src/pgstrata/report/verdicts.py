@@ -2,21 +2,79 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Protocol, assert_never
 
-from pgstrata.model.answer import Answer, Comparison, Interval, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Interval, Lane, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.names import name_environment
+from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary
 from pgstrata.units import Direction, render_percent_change
 
 DIFFERENT = frozenset({Verdict.BETTER, Verdict.WORSE})
+SMALL_AND_EARLY = "small_and_early"
+
+
+class Judged(Protocol):
+    """What has a verdict by a metric: comparisons, and contrasts of factors."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def effect(self) -> float | None: ...
+
+    @property
+    def interval(self) -> Interval | None: ...
+
+
+# ------------------------------------------------------------------------------------------------ which comparisons
 
 
 def primary_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Comparisons by the metric that was declared before the first run."""
-    metric = answer.study.plan.experiment.metric
-    return tuple(comparison for comparison in answer.comparisons if comparison.metric == metric)
+    """Comparisons with the baseline by the metric that was declared before the first run."""
+    experiment = answer.study.plan.experiment
+    # A single cell is its own headline.
+    alone = len(experiment.cells) == 1 and any(item.cell != ALL_CELLS for item in answer.comparisons)
+    return tuple(
+        item
+        for item in answer.comparisons
+        if item.metric == experiment.metric
+        and item.reference in {"", experiment.baseline}
+        and not (alone and item.cell == ALL_CELLS)
+    )
+
+
+def headline_comparisons(answer: Answer) -> tuple[Comparison, ...]:
+    """Those over all cells together; none where there is only one cell."""
+    return tuple(item for item in primary_comparisons(answer) if item.cell == ALL_CELLS)
+
+
+def lead_comparisons(answer: Answer) -> tuple[Comparison, ...]:
+    """What answers the question: the headlines, and the cells of environments that have none."""
+    headed = {item.environment for item in headline_comparisons(answer)}
+    return tuple(
+        item for item in primary_comparisons(answer) if item.cell == ALL_CELLS or item.environment not in headed
+    )
+
+
+def explored_comparisons(answer: Answer) -> tuple[Comparison, ...]:
+    """Single cells beneath a headline: exploratory."""
+    headed = {item.environment for item in headline_comparisons(answer)}
+    return tuple(item for item in primary_comparisons(answer) if item.cell != ALL_CELLS and item.environment in headed)
+
+
+def pair_comparisons(answer: Answer) -> tuple[Comparison, ...]:
+    """Comparisons of environments with each other, beside those with the baseline."""
+    experiment = answer.study.plan.experiment
+    return tuple(
+        item
+        for item in answer.comparisons
+        if item.metric == experiment.metric and item.reference not in {"", experiment.baseline}
+    )
 
 
 def name_baseline(experiment: Experiment) -> str:
@@ -24,16 +82,25 @@ def name_baseline(experiment: Experiment) -> str:
     return name_environment(experiment.environment(experiment.baseline), experiment)
 
 
-def verdict_word(comparison: Comparison) -> str:
+def name_reference(comparison: Comparison, experiment: Experiment) -> str:
+    """What a comparison compares with, as people call it."""
+    name = comparison.reference or experiment.baseline
+    return name_environment(experiment.environment(name), experiment)
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def verdict_word(judged: Judged) -> str:
     """The verdict in one or two words of the metric: faster, slower, no difference, cannot tell, ..."""
-    metric = METRICS[comparison.metric]
-    match comparison.verdict:
+    metric = METRICS[judged.metric]
+    match judged.verdict:
         case Verdict.BETTER:
             return metric.better
         case Verdict.WORSE:
             return metric.worse
         case Verdict.NEGLIGIBLE:
-            higher = (comparison.effect or 1.0) > 1
+            higher = (judged.effect or 1.0) > 1
             return metric.better if higher is (metric.direction is Direction.HIGHER) else metric.worse
         case Verdict.EQUIVALENT:
             return "no difference"
@@ -42,23 +109,43 @@ def verdict_word(comparison: Comparison) -> str:
         case Verdict.INSUFFICIENT:
             return "too early"
         case Verdict.UNSTABLE | Verdict.COLLAPSED:
-            return str(comparison.verdict)
+            return str(judged.verdict)
         case _:
-            assert_never(comparison.verdict)
+            assert_never(judged.verdict)
 
 
-def verdict_label(comparison: Comparison) -> str:
+def verdict_label(judged: Judged) -> str:
     """As `verdict_word`, for tables: a negligible difference says that it is one."""
-    word = verdict_word(comparison)
-    return f"{word}, negligible" if comparison.verdict is Verdict.NEGLIGIBLE else word
+    word = verdict_word(judged)
+    return f"{word}, negligible" if judged.verdict is Verdict.NEGLIGIBLE else word
 
 
-def render_figures(comparison: Comparison) -> str:
+def is_small_and_early(comparison: Comparison) -> bool:
+    """Whether a difference was found before the end and is so small that it may look larger than it is."""
+    return any(warning.code == SMALL_AND_EARLY for warning in comparison.warnings)
+
+
+def needed_blocks(comparison: Comparison) -> int:
+    """Blocks from which on there is an interval at the comparison's level: more where several share the errors."""
+    return boundary(max(comparison.level, GRID[-1])).first
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+def render_figures(judged: Judged) -> str:
     """The effect with its interval: -3.1 % [-4.2, -1.9]."""
-    if comparison.effect is None:
+    if judged.effect is None:
         return "size unknown"
-    change = render_percent_change(comparison.effect)
-    return f"{change} {render_interval(comparison.interval)}".rstrip()
+    change = render_percent_change(judged.effect)
+    return f"{change} {render_interval(judged.interval)}".rstrip()
+
+
+def shown_interval(comparison: Comparison) -> Interval | None:
+    """The interval; of "no difference" that of equivalence, where a difference would need more blocks for its own."""
+    if comparison.interval is None and comparison.verdict is Verdict.EQUIVALENT:
+        return comparison.equivalence_interval
+    return comparison.interval
 
 
 def render_interval(interval: Interval | None) -> str:
@@ -79,3 +166,45 @@ def render_between(interval: Interval | None) -> str:
 def render_threshold(threshold: float) -> str:
     """3 %, 2.5 %."""
     return f"{threshold * 100:g} %"
+
+
+def render_confidence(confidence: float) -> str:
+    """95.5 %, 99.95 %."""
+    return f"{confidence * 100:.4g} %"
+
+
+def render_spread(spread: float) -> str:
+    """A spread of ratios in percent, with two digits where it is small: 2.3 %, 0.38 %."""
+    digits = 1 if spread >= 0.01 or spread == 0 else 2  # noqa: PLR2004 - one percent
+    return f"{spread * 100:.{digits}f} %"
+
+
+def render_p(p: float | None, comparison: Comparison) -> str:
+    """The smallest level at which "no difference" was excluded: ≤ 0.01, or > 0.1 where it was excluded at none."""
+    if p is not None:
+        return f"≤ {p:.2g}"
+    looked = comparison.effect is not None and comparison.blocks >= FIRST_LOOK
+    return f"> {GRID[0]:g}" if looked else "-"
+
+
+def render_decided(comparison: Comparison) -> str:
+    """After how many blocks the verdict fell, for tables: after 7; after 3, fast; not in 24."""
+    if comparison.lane is Lane.ONE_LOOK:
+        return f"one look at {comparison.blocks}"
+    if comparison.decided_at is not None:
+        return f"after {comparison.decided_at}{', fast' if comparison.lane is Lane.FAST else ''}"
+    return f"not in {comparison.blocks}" if comparison.verdict is Verdict.INCONCLUSIVE else "-"
+
+
+def render_adjusted(comparison: Comparison) -> str:
+    """p after Benjamini-Hochberg over the cells."""
+    if comparison.adjusted_p is None:
+        return "-"
+    return f"≤ {comparison.adjusted_p:.2g}"
+
+
+def render_sureness(comparison: Comparison) -> str:
+    """The confidence of the interval that is shown; the fast lane promises none."""
+    if comparison.interval is None:
+        return render_confidence(1 - C_EQ.alpha) if shown_interval(comparison) is not None else "-"
+    return "coarse" if comparison.lane is Lane.FAST else render_confidence(comparison.confidence)
