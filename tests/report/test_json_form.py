@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
-from pgstrata.model.answer import Verdict
+from pgstrata.model.answer import Lane, Verdict
 from pgstrata.report.json_form import answer_json
 
 
@@ -38,3 +39,41 @@ def test_where_there_is_no_honest_number_there_is_null(desk):
 def test_the_comparison_over_all_cells_says_all(desk):
     (found,) = json.loads(answer_json(desk.verdict_answer(desk.comparison(cell="all"))))["comparisons"]
     assert found["cell"] == "all"
+
+
+def test_fields_of_the_decision_are_there(desk):
+    comparison = desk.comparison(lane=Lane.FAST, decided_at=3, repeated_p=0.01, adjusted_p=0.02, level=0.02)
+    (found,) = json.loads(answer_json(desk.verdict_answer(comparison)))["comparisons"]
+    assert (found["lane"], found["decided_at"], found["planned_blocks"]) == ("fast", 3, 12)
+    assert (found["repeated_p"], found["adjusted_p"], found["level"]) == (0.01, 0.02, 0.02)
+    assert (found["reference"], found["control"]) == ("pg16", False)
+
+
+def test_the_floor_and_what_it_lets_be_seen_are_there(desk):
+    answer = desk.floors(desk.verdict_answer(desk.comparison()), desk.floor("simple-update-s10-c2"))
+    document = json.loads(answer_json(answer))
+    assert document["floor"]["s0"] == 0.008
+    assert 0.008 < document["floor"]["smallest_visible_effect"] < 0.1
+    assert document["floor"]["measured"] == "2026-01-01T00:00:00+00:00"
+    assert document["comparisons"][0]["smallest_visible_effect"] == document["floor"]["smallest_visible_effect"]
+
+
+def test_designs_and_components_are_there(desk):
+    document = json.loads(answer_json(desk.slices(desk.answer())))
+    first = document["designs"][0]
+    assert (first["interleave"], first["slice_seconds"], first["rounds"]) == ("slices", 0.25, 16)
+    assert first["text"] == "16 slices of 250 ms"
+    assert {item["environment"] for item in document["scatter"]} == {"pg18", "pg18-async", "pg16-control"}
+    assert all(0 < item["sd_rounds"] < 0.05 for item in document["scatter"])
+
+
+def test_effects_and_axes_are_there(desk):
+    answer = dataclasses.replace(
+        desk.verdict_answer(desk.comparison()), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)
+    )
+    document = json.loads(answer_json(answer))
+    main, interaction = document["effects"]
+    assert (main["kind"], main["given"], main["interval"]) == ("main", None, [1.02, 1.042])
+    assert interaction["given"] == {"factor": "server", "level": "18", "reference": "16"}
+    (axis,) = document["axes"]
+    assert axis["steps"][0] == {"before": "16", "after": "18", "effect": 1.042, "interval": [1.031, 1.053], "p": 0.002}

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from pgstrata.model.answer import Answer, Comparison, Interval, ResultWarning
+from pgstrata.model.answer import (
+    ALL_CELLS,
+    Answer,
+    AxisStep,
+    Comparison,
+    FactorEffect,
+    Interval,
+    OrderedAxis,
+    ResultWarning,
+    Study,
+)
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Plan
+from pgstrata.report.floor import floor_json, floors_json, visible_effect
+from pgstrata.report.scatter import find_scatter
 
 SCHEMA = 1
 
@@ -16,7 +30,8 @@ SCHEMA = 1
 def answer_json(answer: Answer) -> str:
     """One JSON document; numbers that are none become null."""
     study = answer.study
-    experiment = study.plan.experiment
+    plan = study.plan
+    experiment = plan.experiment
     document = {
         "schema": SCHEMA,
         "study": study.name,
@@ -24,9 +39,14 @@ def answer_json(answer: Answer) -> str:
         "baseline": _environment(experiment.environment(experiment.baseline)),
         "metric": experiment.metric,
         "threshold": experiment.threshold,
-        "comparisons": [_comparison(experiment, comparison) for comparison in answer.comparisons],
+        "comparisons": [_comparison(plan, comparison) for comparison in answer.comparisons],
         "rig": {"host": dict(study.host.facts), "client": dict(study.client.facts)},
-        "floor": None,
+        "floor": floor_json(plan, answer.comparisons),
+        "floors": floors_json(plan, answer.comparisons),
+        "designs": [_design(plan, cell) for cell in experiment.cells],
+        "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
+        "effects": [_effect(experiment, effect) for effect in answer.effects],
+        "axes": [_axis(experiment, axis) for axis in answer.axes],
         "warnings": [_warning(warning) for warning in answer.warnings],
     }
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
@@ -38,6 +58,10 @@ def _environment(environment: Environment) -> dict[str, Any]:
         "levels": {level.factor: level.value for level in environment.levels},
         "control": environment.control.value if environment.control is not None else None,
     }
+
+
+def _place(experiment: Experiment, cell: str) -> dict[str, Any] | str:
+    return cell if cell == ALL_CELLS else _cell(experiment.cell(cell))
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
@@ -53,11 +77,13 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _comparison(experiment: Experiment, comparison: Comparison) -> dict[str, Any]:
-    cell = comparison.cell
+def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
+    experiment = plan.experiment
+    reference = comparison.reference or experiment.baseline
     return {
         "environment": _environment(experiment.environment(comparison.environment)),
-        "cell": cell if cell == "all" else _cell(experiment.cell(cell)),
+        "reference": reference,
+        "cell": _place(experiment, comparison.cell),
         "metric": comparison.metric,
         "direction": METRICS[comparison.metric].direction.value,
         "verdict": comparison.verdict.value,
@@ -65,16 +91,108 @@ def _comparison(experiment: Experiment, comparison: Comparison) -> dict[str, Any
         "interval": _interval(comparison.interval),
         "equivalence_interval": _interval(comparison.equivalence_interval),
         "confidence": comparison.confidence,
-        "repeated_p": None,
+        "level": comparison.level,
+        "lane": comparison.lane.value,
+        "repeated_p": _number(comparison.repeated_p),
+        "adjusted_p": _number(comparison.adjusted_p),
         "blocks": comparison.blocks,
-        "decided_at": None,
+        "planned_blocks": comparison.planned_blocks,
+        "decided_at": comparison.decided_at,
+        "smallest_visible_effect": visible_effect(plan, comparison),
         "runs": comparison.runs,
         "invalid": comparison.invalid,
         "value": _number(comparison.value),
         "baseline_value": _number(comparison.baseline_value),
         "exploratory": comparison.exploratory,
+        "control": comparison.control,
         "warnings": [_warning(warning) for warning in comparison.warnings],
     }
+
+
+# ------------------------------------------------------------------------------------------------ design, floor
+
+
+def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
+    design = plan.design(cell.identity)
+    return {
+        "cell": cell.identity,
+        "interleave": design.interleave.value,
+        "text": design.describe(cell.run),
+        "reason": design.reason,
+        "slice_seconds": design.slice_seconds if design.sliced else None,
+        "rounds": design.rounds if design.sliced else None,
+        "discarded": design.discarded if design.sliced else None,
+    }
+
+
+def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
+    return [
+        {
+            "environment": item.environment,
+            "cell": item.cell,
+            "visits": item.components.visits_seen,
+            "rounds": item.components.rounds_per_visit,
+            "sd_rounds": _number(item.components.rounds),
+            "sd_visits": _number(item.components.visits),
+            "sd_between_visits": _number(item.components.between),
+        }
+        for item in find_scatter(study, cell.identity)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ factors
+
+
+def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
+    return {
+        "kind": effect.kind.value,
+        "factor": effect.factor,
+        "level": effect.level,
+        "reference": effect.reference,
+        "given": _given(effect),
+        "cell": _place(experiment, effect.cell),
+        "metric": effect.metric,
+        "verdict": effect.verdict.value,
+        "effect": _number(effect.effect),
+        "interval": _interval(effect.interval),
+        "blocks": effect.blocks,
+        "repeated_p": _number(effect.repeated_p),
+        "decided_at": effect.decided_at,
+        "exploratory": True,
+    }
+
+
+def _given(effect: FactorEffect) -> Mapping[str, str] | None:
+    if effect.given is None:
+        return None
+    factor, level, reference = effect.given
+    return {"factor": factor, "level": level, "reference": reference}
+
+
+def _axis(experiment: Experiment, axis: OrderedAxis) -> dict[str, Any]:
+    return {
+        "factor": axis.factor,
+        "levels": list(axis.levels),
+        "cell": _place(experiment, axis.cell),
+        "metric": axis.metric,
+        "steps": [_step(step) for step in axis.steps],
+        "p": _number(axis.p),
+        "trend_p": _number(axis.trend_p),
+        "blocks": axis.blocks,
+    }
+
+
+def _step(step: AxisStep) -> dict[str, Any]:
+    return {
+        "before": step.before,
+        "after": step.after,
+        "effect": _number(step.effect),
+        "interval": _interval(step.interval),
+        "p": _number(step.p),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ numbers
 
 
 def _interval(interval: Interval | None) -> list[float] | None:
