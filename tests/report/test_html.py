@@ -62,7 +62,7 @@ def test_the_page_is_well_formed_and_ids_are_unique(page):
 
 
 def test_every_chart_is_described_for_those_who_do_not_see_it(page):
-    assert page.count("<svg") == page.count('role="img"') == 6
+    assert page.count("<svg") == page.count('role="img"') == 8
     assert 'aria-label=""' not in page
 
 
@@ -78,7 +78,7 @@ def test_invalid_runs_settings_dead_time_and_the_experiment_are_there(page, desk
 
 def test_a_control_that_differs_is_an_alarm(desk):
     page = render_html(desk.verdict_answer(desk.comparison(environment="pg16-control", control=True)))
-    assert '<p class="alarm" role="alert">THE CONTROL CAME OUT DIFFERENT' in page
+    assert '<p class="alarm" role="alert">THE CONTROL DIFFERS FROM ITSELF' in page
 
 
 def test_text_from_outside_is_escaped_wherever_it_appears(desk):
@@ -107,7 +107,7 @@ def test_the_statements_of_a_profile_are_shown_and_escaped(desk):
     page = render_html(dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs)))
     assert "<script" not in page
     assert "SELECT &#39;&lt;script&gt;" in page
-    assert "1.2 ms" in page
+    assert "1.2\xa0ms" in page
 
 
 def test_a_report_without_a_profile_has_no_statements(page):
@@ -178,3 +178,57 @@ def test_drawing_is_imported_only_when_something_is_drawn():
     code = "import sys, pgstrata.report.html; print('altair' in sys.modules, 'vl_convert' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "False"]
+
+
+def test_numbers_do_not_part_from_their_unit_but_what_is_copied_out_stays_as_it_is(page):
+    assert "is slower than 16" in page
+    body = page.split("<body>")[1]
+    prose = re.sub(r"<(pre|svg)\b.*?</\1>|<[^>]*>", "", body, flags=re.DOTALL)
+    assert re.search("\\d\xa0%", prose)
+    assert not re.search(r"\d %", prose)
+    assert "threshold = &#34;3 %&#34;" in body
+
+
+def test_headlines_have_a_part_of_their_own_before_single_cells(desk):
+    page = render_html(desk.headlines(desk.answer(blocks=3)))
+    assert 0 < page.index("<h2>All cells together") < page.index("<h2>Cell by cell")
+    assert "adjusted p" in page
+
+
+def test_a_study_of_one_cell_has_no_part_for_headlines(desk):
+    page = render_html(desk.answer(blocks=2, cells=(desk.cell(),)))
+    assert "<h2>All cells together" not in page
+    assert "<h2>What was measured" in page
+
+
+def test_slices_are_drawn_turn_by_turn(desk):
+    page = render_html(desk.slices(desk.answer(blocks=3)))
+    assert "<h2>Turn by turn" in page
+    assert "tps of a slice, log" in page
+    assert "Measured in 16 slices of 250\xa0ms" in page
+
+
+def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
+    answer = dataclasses.replace(
+        desk.answer(blocks=3), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)
+    )
+    pair = desk.comparison(environment="pg18-async", reference="pg18")
+    shift = [
+        desk.comparison(metric=f"latency_p{percent}", effect=1 + percent / 1000, exploratory=True, value=0.002,
+                        baseline_value=0.0018)
+        for percent in (50, 95, 99)
+    ]  # fmt: skip
+    page = render_html(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair, *shift)))
+    for heading in (
+        "Factors and what they depend on",
+        "Steps along ordered factors",
+        "Environments against each other",
+    ):
+        assert f"<h2>{heading}" in page
+    assert "18 (commit_delay = 100) against 18, simple-update" in page
+    assert "percentile of latency" in page
+    assert "+9.9\xa0%" in page
+
+
+def test_how_the_verdicts_came_about_is_drawn(page):
+    assert "<h2>How the verdicts came about" in page

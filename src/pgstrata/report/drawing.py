@@ -19,6 +19,10 @@ from pgstrata.report.points import Axis
 _COLOURS = ("#7f8790", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 INK = "currentColor"
+# Colours of verdicts, and of what has none.
+BETTER, WORSE, OPEN = "#0072b2", "#d55e00", "#7f8790"
+# The labels of the library have another minus sign than the figures in the text.
+MINUS = "datum.value === 0 ? '0' : replace(datum.label, '\u2212', '-')"
 WIDTH = 900
 # A label that `break_label` broke into lines, as an expression of the library.
 LINES = "split(datum.label, '\\n')"
@@ -93,27 +97,36 @@ def _legend(domain: Sequence[str]) -> Any:
 # ------------------------------------------------------------------------------------------------ SVG
 
 
+# Ink is the colour of the page's text, so that charts follow a dark page.
+_INK = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+_AXIS = {**_INK, "domainColor": INK, "tickColor": INK, "gridColor": INK, "gridOpacity": 0.13, "domainOpacity": 0.5}
+_CONFIG = {
+    "background": "transparent",
+    "font": "sans-serif",
+    "aria": False,
+    "padding": _PADDING,
+    "axis": _AXIS,
+    "legend": {**_INK, "symbolOpacity": 1},
+    "header": _INK,
+    "view": {"stroke": None},
+}
+
+
 def render_figure(chart: Any, rows: Sequence[Mapping[str, Any]]) -> str:
     """The chart as SVG with these rows, to be put into a page as it is."""
+    return render_specification(chart.to_dict(), rows)
+
+
+def render_specification(specification: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """A Vega-Lite specification as SVG with these rows in the place of its data named "rows".
+
+    Of many small panels altair would need seconds for copies and checks of what it was given.
+    """
     import vl_convert  # noqa: PLC0415 - as altair
 
-    alt = load_altair()
-    # Ink is the colour of the page's text, so that charts follow a dark page.
-    ink = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-    }
-    axis = {**ink, "domainColor": INK, "tickColor": INK, "gridColor": INK, "gridOpacity": 0.13, "domainOpacity": 0.5}
-    chart = chart.configure(background="transparent", font="sans-serif", aria=False, padding=_PADDING)
-    chart = chart.configure_axis(**axis).configure_legend(**ink).configure_header(**ink)
-    chart = chart.configure_view(stroke=None)
-    specification = chart.to_dict()
-    specification["datasets"] = {"rows": list(rows)}
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return _prepare_inline(vl_convert.vegalite_to_svg(specification, vl_version=version))
+    whole = {**specification, "config": _CONFIG, "datasets": {"rows": list(rows)}}
+    version = ".".join(load_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return _prepare_inline(vl_convert.vegalite_to_svg(whole, vl_version=version))
 
 
 # The figure as a whole has a description; those of its parts, in the words of the renderer, help nobody. The page has

@@ -13,9 +13,13 @@ from typing import Any
 from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.drawing import (
+    BETTER,
     INK,
     LINES,
+    MINUS,
+    OPEN,
     WIDTH,
+    WORSE,
     Figure,
     axis_of_steps,
     colour_scale,
@@ -32,18 +36,16 @@ from pgstrata.report.verdicts import (
     primary_comparisons,
     render_interval,
     render_threshold,
+    shown_interval,
     verdict_label,
 )
 from pgstrata.units import render_percent_change
 
-_BETTER, _WORSE, _OPEN = "#0072b2", "#d55e00", "#7f8790"
 _LONGEST_IN_TITLE = 48
 # The axis reaches at least so many thresholds, and at most so many times as far as the lower half of the differences.
 _LEAST_REACH = 12
 _MOST_REACH = 4
 _STEPS = (0, 10, 30, 100, 300, 1000, 3000, 10000)
-# The labels of the library have another minus sign than the figures in the text.
-_MINUS = "datum.value === 0 ? '0' : replace(datum.label, '\u2212', '-')"
 
 
 def draw_effects(answer: Answer, cell: str, title: str) -> Figure | None:
@@ -66,7 +68,7 @@ def _effects_chart(
     alt = load_altair()
     title = f"difference from {_shorten(name_baseline(experiment))}, %"
     title += "; arrows point to what lies outside" if outside else ""
-    scale, axis = alt.Scale(domain=list(domain), nice=False), alt.Axis(format="+.3~g", tickCount=7, labelExpr=_MINUS)
+    scale, axis = alt.Scale(domain=list(domain), nice=False), alt.Axis(format="+.3~g", tickCount=7, labelExpr=MINUS)
     y = (
         alt.Y("name:N")
         .title(None)
@@ -107,7 +109,7 @@ def choose_domain(comparisons: Sequence[Comparison], threshold: float) -> tuple[
 
 def _span(comparison: Comparison) -> tuple[float, ...]:
     """Effect and ends of the interval in percent; empty where there are none."""
-    interval = comparison.interval
+    interval = shown_interval(comparison)
     ratios = [comparison.effect] if interval is None else [comparison.effect, interval.low, interval.high]
     return tuple((ratio - 1) * 100 for ratio in ratios if ratio is not None and math.isfinite(ratio))
 
@@ -128,10 +130,10 @@ def _effect_row(experiment: Experiment, comparison: Comparison, domain: tuple[fl
         "high": _clamp(high, domain),
         "low_end": domain[0] if not arrow and _arrow(low, domain) == "triangle-left" else None,
         "high_end": domain[1] if not arrow and _arrow(high, domain) == "triangle-right" else None,
-        "colour": _OPEN if not decided else _BETTER if comparison.verdict is Verdict.BETTER else _WORSE,
+        "colour": OPEN if not decided else BETTER if comparison.verdict is Verdict.BETTER else WORSE,
         "shape": arrow or ("diamond" if decided else "circle"),
         "size": 170 if arrow else 110,
-        "words": f"{figures}{render_interval(comparison.interval)}  {verdict_label(comparison)}".strip(),
+        "words": f"{figures}{render_interval(shown_interval(comparison))}  {verdict_label(comparison)}".strip(),
     }
 
 
@@ -150,7 +152,7 @@ def _threshold_layers(experiment: Experiment, axis: str) -> list[Any]:
     """The band in which a difference would not matter, and the line of no difference."""
     alt = load_altair()
     threshold = experiment.threshold * 100
-    band = alt.Chart(single_row({"from": -threshold, "to": threshold})).mark_rect(color=_OPEN, opacity=0.16)
+    band = alt.Chart(single_row({"from": -threshold, "to": threshold})).mark_rect(color=OPEN, opacity=0.16)
     line = alt.Chart(single_row({"at": 0})).mark_rule(color=INK, strokeWidth=1.2)
     if axis == "x":
         return [band.encode(x="from:Q", x2="to:Q"), line.encode(x="at:Q")]
@@ -194,11 +196,11 @@ def _effect_axes(answer: Answer, rows: Sequence[dict[str, Any]]) -> tuple[Any, A
     near, far = choose_domain(primary_comparisons(answer), experiment.threshold)
     values = [row[name] for row in rows for name in ("change", "low", "high") if row[name] is not None]
     if near <= min(values) and max(values) <= far:
-        axis, scale = alt.Axis(format="+.3~g", tickCount=6, labelExpr=_MINUS), alt.Scale()
+        axis, scale = alt.Axis(format="+.3~g", tickCount=6, labelExpr=MINUS), alt.Scale()
     else:
         steps = sorted({sign * step for step in _STEPS for sign in (-1, 1)})
         inside = [step for step in steps if min(values) <= step <= max(values)]
-        axis = alt.Axis(format="+.3~g", values=inside, labelExpr=_MINUS, labelOverlap=False)
+        axis = alt.Axis(format="+.3~g", values=inside, labelExpr=MINUS, labelOverlap=False)
         scale = alt.Scale(type="symlog", constant=4 * experiment.threshold * 100, nice=False, padding=8)
         title += " (compressed outwards)"
     y, low = (alt.Y(f"{name}:Q", title=title, axis=axis, scale=scale) for name in ("change", "low"))

@@ -2,106 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.model.answer import Answer, Study, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.runs import RunRecord
 from pgstrata.report.charts import draw_along, draw_by_block, draw_over_time
+from pgstrata.report.contrasts import contrast_rows
+from pgstrata.report.courses import draw_courses
+from pgstrata.report.designs import headline_note
 from pgstrata.report.doubts import doubt_sentences
 from pgstrata.report.drawing import Figure
 from pgstrata.report.effects import draw_effects, draw_effects_along
+from pgstrata.report.ladders import draw_axis
 from pgstrata.report.limits import unmeasured
+from pgstrata.report.looks import tell_stories
 from pgstrata.report.names import count, name_cell, name_environment
+from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.points import find_axes, spread
-from pgstrata.report.profile import StatementRow, make_profile
+from pgstrata.report.rounds import draw_rounds
 from pgstrata.report.rows import (
-    COST_TITLES,
-    COSTS,
-    CellRows,
-    EnvironmentRow,
-    arrange_cells,
+    arrange_headlines,
+    arrange_pairs,
     asked_settings,
     count_blocks,
     dead_times,
     differing_facts,
     group_servers,
     observed_environments,
-    render_measurement,
-    render_status,
     rig_facts,
     unusual_runs,
 )
-from pgstrata.report.verdicts import render_interval, render_threshold, verdict_label
+from pgstrata.report.sheets import compared_names, make_cell_parts, make_glance, make_line, make_scatter, make_unusual
+from pgstrata.report.ties import tie
+from pgstrata.report.verdicts import name_baseline, primary_comparisons, render_threshold
 from pgstrata.report.words import answer_sentences, capitalise
-from pgstrata.units import render_duration, render_percent_change
+from pgstrata.units import render_duration
 
 _MOST_AXES = 8
 _MOST_DOTS = 6000
 _MOST_PANELS = 240
+_MOST_COURSES = 48
 _MOST_UNUSUAL = 200
 _MOST_DIFFERENCES = 200
 _FEW_CELLS = 4
-_SIGNS = {
-    Verdict.BETTER: "▲",
-    Verdict.WORSE: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.NEGLIGIBLE: "≈",
-    Verdict.INCONCLUSIVE: "?",
-    Verdict.INSUFFICIENT: "…",
-    Verdict.UNSTABLE: "!",
-    Verdict.COLLAPSED: "✕",
-}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """One line of a cell's table, as text; `kind` is the verdict, for its style."""
+class Verbatim(str):
+    """Text that is to be copied out of the page: no blank of it becomes another one."""
 
-    name: str
-    value: str
-    effect: str
-    interval: str
-    verdict: str
-    kind: str
-    costs: tuple[str, ...]
-    runs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statement:
-    """One statement, with latency and difference from the baseline in each environment, as text."""
-
-    text: str
-    cells: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CellPart:
-    """What is shown of one cell."""
-
-    title: str
-    rows: tuple[_Row, ...]
-    costs: tuple[str, ...]
-    effects: Figure | None
-    statements: tuple[_Statement, ...]
-    profile_note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unusual:
-    """A run that is not simply valid."""
-
-    identity: str
-    status: str
-    reasons: str
+    __slots__ = ()
 
 
 def render_html(answer: Answer) -> str:
@@ -112,57 +68,41 @@ def render_html(answer: Answer) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_tie_text,
     )
     templates.filters["svg"] = _trusted_svg
     templates.filters["duration"] = render_duration
-    study = answer.study
-    experiment = study.plan.experiment
-    panels = len(experiment.cells) * len(experiment.environments)
-    common, own = asked_settings(study)
-    unusual = unusual_runs(study)
-    differences = differing_facts(study)
+    templates.filters["verbatim"] = Verbatim
     return templates.get_template("report.html.j2").render(
-        question=experiment.question,
-        sentences=answer_sentences(answer),
-        doubts=doubt_sentences(answer),
-        summary=_summary(study),
-        metric=experiment.metric,
-        metric_title=METRICS[experiment.metric].title,
-        threshold=render_threshold(experiment.threshold),
-        cells=_cell_parts(answer, _drawable_cells(answer, marks=panels, most=_MOST_PANELS)),
-        compared=[
-            name_environment(item, experiment) for item in experiment.environments if item.name != experiment.baseline
-        ],
-        glance=_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),
-        axes=_axis_figures(answer),
-        times=_figures(answer, draw_over_time, _drawable_cells(answer, marks=panels, most=_MOST_PANELS)),
-        blocks=_figures(answer, draw_by_block, _drawable_cells(answer, marks=len(study.runs), most=_MOST_DOTS)),
-        all_cells=len(experiment.cells),
-        open_details=len(experiment.cells) <= _FEW_CELLS,
-        rig=rig_facts(study),
-        servers=group_servers(study),
-        common_settings=common,
-        own_settings=[
-            (name_environment(experiment.environment(name), experiment), facts) for name, facts in own.items()
-        ],
-        differences=differences[:_MOST_DIFFERENCES],
-        differences_left=max(0, len(differences) - _MOST_DIFFERENCES),
-        observed=[name_environment(item, experiment) for item in observed_environments(study)],
-        unusual=[_unusual(run) for run in unusual[:_MOST_UNUSUAL]],
-        unusual_left=max(0, len(unusual) - _MOST_UNUSUAL),
-        exclusive=exclusive_settings(study.environments, experiment),
-        limits=unmeasured(answer),
-        dead_times=dead_times(study),
-        unmeasured_time=sum(time.total for time in dead_times(study)),
-        measured=sum(run.measured_seconds for run in study.runs),
-        study=study,
-        notes=experiment.notes,
+        **_head(answer), **_results(answer), **_charts(answer), **_facts(answer), **_runs(answer.study)
     )
+
+
+def _tie_text(value: object) -> object:
+    """A number and its unit stay in one line; charts and what is copied out are left alone."""
+    return tie(value) if type(value) is str else value
 
 
 def _trusted_svg(figure: Figure) -> Markup:
     """Charts are drawn from escaped text by the renderer of the charts; they are the only markup that is not ours."""
     return Markup(figure.svg)  # noqa: S704
+
+
+def _head(answer: Answer) -> Mapping[str, Any]:
+    experiment = answer.study.plan.experiment
+    return {
+        "study": answer.study,
+        "question": experiment.question,
+        "sentences": answer_sentences(answer),
+        "doubts": doubt_sentences(answer),
+        "summary": _summary(answer.study),
+        "metric": experiment.metric,
+        "metric_title": METRICS[experiment.metric].title,
+        "threshold": render_threshold(experiment.threshold),
+        "baseline": name_baseline(experiment),
+        "limits": unmeasured(answer),
+        "notes": experiment.notes,
+    }
 
 
 def _summary(study: Study) -> str:
@@ -173,56 +113,69 @@ def _summary(study: Study) -> str:
     return f"{text}, {seconds} measured" + (f", {unusual} not simply valid" if unusual else "")
 
 
-def _cell_parts(answer: Answer, drawn: Collection[Cell]) -> list[_CellPart]:
-    return [_cell_part(answer, cell, drawn=cell.cell in drawn) for cell in arrange_cells(answer)]
+# ------------------------------------------------------------------------------------------------ results
 
 
-def _cell_part(answer: Answer, cell: CellRows, *, drawn: bool) -> _CellPart:
+def _results(answer: Answer) -> Mapping[str, Any]:
     experiment = answer.study.plan.experiment
-    used = [place for place in range(len(COSTS)) if any(row.costs[place] is not None for row in cell.rows)]
-    title = name_cell(cell.cell, experiment)
-    profile = make_profile(answer.study, cell.cell.identity)
-    return _CellPart(
-        title=title,
-        rows=tuple(_row(row, experiment.metric, used) for row in cell.rows),
-        costs=tuple(COST_TITLES[COSTS[place]] for place in used),
-        effects=draw_effects(answer, cell.cell.identity, title) if drawn else None,
-        statements=tuple(map(_statement, profile.rows)),
-        profile_note=capitalise(profile.note),
-    )
+    panels = len(experiment.cells) * len(experiment.environments)
+    headlines = arrange_headlines(answer)
+    axes = [(axis, draw_axis(answer, axis)) for axis in primary_axes(answer)[:_MOST_AXES]]
+    return {
+        "headlines": [make_line(row, experiment.metric) for row in headlines],
+        "headline_chart": draw_effects(answer, ALL_CELLS, "All cells together") if headlines else None,
+        "headline_note": headline_note(answer),
+        "pairs": [make_line(row, experiment.metric) for row in arrange_pairs(answer)],
+        "cells": make_cell_parts(answer, _drawable_cells(answer, marks=panels, most=_MOST_PANELS)),
+        "compared": compared_names(answer),
+        "glance": make_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),
+        "contrasts": contrast_rows(answer),
+        "ordered": [(capitalise(say_axis(axis, experiment)), figure) for axis, figure in axes],
+        "all_cells": len(experiment.cells),
+        "open_details": len(experiment.cells) <= _FEW_CELLS,
+    }
 
 
-def _statement(row: StatementRow) -> _Statement:
-    latencies = [render_duration(item) if item is not None else "-" for item in row.seconds]
-    changes = [render_percent_change(item) if item is not None else "" for item in row.changes]
-    return _Statement(text=row.text, cells=tuple(zip(latencies, changes, strict=True)))
+# ------------------------------------------------------------------------------------------------ charts
 
 
-def _glance(answer: Answer) -> list[tuple[str, list[_Row]]]:
-    """For each cell one entry per environment that is compared: the whole study on one page."""
+def _charts(answer: Answer) -> Mapping[str, Any]:
+    study = answer.study
+    experiment = study.plan.experiment
+    panels = len(experiment.cells) * len(experiment.environments)
+    few = _drawable_cells(answer, marks=panels, most=_MOST_PANELS)
+    courses, left_out = _courses(answer)
+    return {
+        "axes": _axis_figures(answer),
+        "courses": courses,
+        "courses_left_out": left_out,
+        "rounds": _figures(answer, draw_rounds, few),
+        "scatter": make_scatter(answer),
+        "sliced_cells": sum(study.plan.design(cell.identity).sliced for cell in experiment.cells),
+        "times": _figures(answer, draw_over_time, few),
+        "blocks": _figures(answer, draw_by_block, _drawable_cells(answer, marks=len(study.runs), most=_MOST_DOTS)),
+    }
+
+
+def _courses(answer: Answer) -> tuple[list[Figure], int]:
+    """How the verdicts came about, and how many are not drawn: headlines first, then cells while there is room."""
     experiment = answer.study.plan.experiment
-    return [
-        (
-            name_cell(cell.cell, experiment),
-            [_row(row, experiment.metric, ()) for row in cell.rows if row.environment.name != experiment.baseline],
-        )
-        for cell in arrange_cells(answer)
+    titles = {
+        ALL_CELLS: "All cells together",
+        **{cell.identity: name_cell(cell, experiment) for cell in experiment.cells},
+    }
+    primary = primary_comparisons(answer)
+    chosen: list[Comparison] = []
+    for cell in titles:
+        found = [comparison for comparison in primary if comparison.cell == cell]
+        if not chosen or len(chosen) + len(found) <= _MOST_COURSES:
+            chosen += found[:_MOST_COURSES]
+    stories = tell_stories(answer, chosen)
+    drawn = [
+        draw_courses(answer, [story for story in stories if story.comparison.cell == cell], title)
+        for cell, title in titles.items()
     ]
-
-
-def _row(row: EnvironmentRow, metric: str, used: Iterable[int]) -> _Row:
-    comparison = row.comparison
-    effect = comparison.effect if comparison else None
-    return _Row(
-        name=row.name,
-        value=render_measurement(row.value, metric),
-        effect=render_percent_change(effect) if effect is not None else "",
-        interval=render_interval(comparison.interval) if comparison else "",
-        verdict=f"{_SIGNS[comparison.verdict]} {verdict_label(comparison)}" if comparison else "baseline",
-        kind=comparison.verdict.value if comparison else "baseline",
-        costs=tuple(render_measurement(row.costs[place], COSTS[place]) for place in used),
-        runs=row.runs,
-    )
+    return [figure for figure in drawn if figure is not None], len(primary) - len(chosen)
 
 
 def _axis_figures(answer: Answer) -> list[Figure]:
@@ -249,6 +202,34 @@ def _drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...
     return tuple(spread(cells, max(1, most * len(cells) // max(1, marks))))
 
 
-def _unusual(run: RunRecord) -> _Unusual:
-    reasons = "; ".join(reason.text for reason in run.reasons) or "no reason given"
-    return _Unusual(identity=run.identity, status=render_status(run), reasons=reasons)
+# ------------------------------------------------------------------------------------------------ facts
+
+
+def _facts(answer: Answer) -> Mapping[str, Any]:
+    study = answer.study
+    experiment = study.plan.experiment
+    common, own = asked_settings(study)
+    differences = differing_facts(study)
+    return {
+        "rig": rig_facts(study),
+        "servers": group_servers(study),
+        "common_settings": common,
+        "own_settings": [
+            (name_environment(experiment.environment(name), experiment), facts) for name, facts in own.items()
+        ],
+        "differences": differences[:_MOST_DIFFERENCES],
+        "differences_left": max(0, len(differences) - _MOST_DIFFERENCES),
+        "observed": [name_environment(item, experiment) for item in observed_environments(study)],
+        "exclusive": exclusive_settings(study.environments, experiment),
+    }
+
+
+def _runs(study: Study) -> Mapping[str, Any]:
+    unusual = unusual_runs(study)
+    return {
+        "unusual": make_unusual(unusual[:_MOST_UNUSUAL]),
+        "unusual_left": max(0, len(unusual) - _MOST_UNUSUAL),
+        "dead_times": dead_times(study),
+        "unmeasured_time": sum(time.total for time in dead_times(study)),
+        "measured": sum(run.measured_seconds for run in study.runs),
+    }

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pgstrata.compare import compare_study
+from pgstrata.model.answer import Interval, Lane, Verdict
+from pgstrata.report.courses import describe_course, draw_courses
+from pgstrata.report.looks import domain_of, tell_stories
+from pgstrata.report.verdicts import primary_comparisons
+
+
+def judged(desk, **changes):
+    answer = desk.answer(**changes)
+    return dataclasses.replace(answer, comparisons=compare_study(answer.study.plan, answer.study.runs))
+
+
+def tell_all(answer):
+    return tell_stories(answer, primary_comparisons(answer))
+
+
+def test_the_last_look_is_the_comparison_itself(desk):
+    answer = judged(desk, blocks=12)
+    stories = tell_all(answer)
+    assert len(stories) == 9
+    for story in stories:
+        comparison = story.comparison
+        last = [look for look in story.looks if look.counted][-1]
+        assert last.n == (comparison.decided_at or comparison.blocks)
+        assert last.interval == comparison.interval
+
+
+def test_the_interval_of_the_last_look_is_what_the_rule_computes_for_it(desk):
+    answer = judged(desk, blocks=12, effects=(1.0, 0.999, 1.001, 1.0))
+    hidden = tuple(dataclasses.replace(item, interval=None) for item in answer.comparisons)
+    open_ended = dataclasses.replace(answer, comparisons=tuple(
+        dataclasses.replace(item, decided_at=None, blocks=13) for item in hidden
+    ))  # fmt: skip
+    known = {(item.environment, item.cell): item for item in answer.comparisons if item.metric == "tps"}
+    for story in tell_all(open_ended):
+        comparison = known[story.comparison.environment, story.comparison.cell]
+        look = story.looks[(comparison.decided_at or comparison.blocks) - 1]
+        if comparison.lane is Lane.SEQUENTIAL and comparison.interval is not None:
+            assert look.interval.low == pytest.approx(comparison.interval.low)
+            assert look.interval.high == pytest.approx(comparison.interval.high)
+            assert look.effect == pytest.approx(comparison.effect)
+
+
+def test_there_is_no_interval_while_there_are_too_few_blocks(desk):
+    story = tell_all(judged(desk, blocks=9, effects=(1.0, 1.0, 1.0, 1.0)))[0]
+    assert all(look.interval is None for look in story.looks[:6])
+
+
+def test_the_fast_lane_has_one_interval_the_coarse_one(desk):
+    answer = judged(desk, blocks=9)
+    coarse = Interval(low=0.8, high=0.9)
+    comparisons = tuple(
+        dataclasses.replace(item, lane=Lane.FAST, decided_at=3, interval=coarse) for item in answer.comparisons
+    )
+    for story in tell_all(dataclasses.replace(answer, comparisons=comparisons)):
+        assert [look.n for look in story.looks if look.interval is not None] == [3]
+        assert [look.counted for look in story.looks[:4]] == [True, True, True, False]
+
+
+def test_an_axis_holds_all_intervals_and_the_threshold(desk):
+    for story in tell_all(judged(desk, blocks=12)):
+        low, high = domain_of(story, 0.03)
+        assert low < -3
+        assert high > 3
+        for look in story.looks:
+            if look.interval is not None:
+                assert low <= (look.interval.low - 1) * 100
+                assert (look.interval.high - 1) * 100 <= high
+
+
+def test_the_chart_says_when_it_was_decided_and_draws_blocks_beyond_as_empty(desk):
+    answer = judged(desk, blocks=9)
+    stories = tell_all(answer)
+    figure = draw_courses(answer, stories[:2], "x")
+    assert describe_course(stories[0].comparison) in figure.svg.replace("&gt;", ">")
+    assert figure.label.startswith("How the verdicts came about, block by block. 18: slower")
+
+
+def test_nothing_to_tell_gives_no_chart(desk):
+    assert draw_courses(desk.answer(blocks=1), [], "x") is None
+    assert tell_all(desk.verdict_answer(desk.comparison())) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "slower, decided after 9 of 12 blocks"),
+        ({"lane": Lane.FAST, "decided_at": 3}, "slower, fast lane, decided after 3 of 12 blocks"),
+        ({"verdict": Verdict.INCONCLUSIVE}, "cannot tell after 9 of 12 blocks"),
+    ],
+)
+def test_a_course_is_described_in_a_few_words(desk, changes, expected):
+    assert describe_course(desk.comparison(**changes)) == expected
