@@ -303,6 +303,21 @@ def test_differences_in_two_groups_have_no_single_percentage():
     assert warning.text.endswith(f"{OTHER} whose own runs do")
 
 
+def test_outliers_of_two_sound_environments_do_not_add_up_to_an_unstable_one():
+    other = [700.0 if block in {2, 6} else 1100.0 + block for block in range(24)]
+    base = [700.0 if block in {4, 8} else 1000.0 + block for block in range(24)]
+    (found,) = compare_study(make_plan(blocks=24), make_runs(OTHER, other) + make_runs(BASE, base))
+    assert found.verdict is Verdict.BETTER
+
+
+def test_an_environment_with_many_outliers_is_unstable():
+    other = [1000.0 * (0.5 + 0.03 * block) if block % 3 == 0 else 1100.0 + block for block in range(12)]
+    (found,) = compare_study(make_plan(), make_runs(OTHER, other) + make_runs(BASE, [1000.0 + k for k in range(12)]))
+    assert found.verdict is Verdict.UNSTABLE
+    (warning,) = [one for one in found.warnings if one.code == "unstable"]
+    assert warning.text.endswith(f"{OTHER} whose own runs do")
+
+
 def test_a_machine_that_halves_both_environments_makes_neither_unstable():
     machine = [1.0 if block % 2 else 0.5 for block in range(12)]
     runs = make_runs(OTHER, [1000 * m * (1 + 0.002 * (k % 5)) for k, m in enumerate(machine)])

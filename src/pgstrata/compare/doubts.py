@@ -79,7 +79,7 @@ def _warn_of_verdict(plan: Plan, finding: Finding) -> list[ResultWarning]:
         text = f"the difference lies between {_signed(bounds.low)} and {_signed(bounds.high)}"
         return [ResultWarning(code="undecided", text=text)]
     if finding.instability is not None:
-        return [say_instability(pairing, finding.instability)]
+        return [say_instability(pairing, finding.decision.n, finding.instability)]
     if pairing.environment.control is not None and verdict in {Verdict.BETTER, Verdict.WORSE}:
         text = (
             f"a control ({pairing.environment.control}) must not differ, but came out {verdict}: doubt the others too"
