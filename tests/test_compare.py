@@ -236,7 +236,7 @@ def numbers(found):
 
 
 @given(values, st.sampled_from([1e-6, 0.37, 1e5]))
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_another_unit_changes_nothing(drawn, factor):
     found = compare(drawn[:12], drawn[12:])
     scaled = compare([v * factor for v in drawn[:12]], [v * factor for v in drawn[12:]])
@@ -245,7 +245,7 @@ def test_another_unit_changes_nothing(drawn, factor):
 
 
 @given(values)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_swapped_arms_turn_verdict_and_interval_round(drawn):
     found, swapped = compare(drawn[:12], drawn[12:]), compare(drawn[12:], drawn[:12])
     mirror = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
@@ -258,7 +258,7 @@ def test_swapped_arms_turn_verdict_and_interval_round(drawn):
 
 
 @given(values)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_a_metric_of_the_other_direction_turns_only_the_verdict_round(drawn):
     higher, lower = compare(drawn[:12], drawn[12:]), compare(drawn[:12], drawn[12:], metric="latency_p95")
     mirror = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
@@ -267,14 +267,14 @@ def test_a_metric_of_the_other_direction_turns_only_the_verdict_round(drawn):
 
 
 @given(values, st.permutations(range(24)))
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_the_order_in_which_runs_are_given_changes_nothing(drawn, order):
     runs = make_runs(OTHER, drawn[:12]) + make_runs(BASE, drawn[12:])
     assert compare_study(make_plan(), [runs[k] for k in order]) == compare_study(make_plan(), runs)
 
 
 @given(values)
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_the_interval_contains_the_effect(drawn):
     found = compare(drawn[:12], drawn[12:])
     assert found.effect is None or found.interval.low <= found.effect <= found.interval.high

@@ -157,7 +157,7 @@ def build(study):
 
 
 @given(studies, st.integers(1, 24), st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_later_blocks_and_the_order_of_runs_change_nothing_about_an_earlier_block(study, number, random):
     plan, effects = build(study)
     runs = measure(plan, effects, sd=study["sd"], seed=study["seed"])
@@ -168,7 +168,7 @@ def test_later_blocks_and_the_order_of_runs_change_nothing_about_an_earlier_bloc
 
 
 @given(studies)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_what_is_closed_stays_closed(study):
     plan, effects = build(study)
     runs = measure(plan, effects, sd=study["sd"], seed=study["seed"])
@@ -177,7 +177,7 @@ def test_what_is_closed_stays_closed(study):
 
 
 @given(studies)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_the_answer_calls_decided_what_is_not_measured_any_more(study):
     plan, effects = build(study)
     runs = measure(plan, effects, sd=study["sd"], seed=study["seed"])
