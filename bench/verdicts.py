@@ -17,7 +17,7 @@ from other_tests import mann_whitney_differs, welch_differs
 
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.stats.family import Series, decide_families
-from pgstrata.stats.floor import MAD_TO_SD
+from pgstrata.stats.floor import MAX_OUTLIERS, noise_floor, outlying
 from pgstrata.stats.rule import Decision, Rule, decide_many
 from pgstrata.stats.unpaired import decide_unpaired
 
@@ -129,9 +129,10 @@ def _decide(rng: np.random.Generator, machines: Machines, arms: Floats) -> tuple
 
 
 def _floors(rng: np.random.Generator, machines: Machines) -> Floats:
-    """s0 of each machine, from A/A blocks of its own."""
+    """s0 of each machine from A/A blocks of its own; NaN where it has too many outliers to be relied upon."""
     first, second = draw_blocks(rng, machines, FLOOR_BLOCKS)
-    return np.asarray(MAD_TO_SD * np.median(np.abs(first - second), axis=-1), dtype=np.float64)
+    floors = [(noise_floor(d), outlying(d, noise_floor(d))) for d in first - second]
+    return np.array([s0 if outliers <= MAX_OUTLIERS * FLOOR_BLOCKS else math.nan for s0, outliers in floors])
 
 
 def _outcome(decisions: Sequence[Decision], effect: float) -> Outcome:

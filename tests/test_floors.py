@@ -171,6 +171,7 @@ def test_a_fresh_measurement_on_this_host_is_relied_upon():
     [
         (record(DIFFERENCES[:11]), "made of 11 differences, and 12 are the fewest"),
         (record([0.0] * 8 + [0.1] * 5), "it is zero"),
+        (record([0.01] * 10 + [0.3] * 3), "3 of its 13 differences are outliers"),
         (record(days=31), "2026-01-29, more than 30 days ago"),
         (record(days=-2), "2026-03-03, which is in the future: check the clock"),
         (record(host=Fingerprint(facts={**HERE.facts, "kernel": "6.2"})), "not as this one is now: kernel changed"),
@@ -219,7 +220,7 @@ def test_a_floor_is_never_smaller_than_what_was_pooled_and_does_not_depend_on_th
     shuffler.shuffle(records)
     assert make_floor(KEY, records, HERE, NOW) == floor
     assert floor.s0 >= noise_floor([value for sample in samples for value in sample])
-    assert floor.valid == (floor.s0 > 0)
+    assert floor.valid == (floor.s0 > 0 and "outliers" not in floor.doubt)
 
 
 @pytest.mark.parametrize("change", [{"s0": 0.0}, {"differences": 11}, {"doubt": "old"}])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgstrata.model.answer import Verdict
-from pgstrata.stats.floor import blocks_to_see, noise_floor, smallest_visible_effect
+from pgstrata.stats.floor import blocks_to_see, noise_floor, outlying, smallest_visible_effect
 from pgstrata.stats.rule import Rule, decide_many
 
 
@@ -58,3 +58,8 @@ def test_blocks_to_see_an_effect_are_the_first_at_which_it_is_visible():
 def test_a_floor_that_is_no_scale_is_an_error(wrong):
     with pytest.raises(ValueError, match="finite and not negative"):
         smallest_visible_effect(wrong, 12)
+
+
+def test_outliers_are_differences_beyond_the_widest_threshold_of_the_fast_lane():
+    assert outlying([0.048, -0.049, 0.3, 0.001], 0.01) == 2
+    assert outlying([0.048, -0.049, 0.3, 0.001], 0.1) == 1

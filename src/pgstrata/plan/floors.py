@@ -144,15 +144,19 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
         host=digest_facts(newest.host.facts),
         measured=newest.measured,
         source=f"study {newest.source}{others if more else ''}",
-        doubt=doubt or _doubt_figures(s0, len(pooled)),
+        doubt=doubt or _doubt_figures(s0, pooled),
     )
 
 
-def _doubt_figures(s0: float, differences: int) -> str:
-    if differences < LEAST_DIFFERENCES:
-        return f"it is made of {differences} differences, and {LEAST_DIFFERENCES} are the fewest"
+def _doubt_figures(s0: float, pooled: Sequence[float]) -> str:
+    from pgstrata.stats.floor import MAX_OUTLIERS, outlying  # noqa: PLC0415 - as above
+
+    if len(pooled) < LEAST_DIFFERENCES:
+        return f"it is made of {len(pooled)} differences, and {LEAST_DIFFERENCES} are the fewest"
     if s0 <= 0:
         return "it is zero: most of its differences are exactly zero, which no real noise is"
+    if (outliers := outlying(pooled, s0)) > MAX_OUTLIERS * len(pooled):
+        return f"{outliers} of its {len(pooled)} differences are outliers, of which it says nothing"
     return ""
 
 
