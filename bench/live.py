@@ -190,11 +190,11 @@ def measure_live() -> Sequence[Figure]:
         headline, minutes = ask(Question(arms={name: WORK[size]}, threshold=0.5, seed=size))
         value = minutes if headline.verdict is Verdict.WORSE else math.inf
         cpu = f"server CPU per transaction {truths[name].cpu:+.1f} %"
-        notes = (say(name, headline, minutes, truths[name]), cpu)
+        told = (say(name, headline, minutes, truths[name]), cpu)
         figures.append(
-            Figure(name=f"live: minutes to {size} %, select-only", value=value, goal=goal, unit="min", notes=notes)
+            Figure(name=f"live: minutes to {size} %, select-only", value=value, goal=goal, unit="min", notes=told)
         )
-        print(figures[-1].line(), *notes, sep="\n    ", flush=True)
+        print(figures[-1].line(), *told, sep="\n    ", flush=True)
     headline, minutes = ask(Question(arms={"equal": 0}, threshold=2.0, seed=7))
     value = minutes if headline.verdict is Verdict.EQUIVALENT else math.inf
     notes: tuple[str, ...] = (say("equal", headline, minutes, None),)
