@@ -164,13 +164,14 @@ def test_long_names_are_broken_into_lines_in_charts(desk):
 
 
 @pytest.mark.slow
-def test_a_study_of_5000_runs_gives_a_report_of_less_than_3_megabytes(desk):
+@pytest.mark.parametrize("sliced", [False, True])
+def test_a_study_of_5000_runs_gives_a_report_of_less_than_3_megabytes(desk, sliced):
     environments = tuple(desk.environment(f"pg{number}", (("server", str(number)),)) for number in range(11, 19))
     cells = tuple(desk.cell(clients, workload) for workload in ("select-only", "simple-update")
                   for clients in (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256))  # fmt: skip
     answer = desk.answer(environments=environments, cells=cells, blocks=24)
     assert len(answer.study.runs) == 4992
-    page = render_html(answer)
+    page = render_html(desk.slices(answer) if sliced else answer)
     assert len(page.encode()) < 3_000_000
 
 

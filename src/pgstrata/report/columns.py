@@ -62,7 +62,7 @@ def decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool = False) 
     ]
     if explored:
         cells = tuple(render_adjusted(item) if item else "" for item in found)
-        return [*columns, Column(title="adjusted p", cells=cells)]
+        return [*columns, Column(title="adj. p", cells=cells)]
     cells = tuple(render_sureness(item) if item else "" for item in found)
     return [*columns, Column(title="confidence", cells=cells)]
 

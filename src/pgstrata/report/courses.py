@@ -164,7 +164,7 @@ def _intervals(colour: str, domain: tuple[float, float]) -> list[_Spec]:
 
 def _blocks(domain: tuple[float, float]) -> _Spec:
     return {
-        "mark": {"type": "point", "size": 26, "strokeWidth": 1.1, "opacity": 0.9, "color": INK},
+        "mark": {"type": "point", "size": 26, "strokeWidth": 1, "opacity": 1, "color": INK},
         "encoding": {
             "y": _y_axis("block", domain),
             "shape": {"field": "shape", "type": "nominal", "scale": None},

@@ -26,7 +26,7 @@ from pgstrata.report.looks import tell_stories
 from pgstrata.report.names import count, name_cell, name_environment
 from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.points import find_axes, spread
-from pgstrata.report.rounds import draw_rounds
+from pgstrata.report.rounds import MOST_VISITS, draw_rounds
 from pgstrata.report.rows import (
     arrange_headlines,
     arrange_pairs,
@@ -47,8 +47,10 @@ from pgstrata.units import render_duration
 
 _MOST_AXES = 8
 _MOST_DOTS = 6000
+_MOST_SLICES = 4000
 _MOST_PANELS = 240
-_MOST_COURSES = 48
+_MOST_COURSES = 36
+_MOST_STEPS = 4
 _MOST_UNUSUAL = 200
 _MOST_DIFFERENCES = 200
 _FEW_CELLS = 4
@@ -120,7 +122,6 @@ def _results(answer: Answer) -> Mapping[str, Any]:
     experiment = answer.study.plan.experiment
     panels = len(experiment.cells) * len(experiment.environments)
     headlines = arrange_headlines(answer)
-    axes = [(axis, draw_axis(answer, axis)) for axis in primary_axes(answer)[:_MOST_AXES]]
     return {
         "headlines": [make_line(row, experiment.metric) for row in headlines],
         "headline_chart": draw_effects(answer, ALL_CELLS, "All cells together") if headlines else None,
@@ -130,10 +131,20 @@ def _results(answer: Answer) -> Mapping[str, Any]:
         "compared": compared_names(answer),
         "glance": make_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),
         "contrasts": contrast_rows(answer),
-        "ordered": [(capitalise(say_axis(axis, experiment)), figure) for axis, figure in axes],
+        "ordered": _ordered(answer),
         "all_cells": len(experiment.cells),
         "open_details": len(experiment.cells) <= _FEW_CELLS,
     }
+
+
+def _ordered(answer: Answer) -> list[tuple[str, Figure | None]]:
+    """Every axis in words; those over all cells, and a few of the others with a step, as charts too."""
+    experiment = answer.study.plan.experiment
+    axes = primary_axes(answer)
+    shown = [axis for axis in axes if axis.steps or axis.cell == axes[0].cell][:_MOST_STEPS]
+    return [
+        (capitalise(say_axis(axis, experiment)), draw_axis(answer, axis) if axis in shown else None) for axis in axes
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ charts
@@ -144,17 +155,25 @@ def _charts(answer: Answer) -> Mapping[str, Any]:
     experiment = study.plan.experiment
     panels = len(experiment.cells) * len(experiment.environments)
     few = _drawable_cells(answer, marks=panels, most=_MOST_PANELS)
+    slices = _drawable_cells(answer, marks=_count_slices(answer), most=_MOST_SLICES)
     courses, left_out = _courses(answer)
     return {
         "axes": _axis_figures(answer),
         "courses": courses,
         "courses_left_out": left_out,
-        "rounds": _figures(answer, draw_rounds, few),
+        "rounds": _figures(answer, draw_rounds, slices),
         "scatter": make_scatter(answer),
         "sliced_cells": sum(study.plan.design(cell.identity).sliced for cell in experiment.cells),
         "times": _figures(answer, draw_over_time, few),
         "blocks": _figures(answer, draw_by_block, _drawable_cells(answer, marks=len(study.runs), most=_MOST_DOTS)),
     }
+
+
+def _count_slices(answer: Answer) -> int:
+    """Marks that the charts of all cells in slices would need."""
+    plan = answer.study.plan
+    rounds = sum(plan.design(cell.identity).rounds for cell in plan.experiment.cells)
+    return rounds * MOST_VISITS * len(plan.experiment.environments)
 
 
 def _courses(answer: Answer) -> tuple[list[Figure], int]:

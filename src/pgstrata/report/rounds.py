@@ -23,7 +23,7 @@ from pgstrata.report.panels import choose_ticks
 from pgstrata.report.points import label_environments, spread
 from pgstrata.report.scatter import visits_in_slices
 
-_MOST_VISITS = 4
+MOST_VISITS = 4
 _PADDING = 1.03
 
 
@@ -31,7 +31,7 @@ def draw_rounds(answer: Answer, cell: str, title: str) -> Figure | None:
     """Some visits of a cell, one panel each: throughput of every slice, on one logarithmic scale."""
     alt = load_altair()
     experiment = answer.study.plan.experiment
-    visits = spread(visits_in_slices(answer.study, cell), _MOST_VISITS)
+    visits = spread(visits_in_slices(answer.study, cell), MOST_VISITS)
     labels = label_environments(experiment)
     rows: list[dict[str, Any]] = [
         {"name": labels[name], "visit": f"block {visit.block}", "time": round(time, 2), "value": float(f"{value:.4g}")}

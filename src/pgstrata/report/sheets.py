@@ -28,6 +28,7 @@ from pgstrata.report.scatter import find_scatter, name_scatter
 from pgstrata.report.verdicts import (
     render_adjusted,
     render_decided,
+    render_figures,
     render_interval,
     render_p,
     render_spread,
@@ -77,18 +78,12 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Percentile:
-    """One percentile of latency of one environment, as text."""
+class Shift:
+    """Percentiles of latency: a title for each, and for each environment text, kind and words of each verdict."""
 
-    name: str
-    percentile: str
-    baseline: str
-    value: str
-    effect: str
-    interval: str
-    verdict: str
-    kind: str
-    threshold: str
+    titles: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
+    figure: Figure | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +96,7 @@ class CellPart:
     costs: tuple[str, ...]
     notes: tuple[str, ...]
     effects: Figure | None
-    percentiles: tuple[Percentile, ...]
-    shift: Figure | None
+    shift: Shift | None
     statements: tuple[Statement, ...]
     profile_note: str
 
@@ -145,8 +139,7 @@ def _cell_part(answer: Answer, cell: CellRows, *, drawn: bool) -> CellPart:
         costs=tuple(COST_TITLES[COSTS[place]] for place in used),
         notes=cell_notes(answer, cell.cell),
         effects=draw_effects(answer, cell.cell.identity, title) if drawn else None,
-        percentiles=tuple(map(_percentile, quantile_rows(answer, cell.cell.identity))),
-        shift=draw_quantiles(answer, cell.cell.identity, title) if drawn else None,
+        shift=_shift(answer, cell, draw_quantiles(answer, cell.cell.identity, title) if drawn else None),
         statements=tuple(map(_statement, profile.rows)),
         profile_note=capitalise(profile.note),
     )
@@ -228,19 +221,33 @@ def _render_verdict(comparison: Comparison) -> str:
     return f"{SIGNS[comparison.verdict]} {verdict_label(comparison)}"
 
 
-def _percentile(row: QuantileRow) -> Percentile:
-    found = row.comparison
-    return Percentile(
-        name=row.name,
-        percentile=f"p{row.percentile}",
-        baseline=render_measurement(found.baseline_value, found.metric),
-        value=render_measurement(found.value, found.metric),
-        effect=_render_effect(found),
-        interval=render_interval(found.interval),
-        verdict=_render_verdict(found),
-        kind=found.verdict.value,
-        threshold=row.threshold,
-    )
+def _shift(answer: Answer, cell: CellRows, figure: Figure | None) -> Shift | None:
+    """The latencies of the baseline, then what each environment makes of them; None without any percentile."""
+    rows = quantile_rows(answer, cell.cell.identity)
+    titles = {row.percentile: f"p{row.percentile}, threshold {row.threshold}" for row in rows}
+    found = {(row.comparison.environment, row.percentile): row.comparison for row in rows}
+    if not rows:
+        return None
+    lines = []
+    for row in cell.rows:
+        name = row.environment.name
+        if row.comparison is not None:
+            lines.append((row.name, tuple(_shifted(found.get((name, percentile))) for percentile in sorted(titles))))
+        elif name == answer.study.plan.experiment.baseline:
+            lines.append((row.name, tuple(_unshifted(rows, percentile) for percentile in sorted(titles))))
+    return Shift(titles=tuple(titles[step] for step in sorted(titles)), lines=tuple(lines), figure=figure)
+
+
+def _unshifted(rows: Sequence[QuantileRow], percentile: int) -> tuple[str, str, str]:
+    """The baseline's own latency, as one of its comparisons has it."""
+    found = next(row.comparison for row in rows if row.percentile == percentile)
+    return render_measurement(found.baseline_value, found.metric), "baseline", ""
+
+
+def _shifted(found: Comparison | None) -> tuple[str, str, str]:
+    if found is None:
+        return "-", "baseline", ""
+    return render_figures(found), found.verdict.value, _render_verdict(found)
 
 
 def _statement(row: StatementRow) -> Statement:
