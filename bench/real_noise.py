@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from figures import Figure
 from noise.metrics import metric_logs
-from noise.recorded import CELLS, Floats, Pairs, Runs, all_pairs, dead_seconds, load_runs
+from noise.recorded import CELLS, LENGTHS, Floats, Pairs, Runs, all_pairs, dead_seconds, load_runs
 from noise.redraw import EFFECTS, Draws, Outcome, choose_design, default_threshold, judge, pool, redraw
 from noise.simulate import draw_differences
 from noise.structure import Structure, fit_cell
@@ -27,6 +27,9 @@ COMPARISONS = 5000
 WITH_EFFECT = 2000
 GOAL = 5.0
 CPU = "server_cpu_per_tx"
+# Seconds of a run in bench/verdicts.py, and comparisons of such runs.
+LONG = 60
+LONG_COMPARISONS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,7 @@ def measure_real_noise() -> Sequence[Figure]:
     model = pool([case.modelled for case in cases])
     figures.append(_figure("real noise, pooled: different", every, (f"{every.count} comparisons",)))
     figures.append(_figure("the same, noise model: different", model))
+    figures += [_long_runs(rng, runs, cell, structure) for cell, structure in structures.items()]
     figures += [_whole_series(rng, runs), _server_cpu(rng, runs)]
     return figures
 
@@ -95,6 +99,17 @@ def _split(d: Floats, blocks: int) -> Draws:
 
 def _first(draws: Draws, count: int) -> Draws:
     return Draws(d=draws.d[:count], floors=draws.floors[:count])
+
+
+def _long_runs(rng: np.random.Generator, runs: Runs, cell: str, structure: Structure) -> Figure:
+    """What the fitted model implies for the run length that the rule's own figures assume."""
+    dead = dead_seconds(runs, LENGTHS[0])
+    d = draw_differences(rng, structure, LONG_COMPARISONS, 2 * MAX_BLOCKS, LONG, dead)
+    draws, delta = _split(d, MAX_BLOCKS), default_threshold(d)
+    equal = judge(draws, 0.0, delta)
+    notes = [f"floor {100 * noise_floor(d.ravel()):.1f} %; {_equal_text(equal)}"]
+    notes += [f"{effect:.0%}: {judge(draws, effect, delta).text()}" for effect in EFFECTS]
+    return _figure(f"noise model, {cell} {LONG} s: different", equal, notes)
 
 
 def _whole_series(rng: np.random.Generator, runs: Runs) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,14 @@ def draw(target: Path) -> None:
     chart = chart.configure_view(stroke=None).configure_title(fontSize=12, fontWeight="normal", anchor="start")
     chart = chart.configure_legend(orient="bottom", title=None)
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    target.write_text(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version).rstrip() + "\n")
+    target.write_text(_shorten(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version)) + "\n")
+
+
+def _shorten(svg: str) -> str:
+    """Without what the renderer says of each mark, and with numbers as fine as anybody sees."""
+    svg = re.sub(r' (?:class|role|aria-[a-z]+|pointer-events|stroke-miterlimit)="[^"]*"', "", svg)
+    svg = re.sub(r'(?<= d=")[^"]*|(?<=translate\()[^)]*', lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), svg)
+    return svg.strip()
 
 
 def _marks() -> dict[str, Any]:
@@ -48,9 +56,9 @@ def _hour(runs: Runs) -> Any:
         for minute, log in zip(runs.columns["started"][here] / 60, logs - np.median(logs), strict=True):
             rows.append({"cell": cell, "minute": round(float(minute), 1), "change": round(float(np.expm1(log)), 3)})
     chart = _rows(rows).properties(width=400, title="600 equal runs against their median, over the minutes")
-    return chart.mark_point(size=9, filled=True, opacity=0.7).encode(
-        x=alt.X("minute:Q", title=None), y=alt.Y("change:Q", title=None).axis(format="+%"), **_marks()
-    )
+    x = alt.X("minute:Q", title=None).scale(domain=[0, 61], nice=False)
+    y = alt.Y("change:Q", title=None).axis(format="+%")
+    return chart.mark_point(size=9, filled=True, opacity=0.7).encode(x=x, y=y, **_marks())
 
 
 def _lengths(runs: Runs) -> Any:
@@ -67,7 +75,7 @@ def _lengths(runs: Runs) -> Any:
                 for begin, end in WINDOWS
                 if begin == 0 and 1 < end <= length
             ]
-    x = alt.X("run:Q", title=None).scale(type="log", base=2, nice=False).axis(values=list(IMPLIED))
+    x = alt.X("run:Q", title=None).scale(type="log", base=2, nice=False, domain=[1.8, 130]).axis(values=list(IMPLIED))
     y = alt.Y("sd:Q", title=None).scale(domainMin=0).axis(format="%")
     title = "SD of the difference of two, by seconds of a run (lines: model)"
     dots = _rows(points).properties(width=330, title=title).mark_point(size=40, filled=True)
