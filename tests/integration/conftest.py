@@ -9,9 +9,13 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import guard_book
 
 
 @dataclass
@@ -78,7 +82,14 @@ def shared_root():
 
 @pytest.fixture(scope="session")
 def shared_sandbox(shared_root):
-    return Sandbox(root=shared_root, environ={**os.environ, "PGSTRATA_DATA": str(shared_root / "data")})
+    return Sandbox(
+        root=shared_root,
+        environ={
+            **os.environ,
+            "PGSTRATA_DATA": str(shared_root / "data"),
+            "PGSTRATA_STATE": str(shared_root / "state"),
+        },
+    )
 
 
 @pytest.fixture
@@ -86,6 +97,12 @@ def sandbox(shared_sandbox):
     yield shared_sandbox
     for leftover in shared_sandbox.root.glob("study*"):
         shutil.rmtree(leftover)
+
+
+@pytest.fixture
+def observed(request):
+    """Tells what a guard said; see `guard_book`."""
+    return partial(guard_book.observe, request.node.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -302,7 +302,7 @@ def test_custom_scripts_run_with_their_weights(sandbox):
     assert "weight: 3" in output
 
 
-def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox):
+def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox, observed):
     sandbox.file("SELEKT 1;\n", "bad.sql")
     file = sandbox.file(ONE.format(blocks=3, run="1s", common="").replace(
         'workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'))  # fmt: skip
@@ -312,6 +312,7 @@ def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox):
     assert "bad.sql" in done.stderr
     assert "SELEKT" in done.stderr
     assert not sandbox.records(study)
+    observed("script_failed", done.stderr.splitlines()[0])
 
 
 def test_an_unknown_setting_shows_the_end_of_the_servers_log(sandbox):
@@ -343,7 +344,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(sandbox):
     assert kept.items() <= sandbox.records(study).items()
 
 
-def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox):
+def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox, observed):
     study = sandbox.root / "study-killed"
     file = sandbox.file(ONE.format(blocks=1, run="4s", common=""))
     process = sandbox.start("run", file, "--study", study, "--events")
@@ -357,9 +358,17 @@ def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox
     assert process.returncode == 0
     statuses = sorted((record["failure_kind"], name) for name, record in sandbox.records(study).items())
     assert [kind for kind, _ in statuses] == ["", "failed"]
+    observed("failed", _reason(study, "failed"), loose=True)
     shown = sandbox.pgstrata("show", study).stdout
     assert "failed" in shown
     assert not sandbox.wait_for_silence()
+
+
+def _reason(study, code):
+    """What is said of a run of a study for that code."""
+    from pgstrata.store.load import load_study
+
+    return next(reason.text for run in load_study(study).runs for reason in run.reasons if reason.code == code)
 
 
 def _is_postmaster(pid):
@@ -367,7 +376,7 @@ def _is_postmaster(pid):
         return b"-D" in file.read().split(b"\0")
 
 
-def test_running_out_of_shared_memory_at_a_load_is_a_collapse_and_the_other_environment_goes_on(sandbox):
+def test_running_out_of_shared_memory_at_a_load_is_a_collapse_and_the_other_environment_goes_on(sandbox, observed):
     study = sandbox.root / "study-collapse"
     file = sandbox.file(
         """
@@ -400,6 +409,7 @@ warmup = "0s"
     assert done.returncode == 0, done.stdout + done.stderr
     kinds = {name.split("/")[1]: record["failure_kind"] for name, record in sandbox.records(study).items()}
     assert kinds == {"many": "", "few": "collapsed"}
+    observed("collapsed", _reason(study, "collapsed"), loose=True)
 
 
 def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_identity(sandbox):

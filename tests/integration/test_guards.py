@@ -1,0 +1,315 @@
+"""Lies made for real: each guard that claims to be provoked is provoked here, or beside (`test_experiment`)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from pgstrata.app.answer import load_answer
+from pgstrata.compare import compare_study
+from pgstrata.model.guards import Force, force_of
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.store.load import load_study
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
+
+HEAD = """
+question = "?"
+blocks = {blocks}
+interleave = "runs"
+seed = 1
+"""
+
+
+def watch(sandbox, name, text, at=lambda _event, _process: None):
+    """Run an experiment and show each event to `at` as it comes; study, exit code, and what else was printed."""
+    study = sandbox.root / f"study-{name}"
+    process = sandbox.start("run", sandbox.file(text, f"{name}.toml"), "--study", study, "--events")
+    said = []
+    try:
+        for line in process.stdout:
+            if line.startswith("{"):
+                at(json.loads(line), process)
+            else:
+                said.append(line)
+        process.wait(timeout=60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+    return study, process.returncode, "".join(said)
+
+
+def stop_after(runs):
+    """Interrupt once so many runs are finished."""
+    seen = []
+
+    def at(event, process):
+        if event["kind"] == "run_finished":
+            seen.append(event)
+            if len(seen) == runs:
+                process.send_signal(signal.SIGINT)
+
+    return at
+
+
+def reasons_of(run):
+    return {reason.code: reason.text for reason in run.reasons}
+
+
+def doubts_of(study):
+    """Warnings of the comparisons of the primary metric, by code; whatever else runs beside these tests."""
+    loaded = load_study(study)
+    runs = [calmed(run) for run in loaded.runs]
+    compared = compare_study(loaded.plan, runs)
+    return {warning.code: warning.text for found in compared if found.metric == "tps" for warning in found.warnings}
+
+
+def calmed(run):
+    """A run as it is without neighbours, which a test of another guard may have by chance."""
+    left = [reason for reason in run.reasons if force_of(reason.code) is Force.INVALID and reason.code != "neighbours"]
+    return run if left else replace(run, validity=Validity.SUSPECT)
+
+
+@pytest.fixture
+def hogs():
+    """Processes that use one CPU each, until the test ends."""
+    started = []
+
+    def start():
+        started.extend(subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1))
+
+    def end():
+        for process in started:
+            process.kill()
+            process.wait()
+        started.clear()
+
+    yield start, end
+    end()
+
+
+def test_a_cpu_hog_beside_a_run(sandbox, hogs, observed):
+    start, end = hogs
+    text = (
+        HEAD.format(blocks=1)
+        + """
+controls = ["same"]
+[common]
+server = "embedded"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "3s"
+warmup = "0s"
+"""
+    )
+
+    measured = []
+
+    def at(event, _process):
+        if event["kind"] == "step" and event["text"] == "measure":
+            measured.append(event["run"])
+            if len(measured) == 1:
+                start()
+        elif event["kind"] == "run_finished":
+            end()
+
+    study, code, said = watch(sandbox, "hog", text, at)
+    assert code == 0, said
+    runs = {run.identity: run for run in load_study(study).runs}
+    hogged, other = (runs[identity] for identity in measured)
+    assert hogged.validity is Validity.INVALID
+    assert hogged.value("neighbour_cpu") > max(0.25 * os.cpu_count(), other.value("neighbour_cpu"))
+    assert hogged.value("tps") < other.value("tps")
+    observed("neighbours", reasons_of(hogged)["neighbours"])
+    observed("foreign_cpu", reasons_of(hogged)["foreign_cpu"])
+    warnings = [warning for found in load_answer(study).comparisons for warning in found.warnings]
+    observed(
+        "imbalance",
+        next(found.text for found in warnings if found.code == "imbalance" and hogged.environment in found.text),
+    )
+
+
+def test_a_client_at_its_limit_and_transactions_that_fail(sandbox, observed):
+    sandbox.file("\\set x random(1, 1000000)\n" * 4000 + "SELECT 1;\n", "heavy.sql")
+    sandbox.file("SELECT 1;\n", "one.sql")
+    sandbox.file(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT bbalance FROM pgbench_branches WHERE bid = 1;\n"
+        "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;\nEND;\n",
+        "conflict.sql",
+    )
+    cells = """
+controls = ["same"]
+[common]
+server = "embedded"
+[[cells]]
+scripts = [{ file = "heavy.sql" }]
+scale = 1
+clients = 4
+threads = 1
+run = "3s"
+warmup = "0s"
+[[cells]]
+scripts = [{ file = "one.sql" }]
+scale = 1
+clients = 2
+run = "2s"
+warmup = "0s"
+[[cells]]
+scripts = [{ file = "conflict.sql" }]
+scale = 1
+clients = 6
+run = "2s"
+warmup = "0s"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+rate = 1000000
+run = "7s"
+warmup = "0s"
+"""
+    study, code, said = watch(sandbox, "client", HEAD.format(blocks=1) + cells, stop_after(4))
+    assert code == 130, said
+    runs = load_study(study).runs
+    found = {code: (run, text) for run in runs for code, text in reasons_of(run).items()}
+    for code in ("failed_transactions", "near_ceiling", "rate_not_kept"):
+        observed(code, found[code][1])
+    assert found["failed_transactions"][0].validity is Validity.INVALID
+    assert calmed(found["near_ceiling"][0]).validity is Validity.SUSPECT
+    late = found["rate_not_kept"][0]
+    assert late.status is RunStatus.COLLAPSED or "neighbours" in reasons_of(late)
+    assert late.value("latency_mean") is None
+    if "client_saturated" not in found and any(run.value("neighbour_cpu") > 0.1 * os.cpu_count() for run in runs):
+        pytest.skip("a client needs a CPU to be at its limit, and this machine's are busy with something else")
+    assert found["client_saturated"][0].validity is Validity.INVALID
+    observed("client_saturated", found["client_saturated"][1])
+
+
+def test_a_setting_that_did_not_take(sandbox, observed):
+    sandbox.file("ALTER ROLE CURRENT_USER SET work_mem = '8MB';\n", "role.sql")
+    text = (
+        HEAD.format(blocks=1)
+        + """
+baseline = "asked"
+[common]
+server = "embedded"
+settings.work_mem = "4MB"
+[[environments]]
+name = "asked"
+[[environments]]
+name = "overruled"
+options.setup_sql = "role.sql"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+"""
+    )
+    study = sandbox.root / "study-setting"
+    done = sandbox.pgstrata("run", sandbox.file(text, "setting.toml"), "--study", study)
+    assert done.returncode == 1, done.stdout
+    (line,) = [line for line in done.stderr.splitlines() if "was asked for" in line]
+    assert "environment overruled" in line
+    assert not sandbox.records(study)
+    observed("level_not_taken", line)
+
+
+def test_autovacuum_in_one_arm(sandbox, observed):
+    text = (
+        HEAD.format(blocks=1)
+        + """
+baseline = "without"
+[common]
+server = "embedded"
+[[environments]]
+name = "without"
+settings.autovacuum = "off"
+[[environments]]
+name = "with"
+settings.autovacuum = "on"
+settings.autovacuum_naptime = "1s"
+settings.autovacuum_vacuum_threshold = 50
+settings.autovacuum_vacuum_scale_factor = 0
+settings.autovacuum_vacuum_cost_delay = 0
+[[cells]]
+workload = "simple-update"
+scale = 1
+clients = 2
+run = "4s"
+warmup = "0s"
+"""
+    )
+    study, code, said = watch(sandbox, "vacuum", text)
+    assert code == 0, said
+    runs = {run.environment: run for run in load_study(study).runs}
+    assert runs["with"].value("autovacuums") >= 1
+    assert runs["without"].value("autovacuums") == 0
+    observed("autovacuums_differ", doubts_of(study)["autovacuums_differ"])
+
+
+def ask(running_server, statement):
+    subprocess.run(
+        [running_server["psql"], "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, running_server["dsn"]],
+        check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_a_checkpoint_in_one_arm_and_a_server_that_was_changed_under_way(sandbox, running_server, observed):
+    text = (
+        HEAD.format(blocks=3)
+        + f"""
+baseline = "left"
+[[environments]]
+name = "left"
+server = "dsn:{running_server["dsn"]}"
+[[environments]]
+name = "right"
+server = "dsn:{running_server["dsn"]} sslmode=disable"
+[[cells]]
+workload = "simple-update"
+scale = 1
+clients = 2
+run = "2s"
+warmup = "0s"
+"""
+    )
+
+    def at(event, process):
+        match event["kind"], event.get("text", ""):
+            case "step", "measure" if event["run"].startswith("b01/left/"):
+                time.sleep(0.5)
+                ask(running_server, "CHECKPOINT")
+            case "block_finished", "1":
+                ask(running_server, "ALTER SYSTEM SET work_mem = '8MB'")
+                ask(running_server, "SELECT pg_reload_conf()")
+            case "run_finished", _ if not event["run"].startswith("b01/"):
+                process.send_signal(signal.SIGINT)
+
+    try:
+        study, code, said = watch(sandbox, "changed", text, at)
+        assert code == 130, said
+        runs = {run.identity: run for run in load_study(study).runs}
+        counts = {name: runs[f"b01/{name}/simple-update-s1-c2"].value("checkpoints") for name in ("left", "right")}
+        assert counts == {"left": 1, "right": 0}
+        observed("checkpoints_differ", doubts_of(study)["checkpoints_differ"])
+        changed = [run for run in runs.values() if "fingerprint_changed" in reasons_of(run)]
+        assert changed
+        assert all(run.validity is Validity.INVALID and run.block > 1 for run in changed)
+        observed("fingerprint_changed", reasons_of(changed[0])["fingerprint_changed"])
+        again = sandbox.pgstrata("run", sandbox.root / "changed.toml", "--study", study)
+        assert again.returncode == 4, again.stdout
+        (line,) = [line for line in again.stderr.splitlines() if "not what it was" in line]
+        observed("environment_changed", line)
+    finally:
+        ask(running_server, "ALTER SYSTEM RESET work_mem")
+        ask(running_server, "SELECT pg_reload_conf()")
