@@ -1,6 +1,7 @@
 """The recorded noise: its data file, the fitted model, adjusted metrics, comparisons made of it."""
 
 import csv
+import dataclasses
 import gzip
 import importlib
 import math
@@ -115,13 +116,7 @@ def test_the_coefficients_of_a_series_come_from_the_others(noise, runs):
     changed = runs.columns["tps"].copy()
     own = runs.columns["series"] == pairs.series[0]
     changed[own] = np.random.default_rng(1).lognormal(11, 1, int(own.sum()))
-    other = noise("recorded").Runs(
-        cell=runs.cell,
-        control=runs.control,
-        columns={**runs.columns, "tps": changed},
-        seconds=runs.seconds,
-        previous=runs.previous,
-    )
+    other = dataclasses.replace(runs, columns={**runs.columns, "tps": changed})
     _, after = module.adjust(other, pairs, adjustment)
     assert after[0] == pytest.approx(before[0])
     assert after[1] != pytest.approx(before[1], rel=1e-6)

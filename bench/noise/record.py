@@ -7,9 +7,12 @@ runs of 2 s (24 blocks, 96 runs each) and, between them, three with runs of 8 s 
 `bench/noise/extract.py FOLDER` makes the data file of them. What was there already is not measured again.
 """
 
-import subprocess
 import sys
 from pathlib import Path
+
+from pgstrata.app.question import load_plan
+from pgstrata.app.run import run_experiment
+from pgstrata.cli.progress import PlainSink
 
 EXPERIMENT = """
 question = "How does this machine vary?"
@@ -39,11 +42,11 @@ SERIES = ((2, 24), (8, 10), (2, 24), (2, 24), (8, 10), (2, 24), (8, 10), (2, 24)
 def record(folder: Path) -> None:
     """Run what is missing of the series below `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = Path(sys.executable).with_name("pgstrata")
     for number, (run, blocks) in enumerate(SERIES, start=1):
         file = folder / f"series-{number}.toml"
         file.write_text(EXPERIMENT.format(run=run, blocks=blocks, seed=number))
-        subprocess.run([program, "run", file, "--study", folder / f"series-{number}"], check=True)
+        # A study of users ends where its control is found equal; a recording needs all its blocks.
+        run_experiment(load_plan(file), folder / f"series-{number}", PlainSink(sys.stdout), stop_early=False)
 
 
 if __name__ == "__main__":

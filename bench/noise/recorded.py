@@ -34,6 +34,7 @@ class Runs:
 
     cell: npt.NDArray[np.str_]
     control: Bools
+    valid: Bools
     columns: Mapping[str, Floats]
     seconds: tuple[Floats, ...]
     previous: Ints
@@ -77,6 +78,7 @@ def load_runs(file: Path = RUNS) -> Runs:
     return Runs(
         cell=np.array([row["cell"] for row in rows]),
         control=np.array([row["arm"] == "control" for row in rows]),
+        valid=np.array([row["validity"] != "invalid" and float(row["tps"] or 0) > 0 for row in rows]),
         columns=columns,
         seconds=tuple(_seconds(row) for row in rows),
         previous=np.where(same, np.arange(len(rows)) - 1, -1),
@@ -93,11 +95,11 @@ def _seconds(row: Mapping[str, str]) -> Floats:
 
 
 def find_pairs(runs: Runs, cell: str, run_seconds: int) -> Pairs:
-    """Blocks that have a run of both arms in that cell, at that run length."""
+    """Blocks that have a valid run of both arms in that cell, at that run length."""
     here = np.flatnonzero((runs.cell == cell) & (runs.columns["run_seconds"] == run_seconds))
     found: dict[tuple[int, int], list[int]] = {}
     for place in here.tolist():
-        if runs.columns["tps"][place] > 0:
+        if runs.valid[place]:
             found.setdefault((int(runs.columns["series"][place]), int(runs.columns["block"][place])), []).append(place)
     rows = np.array([places for places in found.values() if len(places) == 2], dtype=np.int64)
     return Pairs(
