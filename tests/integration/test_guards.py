@@ -160,7 +160,7 @@ warmup = "0s"
 [[cells]]
 scripts = [{ file = "one.sql" }]
 scale = 1
-clients = 2
+clients = [2, 3, 4]
 run = "2s"
 warmup = "0s"
 [[cells]]
@@ -177,21 +177,23 @@ rate = 1000000
 run = "7s"
 warmup = "0s"
 """
-    study, code, said = watch(sandbox, "client", HEAD.format(blocks=1) + cells, stop_after(4))
+    study, code, said = watch(sandbox, "client", HEAD.format(blocks=1) + cells, stop_after(6))
     assert code == 130, said
     runs = load_study(study).runs
     found = {code: (run, text) for run in runs for code, text in reasons_of(run).items()}
-    for code in ("failed_transactions", "near_ceiling", "rate_not_kept"):
+    for code in ("failed_transactions", "rate_not_kept"):
         observed(code, found[code][1])
     assert found["failed_transactions"][0].validity is Validity.INVALID
-    assert calmed(found["near_ceiling"][0]).validity is Validity.SUSPECT
     late = found["rate_not_kept"][0]
     assert late.status is RunStatus.COLLAPSED or "neighbours" in reasons_of(late)
     assert late.value("latency_mean") is None
-    if "client_saturated" not in found and any(run.value("neighbour_cpu") > 0.1 * os.cpu_count() for run in runs):
-        pytest.skip("a client needs a CPU to be at its limit, and this machine's are busy with something else")
+    busy = any(run.value("neighbour_cpu") > 0.1 * os.cpu_count() for run in runs)
+    if busy and not {"client_saturated", "near_ceiling"} <= found.keys():
+        pytest.skip("a client needs CPUs to be at its limit, and this machine's are busy with something else")
     assert found["client_saturated"][0].validity is Validity.INVALID
-    observed("client_saturated", found["client_saturated"][1])
+    assert calmed(found["near_ceiling"][0]).validity is Validity.SUSPECT
+    for code in ("client_saturated", "near_ceiling"):
+        observed(code, found[code][1])
 
 
 def test_a_setting_that_did_not_take(sandbox, observed):
