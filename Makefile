@@ -34,6 +34,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/typer pgstrata.cli.main utils docs --name pgstrata --output docs/reference/command-line.md
 	$(BIN)/python -m pgstrata.experiment.schema > docs/reference/experiment.schema.json
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/guards.py
 
 check: lint test ## What has to pass before a change is merged
 
