@@ -28,8 +28,8 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.stats.rule import Rule, decide_many, estimate_many
 from pgstrata.store.load import load_study
 
-# About how many percent of select-only's throughput on two small CPUs each count of further work takes.
-WORK = {1: 60, 2: 125, 5: 315, 10: 660, 20: 1500}
+# About how many percent of select-only's throughput so many bytes more to digest take on two small CPUs.
+WORK = {1: 60, 2: 120, 5: 300, 10: 600, 20: 1250}
 # The same for simple-update, whose transactions wait for the disk most of the time.
 WRITING_WORK = 4000
 CALIBRATION_SECONDS = 600.0

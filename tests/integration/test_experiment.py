@@ -432,7 +432,7 @@ question = "What does much more work cost?"
 blocks = 10
 interleave = "runs"
 [factors]
-"options.extra_work" = [0, 20000]
+"options.extra_work" = [0, 50000]
 [common]
 server = "embedded"
 settings.shared_buffers = "32MB"

@@ -21,7 +21,7 @@ server = "embedded"
 [[environments]]
 name = "slow"
 server = "embedded"
-options.extra_work = 2000
+options.extra_work = 20000
 [common.settings]
 shared_buffers = "32MB"
 [[cells]]
