@@ -155,6 +155,19 @@ def test_an_environment_that_changes_under_way_makes_its_later_runs_invalid():
     assert all(record.validity is Validity.VALID for record in rig.store.kept.values() if record.block == 1)
 
 
+def test_settings_that_belong_to_the_data_of_one_cell_are_compared_within_that_cell():
+    class Layer:
+        name = "settings"
+
+        def observe(self, server, sql):
+            return {"settings.work_mem": "4096" if "s1" in server.clone.dataset.identity else "8192"}
+
+    cells = (CELL, replace(CELL, scale=7))
+    rig = carry_out(make_plan(cells=cells), fakes.World(), layers=(Layer(),))
+    assert len(rig.store.kept) == 8
+    assert not reasons(rig)
+
+
 def test_changes_that_mean_nothing_are_none():
     first = {
         "host.memory": "24000000 kB", "host.schedulers": "sda none, vda mq-deadline", "settings.port": "5432",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.compare.changes import changed_facts
@@ -14,6 +15,7 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.ports.server import RunningServer
 
 _NAMED: Final = 5
+_OF_DATA: Final = ("settings.", "asked.")
 # Values that may hold a password of somebody's are masked by the server itself, before they are anywhere else.
 _SETTINGS_SQL: Final = (
     "SELECT name, CASE WHEN name ~ '(conninfo|_command|pass)' AND setting <> '' THEN '********' ELSE setting END "
@@ -36,15 +38,29 @@ def assert_levels(rig: Rig, arm: Arm, server: RunningServer) -> None:
 
 
 def _note_changed_fingerprint(rig: Rig, arm: Arm) -> None:
-    """The first fingerprint of a study stays; a run that differs from it, also after a resume, is invalid."""
-    steady = {key: value for key, value in arm.facts.items() if not is_volatile(key)}
-    name = f"environment/{arm.environment.name}"
-    first = rig.store.fingerprint(name)
-    if first is None:
-        rig.store.keep_fingerprint(name, Fingerprint(facts=steady))
-        return
-    changed = changed_facts(first.facts, steady)
+    """The first fingerprint of a study stays; a run that differs from it, also after a resume, is invalid.
+
+    Settings may belong to the data of one cell (ALTER DATABASE in its `setup_sql`), and are compared within that cell.
+    """
+    now = {key: value for key, value in arm.facts.items() if not is_volatile(key)}
+    first = _first(rig, f"environment/{arm.environment.name}", now)
+    settings = _first(rig, f"settings/{arm.environment.name}/{arm.cell.identity}", _settings_of(now))
+    fixed = {key: value for key, value in first.items() if not key.startswith(_OF_DATA)}
+    changed = changed_facts({**fixed, **settings}, now)
     if changed:
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
         text = f"the environment is not what it was in its first run: {'; '.join(changed[:_NAMED])}{more}"
         arm.remarks.append(Reason(code="fingerprint_changed", text=text))
+
+
+def _settings_of(facts: Mapping[str, str]) -> Mapping[str, str]:
+    return {key: value for key, value in facts.items() if key.startswith(_OF_DATA)}
+
+
+def _first(rig: Rig, name: str, now: Mapping[str, str]) -> Mapping[str, str]:
+    """What was remembered under that name; what is now, if nothing was."""
+    known = rig.store.fingerprint(name)
+    if known is None:
+        rig.store.keep_fingerprint(name, Fingerprint(facts=now))
+        return now
+    return known.facts
