@@ -20,6 +20,7 @@ from pgstrata.stats.boundaries import C_DIFF, C_EQ, GRID, MAX_BLOCKS, Boundary, 
 from pgstrata.stats.large import WALSH_LIMIT, capped_interval_of_many, hodges_lehmann_of_many
 from pgstrata.stats.ranks import TIE, FloatArray, capped_intervals, hodges_lehmann_of_walsh, walsh_averages
 from pgstrata.stats.sequence import (
+    COARSE,
     Looks,
     critical_row,
     fast_crossings,
@@ -31,8 +32,6 @@ from pgstrata.stats.sequence import (
 MIN_BLOCKS: Final = C_DIFF.first
 # Below this level the fast lane, which is not corrected for multiplicity, is off.
 FAST_ALPHA: Final = 0.01
-# The coarse interval of the fast lane: median +- this many floors / sqrt(n).
-COARSE: Final = 4.0
 # Walsh averages that are held at once: 32 MB, four times that while an interval is searched.
 CHUNK: Final = 4_000_000
 
