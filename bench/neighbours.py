@@ -23,8 +23,10 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-def draw(source: np.random.Generator, effect: float, often: float, loss: float, stay: int) -> tuple[Floats, Flags]:
-    """Differences of the blocks, and which of them have no run beside a neighbour."""
+def draw(
+    source: np.random.Generator, effect: float, often: float, loss: float, stay: int
+) -> tuple[Floats, Flags, Flags]:
+    """Differences of the blocks; those without a run beside a neighbour; those with none or with both beside one."""
     runs = source.normal(0, source.uniform(0.01, 0.03), (BLOCKS, 2))
     falls = source.random((BLOCKS, 2)) < 0.03
     runs += np.where(falls, np.log(source.uniform(0.4, 0.8, (BLOCKS, 2))), 0)
@@ -34,34 +36,32 @@ def draw(source: np.random.Generator, effect: float, often: float, loss: float, 
     turned = source.random(BLOCKS) < 0.5
     pairs = np.where(turned[:, None], beside.reshape(BLOCKS, 2), beside.reshape(BLOCKS, 2)[:, ::-1])
     runs += pairs * np.log1p(-loss)
-    return np.asarray(runs[:, 0] - runs[:, 1] + np.log1p(effect), dtype=np.float64), np.asarray(
-        ~pairs.any(axis=1), dtype=np.bool_
-    )
+    d = np.asarray(runs[:, 0] - runs[:, 1] + np.log1p(effect), dtype=np.float64)
+    alone = np.asarray(~pairs.any(axis=1), dtype=np.bool_)
+    return d, alone, np.asarray(pairs[:, 0] == pairs[:, 1], dtype=np.bool_)
 
 
-def found(
-    source: np.random.Generator, count: int, effect: float, kind: tuple[int, float, float]
-) -> tuple[float, float]:
-    """Share of comparisons that come out different, with all runs in and without those beside a neighbour."""
+def find(source: np.random.Generator, count: int, effect: float, kind: tuple[int, float, float]) -> list[float]:
+    """Shares of comparisons that come out different: with all blocks, without any neighbours, with equal ones."""
     stay, often, loss = kind
     drawn = [draw(source, effect, often, loss, stay) for _ in range(count)]
     rules = [Rule(delta=float(np.log(1.03)))] * count
-    kept = decide_many([d for d, _ in drawn], rules)
-    left_out = decide_many([d[alone] for d, alone in drawn], rules)
-    shares = [sum(decision.verdict in DIFFERENT for decision in decisions) / count for decisions in (kept, left_out)]
-    return shares[0], shares[1]
+    samples = (
+        [d for d, _, _ in drawn],
+        [d[alone] for d, alone, _ in drawn],
+        [d[equal] for d, _, equal in drawn],
+    )
+    decisions = [decide_many(sample, rules) for sample in samples]
+    return [sum(decision.verdict in DIFFERENT for decision in made) / count for made in decisions]
 
 
 def main(count: int) -> None:
     source = np.random.default_rng(7)
-    print("stays  often  costs | false: kept  left out | 5 % found: kept  left out")
-    for kind in product((1, 4), (0.05, 0.10, 0.20), (0.05, 0.10, 0.20, 0.40)):
-        false, power = found(source, count, 0.0, kind), found(source, count, -0.05, kind)
-        print(
-            f"{kind[0]:5} {kind[1]:6.0%} {kind[2]:6.0%} | {false[0]:11.1%} {false[1]:9.1%} | "
-            f"{power[0]:15.1%} {power[1]:9.1%}",
-            flush=True,
-        )
+    print("              |  false verdicts of blocks    |  an effect of 5 % found in blocks")
+    print("stay often cost|   all  without  with equal  |   all  without  with equal neighbours")
+    for kind in product((1, 4, 48), (0.05, 0.10, 0.20), (0.05, 0.10, 0.20, 0.40)):
+        rows = [" ".join(f"{share:8.1%}" for share in find(source, count, effect, kind)) for effect in (0.0, -0.05)]
+        print(f"{kind[0]:4} {kind[1]:5.0%} {kind[2]:4.0%} | {rows[0]}  | {rows[1]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -58,14 +58,16 @@ invalid: what it measures is the way to the server, and server CPU per transacti
 A client whose threads are busy for 90 % of the time is another thing: then it is the client that the clients wait
 for, and the run is invalid. In select-only with as many threads as CPUs each is busy for about a third of the time.
 
-**Neighbours.** `bench/neighbours.py` simulates 2,000 comparisons for each of 24 kinds of neighbour: with
-probabilities of 5, 10 and 20 % per run, costing 5 to 40 % of throughput, for one run or four in a row. No kind raised
-false verdicts above 4.7 %: random order protects the verdict. What neighbours cost is power. Where one run in five
-lost 20 %, an effect of 5 % was found in 60 % of the comparisons with all runs in, and in 91 % without the runs beside
-a neighbour. Where neighbours stay for four runs, both arms have them, and it makes no difference (97 and 97 %). At a
-loss of 5 % it was the other way round: 97 and 91 %. Leaving a run out pays from a loss of about 10 % on; other
-processes on a quarter of the CPUs cost a busy server more than that. Only other processes count: what the kernel does
-for a server (writing back, sending) is in `foreign_cpu` and must not decide whether its run counts.
+**Neighbours.** `bench/neighbours.py` simulates 2,000 comparisons for each of 36 kinds of neighbour: with
+probabilities of 5, 10 and 20 % per run, costing 5 to 40 % of throughput, for one run, four, or a whole study. No kind
+raised false verdicts above 4.7 %: random order protects the verdict, and a run beside a neighbour need not be
+invalid. What neighbours cost is power. Where one run in five lost 20 %, an effect of 5 % was found in 60 % of the
+comparisons; without the runs beside a neighbour in 91 %; and in 93 % if only blocks were left out that had a
+neighbour beside one arm and none beside the other. Where neighbours stay, and both arms have them, the last loses
+nothing (99 %; without the runs 92 to 96 %). At a loss of 5 % leaving out costs more than it gives (97 against 93 %);
+it pays from about 10 % on, and other processes on a quarter of the CPUs cost a busy server more than that. Only other
+processes count: what the kernel does for a server (writing back, sending) is in `foreign_cpu` and must not decide
+whether its block counts.
 
 **Lag.** A server that can do the share s of a fixed rate falls behind by 1 - s of the time. 1 % is seen within
 seconds, and is no stall: it is taken from medians of the first and the last third of a run.

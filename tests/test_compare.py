@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pgstrata.compare import client_share, compare_study
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.experiment import ControlKind
-from pgstrata.model.metrics import Measurement
+from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import RunStatus, Validity
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -326,3 +326,35 @@ def test_what_happened_beside_the_runs_of_one_arm_only_is_said(metric, ours, the
     ]
     (found,) = [each for each in compare_study(plan, runs, metrics=()) if each.environment == "pg18"]
     assert codes(found) == expected
+
+
+def test_a_block_with_neighbours_beside_one_arm_only_is_left_out_and_told():
+    runs = [*make_runs(OTHER, noisy(100, 6)), *make_runs(BASE, noisy(100, 6, 1))]
+    busy = {(OTHER, 3): 0.5, (BASE, 3): 0.1, (OTHER, 4): 0.6, (BASE, 4): 0.5, (BASE, 5): 0.9}
+    runs = [
+        replace(
+            run,
+            measurements=(
+                *run.measurements,
+                Measurement(metric="neighbour_share", value=busy[run.environment, run.block]),
+            ),
+        )
+        if (run.environment, run.block) in busy
+        else run
+        for run in runs
+    ]
+    (comparison,) = [
+        found for found in compare_study(make_plan(), runs) if found.cell == CELL and found.metric == "tps"
+    ]
+    assert comparison.blocks == 5
+    assert "neighbours_differ" in codes(comparison)
+    together = [
+        replace(
+            run, together="t", series=(Series(metric="round_tps", times=(0.0, 1.0), values=(run.value("tps"),) * 2),)
+        )
+        for run in runs
+    ]
+    (comparison,) = [
+        found for found in compare_study(make_plan(), together) if found.cell == CELL and found.metric == "tps"
+    ]
+    assert comparison.blocks == 6

@@ -6,13 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
 from pgstrata.app.answer import load_answer
-from pgstrata.compare import compare_study
-from pgstrata.model.guards import Force, force_of
+from pgstrata.model.guards import MANY_NEIGHBOURS
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.store.load import load_study
 
@@ -64,17 +62,9 @@ def reasons_of(run):
 
 
 def doubts_of(study):
-    """Warnings of the comparisons of the primary metric, by code; whatever else runs beside these tests."""
-    loaded = load_study(study)
-    runs = [calmed(run) for run in loaded.runs]
-    compared = compare_study(loaded.plan, runs)
-    return {warning.code: warning.text for found in compared if found.metric == "tps" for warning in found.warnings}
-
-
-def calmed(run):
-    """A run as it is without neighbours, which a test of another guard may have by chance."""
-    left = [reason for reason in run.reasons if force_of(reason.code) is Force.INVALID and reason.code != "neighbours"]
-    return run if left else replace(run, validity=Validity.SUSPECT)
+    """Warnings of the comparisons of the primary metric, by code."""
+    return {warning.code: warning.text for found in load_answer(study).comparisons if found.metric == "tps"
+            for warning in found.warnings}  # fmt: skip
 
 
 @pytest.fixture
@@ -126,16 +116,14 @@ warmup = "0s"
     assert code == 0, said
     runs = {run.identity: run for run in load_study(study).runs}
     hogged, other = (runs[identity] for identity in measured)
-    assert hogged.validity is Validity.INVALID
-    assert hogged.value("neighbour_cpu") > max(0.25 * os.cpu_count(), other.value("neighbour_cpu"))
+    assert hogged.validity is Validity.SUSPECT
     assert hogged.value("tps") < other.value("tps")
-    observed("neighbours", reasons_of(hogged)["neighbours"])
     observed("foreign_cpu", reasons_of(hogged)["foreign_cpu"])
-    warnings = [warning for found in load_answer(study).comparisons for warning in found.warnings]
-    observed(
-        "imbalance",
-        next(found.text for found in warnings if found.code == "imbalance" and hogged.environment in found.text),
-    )
+    if hogged.value("neighbour_share") - other.value("neighbour_share") <= MANY_NEIGHBOURS:
+        pytest.skip("somebody else uses this machine's CPUs: one hog more makes no difference")
+    observed("neighbours_differ", doubts_of(study)["neighbours_differ"])
+    (comparison,) = [found for found in load_answer(study).comparisons if found.metric == "tps" and found.cell != "all"]
+    assert comparison.blocks == 0
 
 
 def test_a_client_at_its_limit_and_transactions_that_fail(sandbox, observed):
@@ -185,13 +173,13 @@ warmup = "0s"
         observed(code, found[code][1])
     assert found["failed_transactions"][0].validity is Validity.INVALID
     late = found["rate_not_kept"][0]
-    assert late.status is RunStatus.COLLAPSED or "neighbours" in reasons_of(late)
+    assert late.status is RunStatus.COLLAPSED or late.value("neighbour_share") > MANY_NEIGHBOURS
     assert late.value("latency_mean") is None
-    busy = any(run.value("neighbour_cpu") > 0.1 * os.cpu_count() for run in runs)
+    busy = any(run.value("neighbour_share") > 0.1 for run in runs)
     if busy and not {"client_saturated", "near_ceiling"} <= found.keys():
         pytest.skip("a client needs CPUs to be at its limit, and this machine's are busy with something else")
     assert found["client_saturated"][0].validity is Validity.INVALID
-    assert calmed(found["near_ceiling"][0]).validity is Validity.SUSPECT
+    assert found["near_ceiling"][0].validity is Validity.SUSPECT
     for code in ("client_saturated", "near_ceiling"):
         observed(code, found[code][1])
 
@@ -308,6 +296,7 @@ warmup = "0s"
         assert changed
         assert all(run.validity is Validity.INVALID and run.block > 1 for run in changed)
         observed("fingerprint_changed", reasons_of(changed[0])["fingerprint_changed"])
+        observed("imbalance", doubts_of(study)["imbalance"])
         again = sandbox.pgstrata("run", sandbox.root / "changed.toml", "--study", study)
         assert again.returncode == 4, again.stdout
         (line,) = [line for line in again.stderr.splitlines() if "not what it was" in line]

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.arms import Arm
+from pgstrata.model.guards import MANY_NEIGHBOURS
 from pgstrata.model.metrics import TPS
 from pgstrata.stats.ranks import FloatArray
 
@@ -21,11 +22,14 @@ class Shared:
     """Blocks in which all of some arms have a run that may enter, measured together or each alone.
 
     `apart` are those in which some took turns in slices and others did not, or with others: no honest difference comes
-    from runs that were hours apart. An interruption in the middle of a block leaves such.
+    from runs that were hours apart. An interruption in the middle of a block leaves such. `crowded` are those in which
+    one had the CPUs for itself and another one not: they cost more power than they give (`bench/neighbours.py`). Who
+    takes turns in slices has the same neighbours.
     """
 
     blocks: tuple[int, ...]
     apart: tuple[int, ...]
+    crowded: tuple[int, ...]
 
 
 def shared_blocks(arms: Sequence[Arm]) -> Shared:
@@ -33,11 +37,23 @@ def shared_blocks(arms: Sequence[Arm]) -> Shared:
     first, *others = arms
     blocks: list[int] = []
     apart: list[int] = []
+    crowded: list[int] = []
     for block in sorted(first.tokens):
-        if all(block in other.tokens for other in others):
-            token = first.tokens[block]
-            (blocks if all(other.tokens[block] == token for other in others) else apart).append(block)
-    return Shared(blocks=tuple(blocks), apart=tuple(apart))
+        if not all(block in other.tokens for other in others):
+            continue
+        token = first.tokens[block]
+        if any(other.tokens[block] != token for other in others):
+            apart.append(block)
+        elif not token and _neighbours_differ(arms, block):
+            crowded.append(block)
+        else:
+            blocks.append(block)
+    return Shared(blocks=tuple(blocks), apart=tuple(apart), crowded=tuple(crowded))
+
+
+def _neighbours_differ(arms: Sequence[Arm], block: int) -> bool:
+    known = [arm.neighbours[block] for arm in arms if block in arm.neighbours]
+    return len(known) > 1 and max(known) - min(known) > MANY_NEIGHBOURS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.metrics import TPS
+from pgstrata.model.metrics import NEIGHBOURS, TPS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.stats.ranks import FloatArray
 
@@ -26,7 +26,8 @@ class Arm:
 
     `blocks` are those of all runs; `tokens` hold `RunRecord.together` by block for the runs that may enter an estimate;
     `values`, by metric and block, only what a logarithm can be taken of; `rounds`, by block, tps of each round of
-    slices, shape (rounds,); `companions` are what happened beside the runs, by metric.
+    slices, shape (rounds,); `neighbours`, by block, is the share of the CPUs that other processes used; `companions`
+    are what happened beside the runs, by metric.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Arm:
     tokens: dict[int, str] = field(default_factory=dict)
     values: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     rounds: dict[int, FloatArray] = field(default_factory=dict)
+    neighbours: dict[int, float] = field(default_factory=dict)
     companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -89,6 +91,8 @@ def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str]) -> None:
             found = arm.values[measurement.metric]
             if 0 < measurement.value < math.inf:
                 found.setdefault(run.block, measurement.value)
+        if measurement.metric == NEIGHBOURS:
+            arm.neighbours[run.block] = measurement.value
         if measurement.metric in COMPANIONS:
             arm.companions[measurement.metric].append(measurement.value)
     if run.together and TPS.name in metrics:

@@ -1,9 +1,9 @@
 """The doubts about one comparison, as warnings with stable codes.
 
 About the verdict: insufficient_blocks, undecided, unstable, control_differs, small_and_early, growing_differences.
-About the runs: incomplete, measured_apart, imbalance, suspect_runs, anomalies_differ, collapsed_runs,
-baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out. About what happened beside the runs:
-checkpoints_differ, autovacuums_differ, wal_differs.
+About the runs: incomplete, measured_apart, neighbours_differ, imbalance, suspect_runs, anomalies_differ,
+collapsed_runs, baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out. About what happened beside the
+runs: checkpoints_differ, autovacuums_differ, wal_differs.
 """
 
 from __future__ import annotations
@@ -133,6 +133,12 @@ def _warn_of_blocks(plan: Plan, finding: Finding) -> list[ResultWarning]:
             "interruption: not in the estimate"
         )
         warnings.append(ResultWarning(code="measured_apart", text=text))
+    if pairing.crowded:
+        text = (
+            f"in {_count(pairing.crowded, 'block')} other processes used the CPUs beside one of the two environments "
+            "only: not in the estimate"
+        )
+        warnings.append(ResultWarning(code="neighbours_differ", text=text))
     return warnings
 
 

@@ -32,7 +32,8 @@ class Pairing:
     """One comparison to be made: what two environments have in the blocks in which both have it.
 
     `differences` are D, oriented so that above zero is better; `values` and `base_values` are the runs' own, NaN where
-    one has none. All three have shape (blocks,). `apart` counts blocks whose runs were not measured together.
+    one has none. All three have shape (blocks,). `apart` counts blocks whose runs were not measured together, `crowded`
+    those in which other processes were beside one of them only.
 
     Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
     the baseline did not (`fallen_in` names the cells), or the baseline did (`baseless`). Over several cells `arm` and
@@ -49,6 +50,7 @@ class Pairing:
     values: FloatArray
     base_values: FloatArray
     apart: int
+    crowded: int
     fallen_in: tuple[str, ...]
     baseless: bool
     left_out: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Ar
         values=_values(arm, metric, blocks),
         base_values=_values(base, metric, blocks),
         apart=len(shared.apart),
+        crowded=len(shared.crowded),
         fallen_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
         baseless=base.has_collapsed,
     )
@@ -151,6 +154,7 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
         values=np.exp(_mean([np.log(pairing.values[place]) for pairing, place in rows])),
         base_values=np.exp(_mean([np.log(pairing.base_values[place]) for pairing, place in rows])),
         apart=max(pairing.apart for pairing in pairings),
+        crowded=max(pairing.crowded for pairing in pairings),
         fallen_in=tuple(pairing.cell for pairing in kept if pairing.fallen_in),
         baseless=not kept,
         left_out=tuple(pairing.cell for pairing in pairings if pairing.baseless),

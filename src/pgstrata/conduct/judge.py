@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.experiment import Allow
-from pgstrata.model.guards import Force, force_of
-from pgstrata.model.metrics import SCHEDULE_LAG
+from pgstrata.model.guards import MANY_NEIGHBOURS, Force, force_of
+from pgstrata.model.metrics import NEIGHBOURS, SCHEDULE_LAG
 from pgstrata.model.runs import Reason, RunStatus, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
@@ -33,8 +33,6 @@ _CLOCK_JUMP: Final = 0.5
 # Busy CPUs that belong to neither server, client nor pgstrata, at least, and as a share of all CPUs of the host.
 _FOREIGN_CPU: Final = 0.25
 _FOREIGN_SHARE: Final = 0.02
-# Share of the host that other processes take before a run says more of them than of the server.
-_NEIGHBOURS: Final = 0.25
 _STOLEN: Final = 0.02
 _SWAPPED_PAGES: Final = 256
 _BUSY_CLIENT: Final = 0.90
@@ -85,8 +83,9 @@ def judge_run(
     found = [reason for check in _CHECKS if (reason := check(case)) is not None]
     reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
     against = [reason.code for reason in reasons if force_of(reason.code) is Force.INVALID]
-    # a server beside a neighbour, or another machine than before, is not known to be at its end
-    status = RunStatus.COLLAPSED if against == [LAGGING] else RunStatus.COMPLETED
+    # a server with neighbours, or on another machine than before, is not known to be at its end
+    alone = measured.get(NEIGHBOURS, 0.0) <= MANY_NEIGHBOURS
+    status = RunStatus.COLLAPSED if against == [LAGGING] and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)
 
 
@@ -217,15 +216,6 @@ def _emulated(case: _Case) -> Reason | None:
     return Reason(code="emulated", text=f"this machine is emulated by software ({how}): its times are no machine's")
 
 
-def _neighbours(case: _Case) -> Reason | None:
-    """In slices all environments have the same neighbours within a second, and are left to `foreign_cpu`."""
-    used, cpus = case.measured.get("neighbour_cpu"), case.number(CPUS)
-    if used is None or cpus is None or case.header.together or used <= _NEIGHBOURS * cpus:
-        return None
-    text = f"other processes used {used:.2f} of {cpus:.0f} CPUs ({used / cpus:.0%})"
-    return Reason(code="neighbours", text=text)
-
-
 def _foreign_cpu(case: _Case) -> Reason | None:
     used, cpus = case.measured.get("foreign_cpu"), case.number(CPUS) or 0.0
     if used is None or used <= max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
@@ -259,7 +249,6 @@ _CHECKS: Final[tuple[Callable[[_Case], Reason | None], ...]] = (
     _failed_transactions,
     _no_transactions,
     _client_saturated,
-    _neighbours,
     _rate_not_kept,
     _skipped,
     _near_ceiling,

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+MANY_NEIGHBOURS: Final = 0.25
+"""Share of the CPUs that other processes take before a figure says more of them than of the server."""
+
 
 class Force(StrEnum):
     """What a guard does."""
@@ -98,8 +101,6 @@ _INVALID: Final = (
          "pgbench counts failed transactions, without [allow] failed_transactions"),
         ("client_saturated", "the client's limit is taken for the server's",
          "CPU time of pgbench above 90 % of what its threads can use"),
-        ("neighbours", "somebody else's work is taken for a slower server",
-         "other processes use more than a quarter of the host's CPUs; in slices all environments share them"),
         ("fingerprint_changed", "one environment is two",
          "facts at the start of the run are not those of the environment's first run"),
         ("rate_not_kept", "latencies of a queue that only grows are taken for the server's",
@@ -144,6 +145,8 @@ _SUSPECT: Final = (
 _COMPARISON: Final = (
     *_guards(
         Force.WARNING, Subject.COMPARISON, Proof.PROVOKED,
+        ("neighbours_differ", "somebody else's work is taken for a slower server",
+         "other processes beside one arm only, by a quarter of the CPUs: such blocks are left out (but not in slices)"),
         ("checkpoints_differ", "a checkpoint in one arm is taken for the environment",
          "checkpoints counted by the server differ between the arms"),
         ("autovacuums_differ", "autovacuum in one arm is taken for the environment",

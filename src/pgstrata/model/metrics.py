@@ -31,6 +31,7 @@ ROUND_TPS: Final = "round_tps"
 """The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
 SCHEDULE_LAG: Final = "schedule_lag"
 """By second of a run at a fixed rate: how late transactions began, on average."""
+NEIGHBOURS: Final = "neighbour_share"
 SERVER_CPU: Final = _metric(
     "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -59,7 +60,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("client_cpu", "client CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("foreign_cpu", "foreign CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("observer_cpu", "CPU of pgstrata itself", Unit.CPUS, _LOW, "less", "more"),
-        _metric("neighbour_cpu", "CPU of other processes", Unit.CPUS, _LOW, "less", "more"),
+        _metric(NEIGHBOURS, "share of the CPUs that other processes used", Unit.RATIO, _LOW, "less", "more"),
         _metric("steal_cpu", "stolen CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("wal_per_tx", "WAL per transaction", Unit.BYTES_PER_TRANSACTION, _LOW, "less", "more"),
         _metric("wal_records_per_tx", "WAL records per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pgstrata.model.answer import Study
+from pgstrata.model.metrics import NEIGHBOURS
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
 from pgstrata.store.files import storage_errors
@@ -18,12 +19,14 @@ _NOTHING = Fingerprint(facts={})
 def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bool | Collection[str] = False) -> Study:
     """Everything measured so far, with the primary and the named metrics only (None: all).
 
+    The share of neighbours is always there: without it nobody knows which blocks are fair.
+
     `series`: those of the same metrics (True), none (False), or those of the metrics named.
     """
     folder = folder.absolute()
     file = load_plan_file(folder)
     if metrics is not None:
-        metrics = tuple(dict.fromkeys((file.plan.experiment.metric, *metrics)))
+        metrics = tuple(dict.fromkeys((file.plan.experiment.metric, NEIGHBOURS, *metrics)))
     with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
         runs = catalogue.load_runs(connection, metrics=metrics, series=series)
         fingerprints = catalogue.load_fingerprints(connection)

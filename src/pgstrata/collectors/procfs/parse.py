@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
-from pgstrata.model.metrics import Measurement
+from pgstrata.model.metrics import NEIGHBOURS, Measurement
 from pgstrata.ports.collector import Window
 
 MICROSECOND: Final = 1e-6
@@ -31,7 +31,8 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     - `foreign_cpu`: the larger of two: busy time of the host without server, client and observer, which the kernel
       samples by ticks and gets too low where processes sleep often; and the time of all other processes, which is
       exact but without interrupts and the kernel's own threads.
-    - `neighbour_cpu`: the second of these alone; an environment cannot raise it by work that the kernel does for it.
+    - `neighbour_share`: the second of these alone, as a share of all CPUs; an environment cannot raise it by work that
+      the kernel does for it.
     - `client_share`: client / (client + server).
     - `steal_cpu` stands apart from busy time; guests are part of it.
     - `context_switches_per_tx`, `page_faults_per_tx`, `pages_swapped_in`, `disk_read`, `disk_written`: of the whole
@@ -87,7 +88,8 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
         yield "client_share", client / (client + server)
     residents = sum(_tree_seconds(first, last, pid) or 0.0 for pid in window.resident_pids)
     yield "foreign_cpu", _foreign_seconds(first, last, window, (server, client, observer or 0.0, residents)) / seconds
-    yield "neighbour_cpu", _neighbour_seconds(first, last, window) / seconds
+    if last.cpu is not None and last.cpu.cpus:
+        yield NEIGHBOURS, _neighbour_seconds(first, last, window) / seconds / last.cpu.cpus
 
 
 def _foreign_seconds(first: Snapshot, last: Snapshot, window: Window, ours: Iterable[float]) -> float:

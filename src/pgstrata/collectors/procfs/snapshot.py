@@ -32,6 +32,7 @@ class HostCpu:
 
     busy: int
     steal: int
+    cpus: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,7 @@ def _host_cpu(stat: str) -> HostCpu | None:
         raise _unknown("/proc/stat", line)
     ticks = dict(zip(names, words, strict=False))
     busy = ticks["user"] + ticks["nice"] + ticks["system"] + ticks["irq"] + ticks["softirq"]
-    return HostCpu(busy=busy, steal=ticks["steal"])
+    return HostCpu(busy=busy, steal=ticks["steal"], cpus=len(re.findall(r"^cpu\d", stat, re.MULTILINE)))
 
 
 def _named_counter(text: str, name: str, where: str) -> int | None:
