@@ -51,7 +51,7 @@ LIMITS: Final = """\
 
 **The client's ceiling.** `select 1` costs client and server together about 10 µs of CPU time per transaction on two
 CPUs of a virtual machine, select-only 14 to 19 µs: by that, select-only comes to 52 to 71 % of the ceiling (1 to 8
-clients, prepared, scales 1 and 10; 64 to 72 % in throughput, measured in turns), simple-update to some 10 %. Above 85
+clients, prepared, scales 1 and 10; 60 to 70 % in throughput, measured in turns), simple-update to some 10 %. Above 85
 % nothing of interest is left between the two; but of those 10 µs 6 are the server's own, for receiving, planning
 nothing and answering, and a server that is slower at that is slower in truth. Such a run is therefore suspect, not
 invalid: what it measures is the way to the server, and server CPU per transaction beside it says whose share it was.
