@@ -141,7 +141,7 @@ def test_the_repeated_p_tells_which_levels_would_have_been_crossed(d):
         ([0.051] * 3, 0.004, 3),
         ([0.06, 0.04, 0.06, 0.06], 0.004, 4),
         ([0.031] * 5, 0.004, 5),
-        ([0.06, 0.06, 0.045, 0.06, 0.06, 0.06], 0.04, 6),
+        ([0.07, 0.07, 0.045, 0.07, 0.07, 0.07], 0.04, 6),
     ],
 )
 def test_the_fast_lane_decides_when_all_differences_exceed_its_threshold(d, floor, n):
@@ -153,6 +153,13 @@ def test_the_fast_lane_decides_when_all_differences_exceed_its_threshold(d, floo
         (np.median(d) - width, np.median(d) + width)
     )
     assert found.estimate.equivalence is None
+
+
+def test_the_fast_lane_waits_where_its_own_interval_would_hold_zero():
+    d = [0.06, 0.06, 0.045, 0.06, 0.06, 0.06]
+    assert all(each > 0.04 for each in d)
+    assert 0.06 < 4 * 0.04 / math.sqrt(6)
+    assert not decide(d, Rule(delta=DELTA, floor=0.04)).decided
 
 
 @pytest.mark.parametrize("floor", [None, 0.0, math.nan, math.inf, 0.03])
