@@ -1,0 +1,262 @@
+"""Warm-up, autocorrelation, run length and rounds, on series whose truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgstrata.stats.steady import (
+    MIN_BATCHES,
+    Cut,
+    RunNoise,
+    best_rounds,
+    best_run_length,
+    block_cut,
+    choose_batch,
+    effective_size,
+    mser5,
+    run_noise,
+    slice_components,
+)
+
+series = st.lists(st.integers(0, 10**6).map(float), min_size=0, max_size=200)
+
+
+def ar1(rng, size, phi, sd):
+    noise = rng.normal(0, sd * math.sqrt(1 - phi**2), size)
+    values = np.empty(size)
+    values[0] = rng.normal(0, sd)
+    for t in range(1, size):
+        values[t] = phi * values[t - 1] + noise[t]
+    return values
+
+
+def slow_mser(values, batch):
+    """The definition, batch by batch, for cuts up to half."""
+    means = [np.mean(values[k : k + batch]) for k in range(0, len(values) - batch + 1, batch)]
+    errors = [np.sum((means[d:] - np.mean(means[d:])) ** 2) / (len(means) - d) ** 2 for d in range(len(means) - 4)]
+    return int(np.argmin([error for d, error in enumerate(errors) if 2 * d * batch <= len(values)])) * batch
+
+
+def test_the_cut_ends_where_the_warm_up_ended():
+    rng = np.random.default_rng(1)
+    values = 1000 + rng.normal(0, 20, 120)
+    values[:30] -= 400 * (1 - np.arange(30) / 30)
+    cut = mser5(values)
+    assert cut.steady
+    assert 20 <= cut.seconds <= 40
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_the_cut_is_that_of_the_definition(batch):
+    for seed in range(10):
+        values = 100 + np.random.default_rng(seed).normal(0, 3, 73).cumsum()
+        cut = mser5(values, batch)
+        assert cut.seconds == slow_mser(values, batch) if cut.steady else 2 * cut.seconds > 73
+
+
+def test_a_run_that_climbs_to_its_end_has_no_steady_state():
+    values = np.linspace(500, 1000, 60) + np.random.default_rng(2).normal(0, 2, 60)
+    assert not mser5(values).steady
+
+
+def test_a_run_that_settles_after_more_than_half_has_no_steady_state():
+    values = np.where(np.arange(60) < 35, 800.0, 1000.0) + np.random.default_rng(2).normal(0, 20, 60)
+    assert mser5(values) == Cut(seconds=35, steady=False)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 1e9])
+def test_constant_values_are_steady_from_the_start(value):
+    assert mser5([value] * 60) == Cut(seconds=0, steady=True)
+
+
+def test_steady_noise_is_seldom_called_unsteady():
+    rng = np.random.default_rng(3)
+    cuts = [mser5(1000 + ar1(rng, 60, 0.6, 40)) for _ in range(2000)]
+    assert sum(not cut.steady for cut in cuts) / len(cuts) <= 0.02
+
+
+def test_too_few_batches_say_nothing():
+    assert mser5(np.ones(5 * MIN_BATCHES - 1)) is None
+    assert mser5([]) is None
+    assert mser5(np.ones(5 * MIN_BATCHES)) is not None
+
+
+def test_gaps_are_left_out_of_their_batch():
+    rng = np.random.default_rng(4)
+    values = 1000 + rng.normal(0, 20, 120)
+    values[:30] = 300
+    holed = values.copy()
+    holed[[3, 50, 51, 52, 53, 54, 100]] = np.nan
+    assert mser5(values).seconds == mser5(holed).seconds == 30
+    assert mser5(np.full(120, np.nan)) is None
+
+
+def test_a_batch_of_no_seconds_is_refused():
+    with pytest.raises(ValueError, match="holds nothing"):
+        mser5([1.0] * 60, 0)
+
+
+@pytest.mark.parametrize(("seconds", "batch"), [(3, 1), (12, 1), (30, 2), (60, 5), (3600, 5)])
+def test_short_runs_get_short_batches(seconds, batch):
+    assert choose_batch(seconds) == batch
+    assert seconds < 12 or mser5(np.ones(seconds), batch) is not None
+
+
+@given(series, st.integers(1, 7))
+@settings(max_examples=60)
+def test_a_cut_leaves_values_over_and_scaling_changes_nothing(values, batch):
+    cut = mser5(values, batch)
+    if cut is not None:
+        assert 0 <= cut.seconds <= len(values) - 5 * batch
+        assert mser5(np.array(values) * 4, batch) == cut
+
+
+def test_the_longest_cut_of_a_block_holds_for_all():
+    cuts = [Cut(seconds=5, steady=True), None, Cut(seconds=20, steady=True)]
+    assert block_cut(cuts) == Cut(seconds=20, steady=True)
+    assert block_cut([*cuts, Cut(seconds=15, steady=False)]) == Cut(seconds=20, steady=False)
+    assert block_cut([None]) is None
+    assert block_cut([]) is None
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.6, 0.9])
+def test_the_effective_size_is_that_of_the_autoregression(phi):
+    rng = np.random.default_rng(5)
+    found = [effective_size(ar1(rng, 5000, phi, 1.0)) for _ in range(20)]
+    assert np.median(found) == pytest.approx(5000 * (1 - phi) / (1 + phi), rel=0.1)
+
+
+def test_alternating_values_are_worth_no_more_than_their_number():
+    assert effective_size([1.0, 2.0] * 20) == 40
+
+
+@pytest.mark.parametrize("values", [[], [1.0] * 60, [1.0, 2.0, 3.0], [math.nan] * 60, [0.1] * 59 + [math.inf]])
+def test_without_variation_or_with_gaps_there_is_no_effective_size(values):
+    assert effective_size(values) is None
+
+
+@given(series)
+@settings(max_examples=60)
+def test_the_effective_size_lies_between_one_and_the_number_of_seconds(values):
+    found = effective_size(values)
+    assert found is None or 1 <= found <= len(values)
+
+
+@pytest.mark.parametrize(("overhead", "seconds"), [(30, 21.9), (90, 37.9), (300, 69.3)])
+def test_the_best_run_length_is_that_of_the_formula(overhead, seconds):
+    noise = RunNoise(phi=0.6, second=0.04**2, run=0.02**2, seconds=60)
+    assert best_run_length(noise, overhead) == pytest.approx(seconds, abs=0.1)
+
+
+def test_the_best_run_length_is_kept_within_reason():
+    noise = RunNoise(phi=0.9, second=0.3**2, run=0.001**2, seconds=60)
+    assert best_run_length(noise, 300) == 600
+    assert best_run_length(noise, 0) == 10
+    assert best_run_length(RunNoise(phi=0.6, second=0.01, run=0.0, seconds=60), 30) is None
+
+
+def draw_runs(rng, runs, seconds=60, between=0.02):
+    return [1000 * np.exp(rng.normal(0, between)) * (1 + ar1(rng, seconds, 0.6, 0.04)) for _ in range(runs)]
+
+
+def test_the_components_of_the_noise_are_found_again():
+    rng = np.random.default_rng(6)
+    noise = run_noise(draw_runs(rng, 600))
+    assert noise.phi == pytest.approx(0.6, abs=0.05)
+    assert math.sqrt(noise.second) == pytest.approx(0.04, rel=0.1)
+    assert math.sqrt(noise.run) == pytest.approx(0.02, rel=0.1)
+    assert best_run_length(noise, 90) == pytest.approx(37.9, rel=0.2)
+
+
+def test_differences_free_the_components_of_a_drift():
+    rng = np.random.default_rng(7)
+    runs = [run * drift for run, drift in zip(draw_runs(rng, 400), np.linspace(0.8, 1.2, 400), strict=True)]
+    differences = rng.normal(0, math.sqrt(2) * math.hypot(0.02, 0.04 * 2 / math.sqrt(60)), 400)
+    assert math.sqrt(run_noise(runs).run) > 0.05
+    assert math.sqrt(run_noise(runs, differences).run) == pytest.approx(0.02, rel=0.15)
+
+
+def test_stalled_seconds_and_runs_hardly_count():
+    rng = np.random.default_rng(8)
+    runs = draw_runs(rng, 100)
+    for run in runs[:5]:
+        run[:] *= 0.6
+        run[10:14] = 0
+    noise = run_noise(runs)
+    assert math.sqrt(noise.second) == pytest.approx(0.04, rel=0.15)
+    assert math.sqrt(noise.run) == pytest.approx(0.02, rel=0.3)
+
+
+@pytest.mark.parametrize("runs", [[], [[1.0] * 60] * 20, [[0.0] * 60] * 20, [[1.0, 2.0]] * 20, [[math.nan] * 60] * 20])
+def test_runs_that_tell_nothing_have_no_components(runs):
+    assert run_noise(runs) is None
+
+
+def test_runs_explained_by_their_seconds_have_nothing_left_between_them():
+    noise = run_noise(draw_runs(np.random.default_rng(9), 30), differences=[0.0] * 12)
+    assert noise.run == 0
+    assert best_run_length(noise, 30) is None
+
+
+@pytest.mark.parametrize(
+    ("sigma_round", "sigma_start", "dead", "seconds", "rounds"),
+    [
+        (0.02, 0.0055, 4.4, 4.0, 4),
+        (0.02, 0.0, 4.4, 4.0, 16),
+        (0.02, 0.00001, 4.4, 4.0, 16),
+        (0.02, 0.05, 4.4, 4.0, 2),
+        (0.0, 0.01, 4.4, 4.0, 2),
+        (0.02, 0.0055, 0.0, 4.0, 2),
+    ],
+)
+def test_rounds_balance_dead_time_and_the_variance_between_starts(sigma_round, sigma_start, dead, seconds, rounds):
+    assert best_rounds(sigma_round, sigma_start, dead, seconds) == rounds
+
+
+def test_rounds_without_duration_are_refused():
+    with pytest.raises(ValueError, match="takes time"):
+        best_rounds(0.02, 0.01, 4, 0)
+
+
+def draw_visits(rng, visits, rounds, sigma_round, sigma_start):
+    return [rng.normal(0, sigma_start) + rng.normal(0, sigma_round, rounds) for _ in range(visits)]
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 4, 8])
+def test_the_components_of_slices_are_found_again(rounds):
+    found = slice_components(draw_visits(np.random.default_rng(rounds), 3000, rounds, 0.02, 0.015))
+    assert found.sigma_round == pytest.approx(0.02, rel=0.05)
+    assert found.sigma_start == pytest.approx(0.015, rel=0.1)
+    assert found.visits == 3000
+
+
+@pytest.mark.parametrize(("visits", "sigma_start"), [(8, 0.01), (17, 0.01), (17, 0.02), (12, 0.0)])
+def test_the_upper_limit_of_the_start_holds_in_nine_of_ten(visits, sigma_start):
+    rng = np.random.default_rng(10)
+    found = [slice_components(draw_visits(rng, visits, 4, 0.02, sigma_start)) for _ in range(1000)]
+    assert np.mean([one.sigma_start_upper >= sigma_start for one in found]) >= 0.88
+
+
+def test_a_stalled_slice_and_a_stalled_visit_hardly_count():
+    rng = np.random.default_rng(11)
+    visits = draw_visits(rng, 600, 4, 0.02, 0.01)
+    for visit in visits[:18]:
+        visit[:] -= 0.4
+    for visit in visits[18:66]:
+        visit[0] -= 0.7
+    found = slice_components(visits)
+    assert found.sigma_round == pytest.approx(0.02, rel=0.1)
+    assert found.sigma_start == pytest.approx(0.01, rel=0.35)
+
+
+@pytest.mark.parametrize("visits", [[], [[0.1, 0.2]] * 4, [[0.1]] * 10, [[math.nan, 0.1]] * 10])
+def test_few_visits_have_no_components(visits):
+    assert slice_components(visits) is None
+
+
+def test_visits_without_noise_have_components_of_zero():
+    found = slice_components([[0.0, 0.0, 0.0]] * 6)
+    assert (found.sigma_round, found.sigma_start, found.sigma_start_upper) == (0, 0, 0)
