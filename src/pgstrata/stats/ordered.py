@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
 from pgstrata.stats.rule import MIN_BLOCKS, Estimate, Rule, Span, estimate_at
+from pgstrata.stats.splits import Split, find_split, place_split
 from pgstrata.stats.unpaired import decide_unpaired
 
 LEVEL: Final = 0.05
@@ -28,7 +29,6 @@ SEED: Final = 1963
 
 _ROUNDING: Final = 1e-9
 _DIGITS: Final = 12
-_CHUNK: Final = 2_000_000
 _FEWEST_LEVELS: Final = 2
 # Beyond these Page's statistic is close to normal, and counting would take long.
 _EXACT_LEVELS: Final = 8
@@ -97,15 +97,6 @@ class _Axis:
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Split:
-    """The largest split of a stretch of columns: the column before which it lies."""
-
-    edge: int
-    p: float
-    smallest_p: float
-
-
 def find_steps(logs: npt.ArrayLike, *, level: float = LEVEL, draws: int = DRAWS, seed: int = SEED) -> Ordered:
     """Steps along ordered levels that were measured in blocks.
 
@@ -135,7 +126,7 @@ def find_steps_unpaired(
 ) -> Ordered:
     """Steps along ordered levels for data without blocks, such as a history with values per release.
 
-    The same test on the ranks of all values, labels permuted among all of them. That takes every value as drawn
+    The same test on all values as one block, labels permuted among all of them. That takes every value as drawn
     independently of the others: a drift of the machine while the levels were measured one after the other is found
     as a step. There is no trend.
 
@@ -160,8 +151,8 @@ def find_steps_unpaired(
 def _segment(axis: _Axis, level: float) -> Ordered:
     """Binary segmentation, steps placed anew, and what each amounts to."""
     last = axis.values.shape[1]
-    whole = _test_split(axis, 0, last)
-    found = _place_anew(axis, _search(axis, 0, last, level))
+    whole = _test(axis, 0, last)
+    found = _place_anew(axis, _search_beside(axis, (0, last), whole, level))
     bounds = [0, *(split.edge for split in found), last]
     steps = [
         _step(axis, (before, split.edge, after), split.p)
@@ -179,120 +170,41 @@ def _segment(axis: _Axis, level: float) -> Ordered:
     )
 
 
-def _search(axis: _Axis, first: int, last: int, level: float) -> list[_Split]:
+def _search(axis: _Axis, first: int, last: int, level: float) -> list[Split]:
     """Splits of the columns from `first` to before `last`, in their order."""
     if not _edges_within(axis, first, last).size:
         return []
-    split = _test_split(axis, first, last)
+    return _search_beside(axis, (first, last), _test(axis, first, last), level)
+
+
+def _search_beside(axis: _Axis, bounds: tuple[int, int], split: Split, level: float) -> list[Split]:
+    """A split of the columns within `bounds` and those on either side of it; none if its p is above the level."""
     if split.p > level:
         return []
-    left, right = _search(axis, first, split.edge, level / 2), _search(axis, split.edge, last, level / 2)
-    return [*left, split, *right]
+    left = _search(axis, bounds[0], split.edge, level / 2)
+    return [*left, split, *_search(axis, split.edge, bounds[1], level / 2)]
 
 
-def _place_anew(axis: _Axis, found: list[_Split]) -> list[_Split]:
-    """Each split where it is largest between its neighbours: the first one was placed while the others disturbed it."""
+def _test(axis: _Axis, first: int, last: int) -> Split:
+    edges = _edges_within(axis, first, last)
+    split = find_split(axis.values[:, first:last], edges - first, draws=axis.draws, seed=axis.seed)
+    return replace(split, edge=split.edge + first)
+
+
+def _place_anew(axis: _Axis, found: list[Split]) -> list[Split]:
+    """Each split where it fits best between its neighbours: the first one was placed while the others disturbed it."""
     placed = list(found)
     for place in range(len(placed) if len(placed) > 1 else 0):
         before = placed[place - 1].edge if place else 0
         after = placed[place + 1].edge if place + 1 < len(placed) else axis.values.shape[1]
         inside = _edges_within(axis, before, after)
-        statistics = _statistics(_scores(axis.values[:, before:after]), inside - before)
-        placed[place] = replace(placed[place], edge=int(inside[np.argmax(statistics)]))
+        edge = before + place_split(axis.values[:, before:after], inside - before)
+        placed[place] = replace(placed[place], edge=edge)
     return placed
 
 
 def _edges_within(axis: _Axis, first: int, last: int) -> IndexArray:
     return np.array([edge for edge in axis.edges if first < edge < last], dtype=np.intp)
-
-
-def _test_split(axis: _Axis, first: int, last: int) -> _Split:
-    """The largest standardised split of a stretch, against permutations within its blocks."""
-    edges = _edges_within(axis, first, last)
-    scores = _scores(axis.values[:, first:last])
-    statistics = _statistics(scores, edges - first)
-    ascending = _sort_present(scores)
-    null = _null(ascending.tobytes(), ascending.shape, tuple((edges - first).tolist()), axis.draws, axis.seed)
-    # Ascending or descending within each block is the clearest step that these scores can show.
-    clearest = max(float(_statistics(order, edges - first).max()) for order in (ascending, _sort_present(-scores)))
-    return _Split(
-        edge=int(edges[np.argmax(statistics)]),
-        p=_share_beyond(null, float(statistics.max())),
-        smallest_p=_share_beyond(null, clearest),
-    )
-
-
-def _share_beyond(null: FloatArray, value: float) -> float:
-    """Permutation p, the data as drawn being one of the permutations (Phipson & Smyth 2010)."""
-    return float((1 + np.count_nonzero(null >= value - _ROUNDING)) / (1 + null.size))
-
-
-def _scores(values: FloatArray) -> FloatArray:
-    """Ranks within each row, equal values sharing one, centred on zero; nan where a value is missing."""
-    scores = np.full(values.shape, np.nan)
-    for row, target in zip(np.round(values, _DIGITS), scores, strict=True):
-        present = np.isfinite(row)
-        if not present.any():
-            continue
-        _, places, counts = np.unique(row[present], return_inverse=True, return_counts=True)
-        ranks = np.cumsum(counts) - (counts - 1) / 2
-        target[present] = ranks[places] - (present.sum() + 1) / 2
-    return scores
-
-
-def _sort_present(scores: FloatArray) -> FloatArray:
-    """Scores ascending within each row, gaps staying where they are."""
-    ascending = scores.copy()
-    for row in ascending:
-        present = np.isfinite(row)
-        row[present] = np.sort(row[present])
-    return ascending
-
-
-def _statistics(scores: FloatArray, edges: IndexArray) -> FloatArray:
-    """|sum of the scores left of each edge| in units of its SD over permutations, shape (edges,); 0 where that is 0."""
-    sums = np.nancumsum(scores, axis=1)[:, edges - 1].sum(axis=0)
-    return _standardise(sums, _spreads(scores, edges))
-
-
-def _spreads(scores: FloatArray, edges: IndexArray) -> FloatArray:
-    """SD of the sum left of each edge: l of m scores drawn without replacement have variance s^2 l (m - l) / m."""
-    present = np.isfinite(scores)
-    count = present.sum(axis=1, keepdims=True)
-    left = present.cumsum(axis=1)[:, edges - 1]
-    squares = np.nansum(scores**2, axis=1, keepdims=True) / np.maximum(count * (count - 1), 1)
-    return np.asarray(np.sqrt((left * (count - left) * squares).sum(axis=0)), dtype=np.float64)
-
-
-def _standardise(sums: FloatArray, spreads: FloatArray) -> FloatArray:
-    known = spreads > _ROUNDING
-    return np.asarray(np.where(known, np.abs(sums) / np.where(known, spreads, 1.0), 0.0), dtype=np.float64)
-
-
-@lru_cache(maxsize=64)
-def _null(content: bytes, shape: tuple[int, int], edges: tuple[int, ...], draws: int, seed: int) -> FloatArray:
-    """Largest statistic of each permutation, shape (draws,).
-
-    It depends on the scores of each block, not on their order: designs without gaps and ties share one.
-    """
-    scores = np.frombuffer(content, dtype=np.float64).reshape(shape)
-    places = np.array(edges, dtype=np.intp)
-    spreads = _spreads(scores, places)
-    random = np.random.default_rng((seed, *shape))
-    size = max(1, _CHUNK // shape[1])
-    parts = []
-    for start in range(0, draws, size):
-        sums = np.zeros((min(size, draws - start), places.size))
-        for row in scores:
-            present = np.isfinite(row)
-            left = np.cumsum(present)[places - 1]
-            kept = row[present]
-            drawn = random.permuted(np.broadcast_to(kept, (len(sums), kept.size)), axis=1)
-            prefix = np.zeros((len(sums), kept.size + 1))
-            np.cumsum(drawn, axis=1, out=prefix[:, 1:])
-            sums += prefix[:, left]
-        parts.append(_standardise(sums, spreads).max(axis=1))
-    return np.concatenate(parts)
 
 
 def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> Step | None:
@@ -310,11 +222,11 @@ def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> Step | None:
 
 
 def _paired_estimate(left: FloatArray, right: FloatArray) -> Estimate | None:
-    """Of the block differences of the means on either side, at one look."""
+    """Of the block differences of the medians on either side, at one look."""
     both = np.isfinite(left).any(axis=1) & np.isfinite(right).any(axis=1)
     if not both.any():
         return None
-    d = np.nanmean(right[both], axis=1) - np.nanmean(left[both], axis=1)
+    d = np.nanmedian(right[both], axis=1) - np.nanmedian(left[both], axis=1)
     critical = fixed_critical(d.size, LEVEL) if d.size >= MIN_BLOCKS else None
     return estimate_at([d], [(critical, None)])[0]
 
@@ -343,7 +255,7 @@ def page_trend(logs: npt.ArrayLike) -> Trend | None:
     blocks, levels = values.shape
     if not blocks:
         return None
-    scores = _scores(values)
+    scores = _ranks(values)
     places = np.arange(1, levels + 1, dtype=np.float64)
     statistic = float((scores + (levels + 1) / 2).sum(axis=0) @ places)
     mean = blocks * levels * (levels + 1) ** 2 / 4
@@ -357,6 +269,15 @@ def page_trend(logs: npt.ArrayLike) -> Trend | None:
         variance = float(((places - places.mean()) ** 2).sum() * (scores**2).sum() / (levels - 1))
         p = math.erfc(excess / math.sqrt(2 * variance)) if variance > TIE else 1.0
     return Trend(statistic=statistic, p=min(p, 1.0), rising=statistic > mean, blocks=blocks, exact=exact)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Ranks within each row, equal values sharing one, centred on zero."""
+    ranks = np.empty(values.shape)
+    for row, target in zip(np.round(values, _DIGITS), ranks, strict=True):
+        _, places, counts = np.unique(row, return_inverse=True, return_counts=True)
+        target[:] = (np.cumsum(counts) - (counts - 1) / 2)[places] - (row.size + 1) / 2
+    return ranks
 
 
 @cache
