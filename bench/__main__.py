@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+from anomalies import measure_anomalies
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
 from live import measure_live, measure_live_equal, measure_live_writing
 from observer import measure_dead_time, measure_observer
+from ordered import measure_ordered
 from real_noise import measure_real_noise
 from reset import measure_reset
 from slices import measure_slices
@@ -28,6 +30,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-writing": measure_live_writing,
     "verdicts": measure_verdicts,
     "real-noise": measure_real_noise,
+    "ordered": measure_ordered,
+    "anomalies": measure_anomalies,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

@@ -7,6 +7,7 @@ unlike the rest: an anomaly asks for new blocks, and those alone say whether it 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.stats.boundaries import C_EQ
-from pgstrata.stats.curves import FEWEST_POINTS, leave_one_out
+from pgstrata.stats.curves import band_at, chord_residuals
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.ranks import TIE, FloatArray
 from pgstrata.stats.rule import MIN_BLOCKS, Rule, decide_once
@@ -23,17 +24,20 @@ from pgstrata.stats.rule import MIN_BLOCKS, Rule, decide_once
 # A run or a point is called unlike the rest from here on, however quiet the machine.
 LEAST: Final = math.log1p(0.05)
 SDS: Final = 4.0
+CURVE_ERRORS: Final = 3.0
 JUDGED_FROM: Final = 6
 UNSTABLE_SHARE: Final = 0.2
-# Two of seven are above a fifth, and are met in 3 % of the sound environments if one run in twenty stalls.
+# Two of seven are above a fifth, and are met in 4 % of the sound environments if one run in twenty stalls.
 UNSTABLE_COUNT: Final = 3
 REPEAT_BLOCKS: Final = MIN_BLOCKS
 
+_FEWEST_POINTS: Final = 5
 _FEWEST_FOR_MODES: Final = 8
 _FEWEST_IN_MODE: Final = 3
 _SHARE_IN_MODE: Final = 0.2
-# Gap between two modes in units of the spread inside them.
-_GAP: Final = 3.0
+# Without a floor: gap between two modes in units of the spread inside them, by number of values. Of normal and of t3
+# values 99 % stay below (8000 draws each).
+_GAPS: Final = {8: 11.5, 10: 7.7, 12: 5.4, 16: 3.5, 20: 2.7, 24: 2.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,21 +106,20 @@ def judge_stability(logs: npt.ArrayLike, s0: float | None) -> Stability:
         return Stability(anomalies=(), judged=0, limit=LEAST, modes=None)
     limit = run_limit(s0, kept)
     far = np.abs(kept - np.median(kept)) > limit
-    return Stability(
-        anomalies=tuple(present[far].tolist()), judged=kept.size, limit=limit, modes=find_modes(kept, limit)
-    )
+    return Stability(anomalies=tuple(present[far].tolist()), judged=kept.size, limit=limit, modes=find_modes(kept, s0))
 
 
-def find_modes(logs: npt.ArrayLike, least: float = LEAST) -> Modes | None:
+def find_modes(logs: npt.ArrayLike, s0: float | None = None) -> Modes | None:
     """Two groups of values with nothing between them, or None.
 
     The values are parted at their widest gap that leaves at least three values and a fifth on either side. The groups
-    are modes if the gap is wider than `least` and than 3 times the spread inside them, 1.4826 * the median distance of
-    all values to the median of their group.
+    are modes if the gap is wider than the distance at which a run is an anomaly; without a floor, than 5 % and so many
+    times the spread inside the groups (1.4826 * the median distance of all values to the median of their group) that
+    one group seldom looks like two.
 
     Args:
         logs: finite values, shape (n,), in any order; fewer than 8 have no modes.
-        least: distance in log units that would matter.
+        s0: the noise floor in log units, None if there is none.
     """
     values = np.sort(np.asarray(logs, dtype=np.float64))
     smallest = max(_FEWEST_IN_MODE, math.ceil(_SHARE_IN_MODE * values.size))
@@ -125,8 +128,13 @@ def find_modes(logs: npt.ArrayLike, least: float = LEAST) -> Modes | None:
     gaps = np.diff(values)[smallest - 1 : values.size - smallest]
     split = smallest + int(np.argmax(gaps))
     low, high = values[:split], values[split:]
-    distances = np.concatenate([np.abs(group - np.median(group)) for group in (low, high)])
-    if gaps.max() <= max(least, _GAP * MAD_TO_SD * float(np.median(distances))):
+    if s0 is None:
+        distances = np.concatenate([np.abs(group - np.median(group)) for group in (low, high)])
+        times = float(np.interp(values.size, list(_GAPS), list(_GAPS.values())))
+        limit = max(times * MAD_TO_SD * float(np.median(distances)), LEAST)
+    else:
+        limit = run_limit(s0, values)
+    if gaps.max() <= limit:
         return None
     return Modes(low=float(np.median(low)), high=float(np.median(high)), share_high=high.size / values.size)
 
@@ -153,23 +161,31 @@ def fisher_exact(found: int, size: int, other_found: int, other_size: int) -> fl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kink:
-    """A point of a curve that its neighbours do not predict: residual and the limit it exceeds, in log units."""
+    """A point of a curve that does not fit with the others.
+
+    `residual` and the `limit` that it exceeds (log units) are those of the point `witness`, by which it came to light:
+    mostly the same one, but near a bend a dent hides in what the others leave open, and a neighbour sticks out.
+    """
 
     place: int
+    witness: int
     residual: float
     limit: float
 
 
 def find_kinks(clients: npt.ArrayLike, logs: npt.ArrayLike) -> tuple[Kink, ...]:
-    """Points that a smooth curve through the other points misses by more than max(4 * 1.4826 * MAD, 5 %).
+    """Points without which a curve is smooth, where one point lies more than max(3 standard errors, 5 %) off.
 
-    The point that is missed most is judged first, by the residuals that the others have without it: it spoils those of
-    its neighbours, which would otherwise be accused with it. If it is a kink, it is left out and the rest judged again.
-    The ends of the curve are not judged, because nothing lies beyond them; if an end is wrong, its neighbour looks so.
+    How far a point is off is its distance from all that the others leave open for it (`curves.band_at`). A kink spoils
+    the bands of its neighbours too: what is accused is the point without which the others are least off. Then it is
+    left out, and the rest judged again. The ends of the curve are not judged, because nothing lies beyond them; if an
+    end is wrong, its neighbour looks so.
 
     Args:
         clients: numbers of clients, ascending and above zero, shape (points,).
-        logs: ln of the values, shape (points,); points without a finite value are passed over.
+        logs: ln of the values, shape (blocks, points), or (points,) for single values; gaps are nan. The medians over
+            the blocks are judged, by the scatter of the blocks; single values by 1.4826 * MAD of their distances from
+            the line through their neighbours.
 
     Returns:
         The kinks by place; none with fewer than 5 points.
@@ -177,23 +193,87 @@ def find_kinks(clients: npt.ArrayLike, logs: npt.ArrayLike) -> tuple[Kink, ...]:
     Raises:
         ValueError: the clients do not ascend from above zero.
     """
-    numbers, y = np.asarray(clients, dtype=np.float64), np.asarray(logs, dtype=np.float64)
-    if not (numbers > 0).all() or not (np.diff(numbers) > 0).all():
-        raise ValueError("numbers of clients have to ascend from above zero")
-    x = np.log(numbers)
-    kept = np.flatnonzero(np.isfinite(y))
+    x, values = _log_clients(clients), np.atleast_2d(np.asarray(logs, dtype=np.float64))
+    kept = np.flatnonzero(np.isfinite(values).any(axis=0))
     kinks: list[Kink] = []
-    while kept.size >= FEWEST_POINTS:
-        residuals = leave_one_out(x[kept], y[kept])
-        worst = int(np.argmax(np.abs(residuals[1:-1]))) + 1
-        rest = np.delete(kept, worst)
-        others = leave_one_out(x[rest], y[rest])[1:-1]
-        limit = max(SDS * MAD_TO_SD * float(np.median(np.abs(others))), LEAST)
+    while kept.size >= _FEWEST_POINTS:
+        y = np.nanmedian(values[:, kept], axis=0)
+        residuals = _residuals(x[kept], y)
+        worst = int(np.argmax(np.abs(residuals)))
+        limit = max(CURVE_ERRORS * _curve_error(x[kept], values[:, kept], worst), LEAST)
         if abs(residuals[worst]) <= limit:
             break
-        kinks.append(Kink(place=int(kept[worst]), residual=float(residuals[worst]), limit=limit))
-        kept = rest
+        rests = [_residuals(np.delete(x[kept], k), np.delete(y, k)) for k in range(1, kept.size - 1)]
+        accused = 1 + int(np.argmin([float(rest @ rest) for rest in rests]))
+        kinks.append(
+            Kink(place=int(kept[accused]), witness=int(kept[worst + 1]), residual=float(residuals[worst]), limit=limit)
+        )
+        kept = np.delete(kept, accused)
     return tuple(sorted(kinks, key=lambda kink: kink.place))
+
+
+def repeat_differences(
+    clients: npt.ArrayLike, new_logs: npt.ArrayLike, kinks: Sequence[Kink]
+) -> tuple[FloatArray, ...]:
+    """Per kink what its witness exceeds the others by in each new block, for `judge_repeat`.
+
+    Args:
+        clients: as for `find_kinks`.
+        new_logs: ln of the values of the new blocks alone, shape (blocks, points); blocks with a gap are left out.
+        kinks: what asked for the repeat; the points of the others are not used for one.
+
+    Returns:
+        For each kink, shape (blocks,): its witness less the end, on the side of the residual, of what the medians over
+        the blocks of the other points leave open for it. The height of a block, which all its points share, is the
+        median of the other points' distances from their medians, so that a neighbour that stalls does no harm.
+    """
+    x, values = _log_clients(clients), np.asarray(new_logs, dtype=np.float64)
+    values = values[np.isfinite(values).all(axis=1)]
+    if not len(values):
+        return tuple(np.empty(0) for _ in kinks)
+    middle = np.median(values, axis=0)
+    differences = []
+    for kink in kinks:
+        spoilt = {other.place for other in kinks} - {kink.place, kink.witness}
+        kept = np.array([point for point in range(x.size) if point not in spoilt])
+        ends = band_at(x[kept], middle[kept], int(np.searchsorted(kept, kink.witness)))
+        others = kept[kept != kink.witness]
+        heights = np.median(values[:, others] - middle[others], axis=1)
+        differences.append(values[:, kink.witness] - heights - ends[1 if kink.residual > 0 else 0])
+    return tuple(differences)
+
+
+def _log_clients(clients: npt.ArrayLike) -> FloatArray:
+    numbers = np.asarray(clients, dtype=np.float64)
+    if not (numbers > 0).all() or not (np.diff(numbers) > 0).all():
+        raise ValueError("numbers of clients have to ascend from above zero")
+    return np.asarray(np.log(numbers), dtype=np.float64)
+
+
+def _residuals(x: FloatArray, y: FloatArray) -> FloatArray:
+    """How far each inner point is off, 0 within its band: shape (points - 2,)."""
+    bands = [band_at(x, y, point) for point in range(1, x.size - 1)]
+    return np.array([value - np.clip(value, *band) for value, band in zip(y[1:-1], bands, strict=True)])
+
+
+def _curve_error(x: FloatArray, values: FloatArray, worst: int) -> float:
+    """Standard error of the median over the blocks of a distance from the neighbours' line, the same for all points.
+
+    Args:
+        x: shape (points,).
+        values: shape (blocks, points).
+        worst: the inner point that is judged, which does not count where it would judge itself.
+    """
+    distances = chord_residuals(x, values)
+    blocks = np.isfinite(distances).sum(axis=0).max()
+    if blocks == 1:
+        rest = np.delete(distances[0], [worst - 1, worst, worst + 1] if 0 < worst < x.size - 3 else [worst])
+        rest = rest[np.isfinite(rest)]
+        return MAD_TO_SD * float(np.median(np.abs(rest - np.median(rest)))) if rest.size else 0.0
+    first, second = np.triu_indices(len(values), k=1)
+    pairs = np.abs(distances[first] - distances[second])
+    sd = MAD_TO_SD / math.sqrt(2) * float(np.median(pairs[np.isfinite(pairs)]))
+    return sd * math.sqrt(math.pi / 2 / blocks)
 
 
 class Repeat(StrEnum):

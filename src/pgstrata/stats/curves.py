@@ -1,44 +1,51 @@
-"""Curves over few points: the shape-preserving interpolant, and what each point's neighbours predict for it."""
+"""Curves over few points: the shape-preserving interpolant, and what the other points leave open for each of them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from pgstrata.stats.ranks import FloatArray
 
-# A curve without one of its points still has an inner point, and so residuals to judge by.
-FEWEST_POINTS: Final = 5
 _LINE: Final = 2
 
 
-def leave_one_out(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-    """What each inner point exceeds the curve through all other points by.
+def chord_residuals(x: FloatArray, y: FloatArray) -> FloatArray:
+    """What each inner point exceeds the line through its two neighbours by: shape (..., points - 2)."""
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    return np.asarray(y[..., 1:-1] - (1 - share) * y[..., :-2] - share * y[..., 2:], dtype=np.float64)
+
+
+def band_at(x: FloatArray, y: FloatArray, point: int) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper end of what the other points leave open for one inner point, shape (...) each.
+
+    Throughput over clients rises along a line and bends where something is used up. The interpolant through the other
+    points cannot know where, and may be wrong by a tenth if they lie wide apart; but a curve that bends one way only
+    lies between the line through its neighbours and the lines through the two points on either side (the nearer of
+    those, if they lie on one side). The band holds these and the interpolant.
 
     Args:
-        x: places, ascending, shape (points,).
+        x: places, ascending, shape (points,), at least three.
         y: values, shape (..., points).
-
-    Returns:
-        Shape (..., points); nan at both ends, beyond which there is nothing.
+        point: place of the point, not the first or the last.
     """
-    places, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    residuals = np.full(values.shape, np.nan)
-    for point in range(1, places.size - 1):
-        residuals[..., point] = residual_at(places, values, point)
-    return residuals
+    others, at = np.delete(x, point), float(x[point])
+    rest = np.delete(y, point, axis=-1)
+    smooth = pchip(others, rest, at)
+    chord = _line(others, rest, point - 1, at)
+    open_to = [smooth, chord]
+    if _LINE <= point < x.size - _LINE:
+        left, right = _line(others, rest, point - 2, at) - chord, _line(others, rest, point, at) - chord
+        nearer = np.where(np.abs(left) < np.abs(right), left, right)
+        open_to.append(chord + np.where(left * right > 0, nearer, 0.0))
+    return np.min(open_to, axis=0), np.max(open_to, axis=0)
 
 
-def residual_at(x: npt.ArrayLike, y: npt.ArrayLike, point: int) -> FloatArray:
-    """What one inner point exceeds the curve through all other points by: shape (...) for y of shape (..., points).
-
-    With y of shape (blocks, points) these are the differences of a repeat, one per block.
-    """
-    places, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    predicted = pchip(np.delete(places, point), np.delete(values, point, axis=-1), float(places[point]))
-    return np.asarray(values[..., point] - predicted, dtype=np.float64)
+def _line(x: FloatArray, y: FloatArray, first: int, at: float) -> FloatArray:
+    """The line through a point and the next one, at one place."""
+    share = (at - x[first]) / (x[first + 1] - x[first])
+    return np.asarray((1 - share) * y[..., first] + share * y[..., first + 1], dtype=np.float64)
 
 
 def pchip(x: FloatArray, y: FloatArray, at: float) -> FloatArray:
