@@ -121,9 +121,7 @@ def _make_design(environments: Mapping[str, Mapping[str, str]], logs: Logs, base
     if baseline not in environments:
         raise ValueError(f"the baseline {baseline} is not among the environments")
     named = dict.fromkeys(factor for levels in environments.values() for factor in levels)
-    varied = tuple(
-        factor for factor in named if len({levels.get(factor, "") for levels in environments.values()}) > 1
-    )
+    varied = tuple(factor for factor in named if len({levels.get(factor, "") for levels in environments.values()}) > 1)
     names: dict[Place, str] = {}
     for name, levels in environments.items():
         place = tuple(levels.get(factor, "") for factor in varied)
@@ -137,9 +135,7 @@ def _make_design(environments: Mapping[str, Mapping[str, str]], logs: Logs, base
 def _changes(design: _Design, factor: int) -> list[Change]:
     levels = dict.fromkeys(place[factor] for place in design.names)
     against = design.base[factor]
-    return [
-        Change(factor=design.factors[factor], level=level, against=against) for level in levels if level != against
-    ]
+    return [Change(factor=design.factors[factor], level=level, against=against) for level in levels if level != against]
 
 
 def _make_contrast(design: _Design, changes: tuple[Change, ...]) -> Contrast | LeftOut:
@@ -156,9 +152,7 @@ def _make_contrast(design: _Design, changes: tuple[Change, ...]) -> Contrast | L
     reason = _refusal(design, moved, sides, others)
     if reason:
         return LeftOut(changes=changes, reason=reason)
-    weights = {
-        name: sign / len(side) for (sign, _), side in zip(sides, others, strict=True) for name in side.values()
-    }
+    weights = {name: sign / len(side) for (sign, _), side in zip(sides, others, strict=True) for name in side.values()}
     return Contrast(changes=changes, combinations=len(others[0]), series=_make_series(design.logs, weights))
 
 
@@ -180,8 +174,8 @@ def _refusal(
     for combination in present:
         for (_, levels), side in zip(sides, others, strict=True):
             if combination not in side:
-                absent = _render({**levels, **dict(zip(factors, combination, strict=True))}.items())
-                return f"there is no environment with {absent}"
+                absent = {**levels, **dict(zip(factors, combination, strict=True))}
+                return f"there is no environment with {_render((name, absent[name]) for name in design.factors)}"
     if len(moved) == 1 and len(present) == 1:
         only = _render(zip(factors, next(iter(present)), strict=True))
         return f"both levels are there only with {only}: the comparison of the two environments says it"

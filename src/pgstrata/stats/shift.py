@@ -1,7 +1,7 @@
 """The shift function: by how much each quantile of a distribution moved (Doksum 1974), block by block.
 
-Latency is not a number but a distribution: a change may help the median and hurt the tail. Quantiles are those of single
-runs; they are never averaged, and runs are never pooled.
+Latency is not a number but a distribution: a change may help the median and hurt the tail. Quantiles are those of
+single runs; they are never averaged, and runs are never pooled.
 """
 
 from __future__ import annotations
