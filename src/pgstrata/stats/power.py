@@ -1,4 +1,4 @@
-"""What a comparison can expect before it starts: how likely the sequential rule finds an effect, and after how many blocks.
+"""What a comparison can expect before it starts: how likely the rule finds an effect, and after how many blocks.
 
 Nothing is drawn here: the shares by effect and threshold in units of the noise floor stand in `power_table`, between
 which is interpolated. The fast lane, whose thresholds do not scale with the floor, is added from its own probabilities.
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.stats import power_table
-from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS, Boundary, boundary, exact_tail
+from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS, Boundary, boundary
 from pgstrata.stats.floor import POWER
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import FAST_ALPHA
@@ -28,9 +28,8 @@ EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
 # The noise of the table: outliers leave a core that is narrower than the floor.
 _OUTLIERS: Final = 0.07
 _CORE: Final = NormalDist(sigma=0.92)
-_NORMAL: Final = NormalDist()
+_TINY: Final = 1e-9
 _STEPS: Final = 40
-_LOOKS: Final = MAX_BLOCKS + 1 - power_table.FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,43 +122,39 @@ def _check(s0: float, alpha: float) -> Boundary:
 
 def _course(s0: float, delta: float, effect: float, level: Boundary) -> _Course:
     """Fast lane and later looks together, for an effect in log units."""
-    found, equal = _slow(effect / s0, delta / s0, level)
+    # Where effect or threshold are many floors their ratio decides: both are brought into the table together.
+    scale = min(1.0, power_table.EFFECTS[-1] * s0 / max(effect, delta, s0))
+    found, equal = _slow(scale * effect / s0, scale * delta / s0, level)
     has_fast = level.alpha >= FAST_ALPHA
     quick = _fast(effect / s0, s0) if has_fast else np.zeros(MAX_BLOCKS + 1)
     wrong = _fast(-effect / s0, s0) if has_fast else np.zeros(MAX_BLOCKS + 1)
     if not effect:
         wrong = wrong + found
     # What the fast lane finds would mostly have been found later: it has only gains, and few of the next are losses.
-    again = np.maximum(found, _share_above(effect / s0, 0.0) ** 2)
-    again[: power_table.FIRST] = 0.0
-    together = quick + found - quick * again
+    again = quick * np.maximum(found, _share_above(effect / s0, 0.0) ** 2)
+    together = quick + found - np.minimum(again, found)
     return _Course(found=together, equal=np.minimum(equal, 1 - together), wrong=wrong)
 
 
 def _slow(effect: float, threshold: float, level: Boundary) -> tuple[FloatArray, FloatArray]:
     """Shares found different and equivalent by 0 .. MAX_BLOCKS blocks; effect and threshold in floors.
 
-    A smaller level than the table's needs at each look an effect that is larger by the difference of the two normal
-    quantiles over sqrt(n).
+    At levels below that of the table as large a part of what would be found is lost to "no difference" as at its level.
     """
     plane = _plane(threshold)
-    found, equal = np.zeros(MAX_BLOCKS + 1), np.zeros(MAX_BLOCKS + 1)
-    for look in range(_LOOKS):
-        n = power_table.FIRST + look
-        lost = _lost_effect(n, level)
-        if lost < math.inf:
-            found[n] = np.interp(effect - lost, power_table.EFFECTS, plane[:, 0, look])
-        equal[n] = np.interp(effect, power_table.EFFECTS, plane[:, 1, look])
-    return np.maximum.accumulate(found), equal
+    found, equal = (_at_effect(plane[:, kind], effect) for kind in (0, 1))
+    if level.alpha < C_DIFF.alpha:
+        alone = _alone()
+        usual, ours = (_at_effect(alone[power_table.LEVELS.index(a)], effect) for a in (C_DIFF.alpha, level.alpha))
+        found = ours * np.where(usual > 0, found / np.maximum(usual, _TINY), 1.0)
+    return np.maximum.accumulate(np.minimum(found, 1.0)), equal
 
 
-@cache
-def _lost_effect(n: int, level: Boundary) -> float:
-    own, table = level.critical(n), C_DIFF.critical(n)
-    if own is None or table is None:
-        return math.inf
-    ours, theirs = (-_NORMAL.inv_cdf(exact_tail(n, critical) / 2) for critical in (own, table))
-    return (ours - theirs) / math.sqrt(n)
+def _at_effect(shares: FloatArray, effect: float) -> FloatArray:
+    """Shares of shape (effects, looks) at one effect, by 0 .. MAX_BLOCKS blocks."""
+    course = np.zeros(MAX_BLOCKS + 1)
+    course[power_table.FIRST :] = [np.interp(effect, power_table.EFFECTS, column) for column in shares.T]
+    return course
 
 
 def _plane(threshold: float) -> FloatArray:
@@ -172,15 +167,24 @@ def _plane(threshold: float) -> FloatArray:
 
 @cache
 def _shares() -> FloatArray:
-    shape = (len(power_table.EFFECTS), len(power_table.THRESHOLDS), 2, _LOOKS)
-    return np.array(power_table.SHARES.split(), dtype=np.float64).reshape(shape) / 1000
+    return _parse(power_table.SHARES, (len(power_table.EFFECTS), len(power_table.THRESHOLDS), 2), 100)
+
+
+@cache
+def _alone() -> FloatArray:
+    return _parse(power_table.ALONE, (len(power_table.LEVELS), len(power_table.EFFECTS)), 1000)
+
+
+def _parse(text: str, shape: tuple[int, ...], parts: int) -> FloatArray:
+    return np.array(text.split(), dtype=np.float64).reshape(*shape, MAX_BLOCKS + 1 - power_table.FIRST) / parts
 
 
 def _fast(effect: float, s0: float) -> FloatArray:
     """Probability that the fast lane has found a gain by 0 .. MAX_BLOCKS blocks, for an effect in floors.
 
     The lane's thresholds fall with n, so that the smallest difference so far says all: `reach[k]` is the probability
-    that it exceeds the k-th threshold and no look has decided.
+    that it exceeds the k-th threshold and no look has decided. That the median has to exceed the coarse interval too
+    is left out; it matters rarely.
     """
     least = [max(math.log1p(look.least) / s0, look.floors) for look in FAST]
     above = np.array([_share_above(effect, threshold) for threshold in least])
