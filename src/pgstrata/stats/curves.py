@@ -79,9 +79,11 @@ def _derivatives(h: FloatArray, slopes: FloatArray) -> FloatArray:
         return np.concatenate([slopes, slopes], axis=-1)
     before, after = slopes[..., :-1], slopes[..., 1:]
     w_before, w_after = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
-    monotone = before * after > 0
-    harmonic = w_before / np.where(monotone, before, 1.0) + w_after / np.where(monotone, after, 1.0)
-    inner = np.where(monotone, (w_before + w_after) / np.where(monotone, harmonic, 1.0), 0.0)
+    product = before * after
+    monotone = product > 0
+    # multiplied out, so that a slope close to zero overflows nothing
+    weighed = np.where(monotone, w_before * after + w_after * before, 1.0)
+    inner = np.where(monotone, (w_before + w_after) * product / weighed, 0.0)
     first = _end(h[0], h[1], slopes[..., 0], slopes[..., 1])
     last = _end(h[-1], h[-2], slopes[..., -1], slopes[..., -2])
     return np.concatenate([first[..., np.newaxis], inner, last[..., np.newaxis]], axis=-1)
