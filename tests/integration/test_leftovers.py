@@ -19,6 +19,7 @@ EXPERIMENT = """
 question = "?"
 blocks = 1
 controls = ["same"]
+interleave = "runs"
 [common]
 server = "embedded"
 [[cells]]

@@ -16,6 +16,7 @@ EXPERIMENT = """
 question = "?"
 blocks = 1
 controls = ["same"]
+interleave = "runs"
 [common]
 server = "embedded"
 connection = "CONNECTION"
