@@ -118,7 +118,7 @@ def _say_visible(outlook: Outlook) -> str:
 
 def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterator[str]:
     threshold = plan.experiment.threshold
-    blind = [one for one in outlooks if one.visible is None or one.visible > threshold]
+    blind = [one for one in outlooks if one.visible is None or _exceeds(one.visible, threshold)]
     if not blind:
         return
     # where the question is answered over all cells, single cells are exploratory
@@ -130,6 +130,11 @@ def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterat
         f"{limit}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
         "longer runs, a quieter machine or a larger threshold would answer the question"
     )
+
+
+def _exceeds(visible: float, threshold: float) -> bool:
+    """As printed: 3.01 % against 3 % would be a warning that contradicts itself."""
+    return visible > threshold and render_effect(visible) != render_effect(threshold)
 
 
 # ---------------------------------------------------------------------------------------------------- JSON
