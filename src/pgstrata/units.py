@@ -17,6 +17,11 @@ class Direction(StrEnum):
     HIGHER = "higher"
     LOWER = "lower"
 
+    @property
+    def sign(self) -> float:
+        """Turns ln(value / baseline value) so that above zero is better."""
+        return 1.0 if self is Direction.HIGHER else -1.0
+
 
 class Unit(StrEnum):
     """Base units of measurements."""

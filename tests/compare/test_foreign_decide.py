@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare.foreign import ForeignQuestion, Row, Table, decide_table, parse_table
-from pgstrata.compare.foreign.decide import MOST_HEADLINES, step_down
+from pgstrata.compare.foreign.decide import MOST_HEADLINES
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
-from pgstrata.stats.rule import Decision
 from pgstrata.units import Direction
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
@@ -260,22 +259,6 @@ def test_more_headlines_than_the_levels_allow_are_refused():
     with pytest.raises(UsageError, match=r"91 headlines are too many: at most 90") as caught:
         decide(series(7, **names), ForeignQuestion())
     assert "split the file" in caught.value.remedy
-
-
-def test_holm_finds_what_holm_finds():
-    """p values of Holm 1979, by hand: .01 <= .05 / 4, .015 <= .05 / 3, .03 > .05 / 2, and there it ends."""
-    p = [0.03, 0.01, 0.04, 0.015]
-
-    def decide_at(places, level):
-        return [
-            Decision(verdict=Verdict.BETTER if p[place] <= level else Verdict.INCONCLUSIVE, n=9, estimate=None,
-                     lane=Lane.ONE_LOOK, decided=True, repeated_p=None, alpha=level)
-            for place in places
-        ]  # fmt: skip
-
-    found = step_down(4, decide_at, alpha=0.05)
-    assert [decision.verdict is Verdict.BETTER for decision in found] == [False, True, False, True]
-    assert [decision.alpha for decision in found] == pytest.approx([0.025, 0.0125, 0.025, 0.05 / 3])
 
 
 # ------------------------------------------------------------------------------------- without blocks

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.stats.boundaries import C_EQ, boundary
-from pgstrata.stats.family import Series, benjamini_hochberg, decide_families, decide_family
-from pgstrata.stats.rule import Rule, decide_many, estimate_many
+from pgstrata.stats.family import Series, benjamini_hochberg, decide_families, decide_family, step_down
+from pgstrata.stats.rule import Decision, Rule, decide_many, estimate_many
 
 DELTA = math.log(1.03)
 PLAIN = Rule(delta=DELTA)
@@ -191,3 +191,19 @@ def test_adjusted_p_values_keep_the_order_and_are_never_smaller(p):
     assert all(before <= after <= 1 for before, after in zip(p, adjusted, strict=True))
     in_order = [adjusted[place] for place in np.argsort(p, kind="stable")]
     assert in_order == sorted(in_order)
+
+
+def test_holm_finds_what_holm_finds():
+    """p values of Holm 1979, by hand: .01 <= .05 / 4, .015 <= .05 / 3, .03 > .05 / 2, and there it ends."""
+    p = [0.03, 0.01, 0.04, 0.015]
+
+    def decide_at(places, level):
+        return [
+            Decision(verdict=Verdict.BETTER if p[place] <= level else Verdict.INCONCLUSIVE, n=9, estimate=None,
+                     lane=Lane.ONE_LOOK, decided=True, repeated_p=None, alpha=level)
+            for place in places
+        ]  # fmt: skip
+
+    found = step_down(4, decide_at, alpha=0.05)
+    assert [decision.verdict is Verdict.BETTER for decision in found] == [False, True, False, True]
+    assert [decision.alpha for decision in found] == pytest.approx([0.025, 0.0125, 0.025, 0.05 / 3])

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pgstrata.compare.arms import sort_runs
 from pgstrata.compare.judging import make_rule
 from pgstrata.compare.levels import headline_cell, read_levels
-from pgstrata.compare.pairs import orientation
 from pgstrata.model.answer import EffectKind, FactorEffect, Interval
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.contrasts import Contrast, make_contrasts
@@ -35,7 +35,7 @@ def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, .
     if not crossed:
         return ()
     arms = sort_runs(runs, frozenset((experiment.metric,)))
-    cell, sign = headline_cell(plan), orientation(experiment.metric)
+    cell, sign = headline_cell(plan), METRICS[experiment.metric].sign
     levels = read_levels(plan, arms, list(crossed), cell)
     logs = {name: {block: sign * value for block, value in found.items()} for name, found in levels.items()}
     contrasts = make_contrasts(crossed, logs, baseline=experiment.baseline).found
@@ -75,7 +75,7 @@ def _to_effect(contrast: Contrast, decision: Decision, cell: str, metric: str) -
         cell=cell,
         metric=metric,
         verdict=decision.verdict,
-        effect=math.exp(orientation(metric) * estimate.centre) if estimate else None,
+        effect=math.exp(METRICS[metric].sign * estimate.centre) if estimate else None,
         interval=_ratios(estimate.interval, metric) if estimate else None,
         blocks=decision.n,
         repeated_p=decision.repeated_p,
@@ -86,5 +86,5 @@ def _to_effect(contrast: Contrast, decision: Decision, cell: str, metric: str) -
 def _ratios(span: Span | None, metric: str) -> Interval | None:
     if span is None:
         return None
-    low, high = sorted(math.exp(orientation(metric) * end) for end in (span.low, span.high))
+    low, high = sorted(math.exp(METRICS[metric].sign * end) for end in (span.low, span.high))
     return Interval(low=low, high=high)

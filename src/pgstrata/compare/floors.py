@@ -17,7 +17,6 @@ from pgstrata.model.experiment import ControlKind, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.units import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +68,7 @@ def _by_block(arms: Arms, control: str, baseline: str, cell: str, metric: str) -
     aligned = align(pair, metric, shared_blocks(pair).blocks)
     if not aligned.blocks:
         return {}
-    sign = 1.0 if METRICS[metric].direction is Direction.HIGHER else -1.0
-    d = sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
+    d = METRICS[metric].sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
     return {block: float(value) for block, value in zip(aligned.blocks, d, strict=True) if np.isfinite(value)}
 
 

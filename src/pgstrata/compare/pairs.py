@@ -17,10 +17,9 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Span
-from pgstrata.units import Direction
 
 __all__ = [
-    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "orientation", "over_cells", "pair_metric",
+    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_metric",
     "pair_metrics",
 ]  # fmt: skip
 
@@ -67,7 +66,7 @@ class Pairing:
 
     def ratio(self, d: float) -> float:
         """An oriented log difference as value / baseline value."""
-        return math.exp(orientation(self.metric) * d)
+        return math.exp(METRICS[self.metric].sign * d)
 
     def interval(self, span: Span | None) -> Interval | None:
         """An oriented span as ratios, the lower first."""
@@ -75,11 +74,6 @@ class Pairing:
             return None
         low, high = sorted((self.ratio(span.low), self.ratio(span.high)))
         return Interval(low=low, high=high)
-
-
-def orientation(metric: str) -> float:
-    """What turns ln(value / baseline value) so that above zero is better: 1 or -1."""
-    return 1.0 if METRICS[metric].direction is Direction.HIGHER else -1.0
 
 
 def pair_metric(arms: Arms, environment: Environment, baseline: str, cell: str, metric: str) -> Pairing:
@@ -105,7 +99,7 @@ def pair_metrics(
 def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Arm], shared: Shared) -> Pairing:
     arm, base = sides
     aligned = align(sides, metric, shared.blocks)
-    d = orientation(metric) * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
+    d = METRICS[metric].sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
     known = np.flatnonzero(~np.isnan(d))
     blocks = tuple(aligned.blocks[place] for place in known.tolist())
     return Pairing(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,11 +14,9 @@ from pgstrata.compare.pairs import Pairing
 from pgstrata.model.answer import ResultWarning
 from pgstrata.stats.anomaly import (
     JUDGED_FROM,
-    LEAST,
-    Modes,
     Stability,
-    find_modes,
     fisher_exact,
+    judge_differences,
     judge_stability,
     run_limit,
 )
@@ -40,13 +37,7 @@ def find_instability(pairing: Pairing, used: int, floor: float | None) -> Stabil
         used: number of its blocks that the decision rests on.
         floor: noise floor s0 in log units, None if there is none.
     """
-    d = pairing.sample[:used]
-    if d.size < JUDGED_FROM or float(np.ptp(d)) <= LEAST:
-        return None
-    # The limit of a run is 4 s0 / sqrt 2, because s0 is the scale of a difference of two: here it is that of one.
-    s0 = None if floor is None else floor * math.sqrt(2)
-    # From both sides: of two gaps alike the first is taken, and it must not matter which environment is the baseline.
-    found = next((found for found in (_judge(d, s0), _mirror(_judge(-d, s0))) if found.is_unstable), None)
+    found = judge_differences(pairing.sample[:used], floor)
     if found is None or found.modes is not None or unstable_sides(pairing, used):
         return found
     return None
@@ -55,20 +46,7 @@ def find_instability(pairing: Pairing, used: int, floor: float | None) -> Stabil
 def unstable_sides(pairing: Pairing, used: int) -> list[str]:
     """The environments whose own runs are unstable."""
     sides = ((pairing.arm, pairing.values), (pairing.base, pairing.base_values))
-    return [side.name for side, values in sides if _judge(np.log(values[:used]), None).is_unstable]
-
-
-def _judge(logs: FloatArray, s0: float | None) -> Stability:
-    """Without a floor the limit grows with the distance of two groups: modes are told by what would matter."""
-    found = judge_stability(logs, s0)
-    return found if s0 is not None else replace(found, modes=find_modes(logs[np.isfinite(logs)]))
-
-
-def _mirror(found: Stability) -> Stability:
-    if found.modes is None:
-        return found
-    low, high, share = found.modes.low, found.modes.high, found.modes.share_high
-    return replace(found, modes=Modes(low=-high, high=-low, share_high=1 - share))
+    return [side.name for side, values in sides if judge_stability(np.log(values[:used]), None).is_unstable]
 
 
 def say_instability(pairing: Pairing, used: int, found: Stability) -> ResultWarning:

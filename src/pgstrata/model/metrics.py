@@ -20,6 +20,11 @@ class Metric:
     better: str
     worse: str
 
+    @property
+    def sign(self) -> float:
+        """Turns ln(value / baseline value) so that above zero is better: 1 or -1."""
+        return self.direction.sign
+
 
 def _metric(name: str, title: str, unit: Unit, direction: Direction, better: str, worse: str) -> Metric:
     return Metric(name=name, title=title, unit=unit, direction=direction, better=better, worse=worse)
@@ -32,6 +37,10 @@ ROUND_TPS: Final = "round_tps"
 SCHEDULE_LAG: Final = "schedule_lag"
 """By second of a run at a fixed rate: how late transactions began, on average."""
 NEIGHBOURS: Final = "neighbour_share"
+LATENCY_QUANTILES: Final[Mapping[str, float]] = {
+    f"latency_p{percent}": percent / 100 for percent in (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
+}
+"""Percentiles of latency by the name of their metric, from the fast end to the tail."""
 SERVER_CPU: Final = _metric(
     "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -46,9 +55,11 @@ METRICS: Final[Mapping[str, Metric]] = {
         SERVER_CPU,
         CLIENT_CPU,
         _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
-        _metric("latency_p50", "median latency", Unit.SECONDS, _LOW, "faster", "slower"),
-        _metric("latency_p95", "p95 latency", Unit.SECONDS, _LOW, "faster", "slower"),
-        _metric("latency_p99", "p99 latency", Unit.SECONDS, _LOW, "faster", "slower"),
+        *(
+            _metric(name, "median latency" if quantile == 0.5 else f"{name.removeprefix('latency_')} latency",
+                    Unit.SECONDS, _LOW, "faster", "slower")
+            for name, quantile in LATENCY_QUANTILES.items()
+        ),
         _metric("latency_stddev", "latency standard deviation", Unit.SECONDS, _LOW, "less", "more"),
         _metric(SCHEDULE_LAG, "lag behind the rate", Unit.SECONDS, _LOW, "less", "more"),
         _metric("transactions", "transactions", Unit.COUNT, Direction.HIGHER, "more", "fewer"),

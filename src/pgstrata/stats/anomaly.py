@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -31,6 +31,10 @@ UNSTABLE_SHARE: Final = 0.2
 UNSTABLE_COUNT: Final = 3
 REPEAT_BLOCKS: Final = MIN_BLOCKS
 
+# Of more differences evenly spaced quantiles stand for all: the search for modes is quadratic.
+_MOST_JUDGED: Final = 500
+# Differences that are equal but for rounding are parted alike whatever the unit of the values.
+_DIGITS: Final = 10
 _FEWEST_POINTS: Final = 5
 _FEWEST_FOR_MODES: Final = 8
 _FEWEST_IN_MODE: Final = 3
@@ -107,6 +111,39 @@ def judge_stability(logs: npt.ArrayLike, s0: float | None) -> Stability:
     limit = run_limit(s0, kept)
     far = np.abs(kept - np.median(kept)) > limit
     return Stability(anomalies=tuple(present[far].tolist()), judged=kept.size, limit=limit, modes=find_modes(kept, s0))
+
+
+def judge_differences(d: npt.ArrayLike, s0: float | None = None) -> Stability | None:
+    """How block differences fall apart; None where one percentage describes them.
+
+    Looked at from both sides, because of two gaps alike the first is taken, and it must not matter which of two
+    environments is the baseline.
+
+    Args:
+        d: finite differences in log units, shape (blocks,), in any order.
+        s0: their noise floor, None if there is none.
+
+    Returns:
+        What was found; its `anomalies` are places among the sorted differences.
+    """
+    values = np.sort(np.round(np.asarray(d, dtype=np.float64), _DIGITS))
+    if values.size < JUDGED_FROM or float(np.ptp(values)) <= LEAST:
+        return None
+    if values.size > _MOST_JUDGED:
+        values = values[np.linspace(0, values.size - 1, _MOST_JUDGED).round().astype(np.intp)]
+    # The limit of a run is 4 s0 / sqrt 2, because s0 is the scale of a difference of two: here it is that of one.
+    scale = None if s0 is None else s0 * math.sqrt(2)
+    found = judge_stability(values, scale)
+    if not found.is_unstable:
+        found = _mirror(judge_stability(-values, scale))
+    return found if found.is_unstable else None
+
+
+def _mirror(found: Stability) -> Stability:
+    if found.modes is None:
+        return found
+    low, high, share = found.modes.low, found.modes.high, found.modes.share_high
+    return replace(found, modes=Modes(low=-high, high=-low, share_high=1 - share))
 
 
 def find_modes(logs: npt.ArrayLike, s0: float | None = None) -> Modes | None:

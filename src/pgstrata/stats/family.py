@@ -6,15 +6,19 @@ so Holm's procedure on them is too); Benjamini & Hochberg 1995.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, ROUNDING, Boundary, boundary
+from pgstrata.model.answer import Verdict
+from pgstrata.stats.boundaries import C_DIFF, C_EQ, GRID, MAX_BLOCKS, ROUNDING, Boundary, boundary
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import FAST_ALPHA, Decision, Rule, check_samples, make_decisions
 from pgstrata.stats.sequence import BoolArray, Looks, critical_row, fast_crossings, look_at_all
+
+_DIFFERENCES: Final = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,25 @@ def decide_families(
         arrays, flat_rules, levels, looks, [member.n for member in walks], [member.quick for member in walks]
     )
     return tuple(_split(decisions, [len(family) for family in families]))
+
+
+def step_down(
+    number: int, decide: Callable[[Sequence[int], float], Sequence[Decision]], *, alpha: float = C_DIFF.alpha
+) -> tuple[Decision, ...]:
+    """Holm's step-down at one look (Holm 1979): each difference found leaves alpha / (number - found) to the rest.
+
+    Args:
+        number: of headlines.
+        decide: decisions on those of the given places at a level.
+        alpha: the error probability that all share.
+    """
+    settled: dict[int, Decision] = {}
+    while len(settled) < number:
+        rest = [place for place in range(number) if place not in settled]
+        decisions = dict(zip(rest, decide(rest, alpha / len(rest)), strict=True))
+        found = {place: decision for place, decision in decisions.items() if decision.verdict in _DIFFERENCES}
+        settled |= found or decisions
+    return tuple(settled[place] for place in range(number))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,13 +18,13 @@ from pgstrata.compare.foreign.arms import (
     sort_by_place,
 )
 from pgstrata.compare.foreign.doubts import doubt_heaps, doubt_pairs, doubt_table
-from pgstrata.compare.foreign.stability import find_instability
 from pgstrata.compare.foreign.table import Table
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, Verdict
 from pgstrata.model.metrics import METRICS
+from pgstrata.stats.anomaly import judge_differences
 from pgstrata.stats.boundaries import C_DIFF, GRID
-from pgstrata.stats.family import benjamini_hochberg
+from pgstrata.stats.family import benjamini_hochberg, step_down
 from pgstrata.stats.rule import Decision, Rule, Span, decide_once
 from pgstrata.stats.unpaired import decide_unpaired
 from pgstrata.units import Direction
@@ -32,7 +32,6 @@ from pgstrata.units import Direction
 MOST_HEADLINES: Final = round(C_DIFF.alpha / GRID[-1])
 """So many can share the error probability: each gets the smallest level there is."""
 
-_DIFFERENCES: Final = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
 _MOST_NAMED: Final = 10
 
 
@@ -51,7 +50,7 @@ class _Terms:
     @property
     def sign(self) -> float:
         """Turns ln(value / baseline value) so that above zero is better."""
-        return 1.0 if self.direction is Direction.HIGHER else -1.0
+        return self.direction.sign
 
     def rules(self, number: int, level: float) -> list[Rule]:
         """The rule of this level, so many times."""
@@ -163,25 +162,6 @@ def _decide_paired(terms: _Terms) -> tuple[tuple[Finding, ...], tuple[Finding, .
     return headlines, _find(terms, single, decisions, exploratory=True)
 
 
-def step_down(
-    number: int, decide: Callable[[Sequence[int], float], Sequence[Decision]], *, alpha: float = C_DIFF.alpha
-) -> tuple[Decision, ...]:
-    """Holm's step-down at one look (Holm 1979): each difference found leaves alpha / (number - found) to the rest.
-
-    Args:
-        number: of headlines, at most `MOST_HEADLINES`.
-        decide: decisions on those of the given places at a level.
-        alpha: the error probability that all share.
-    """
-    settled: dict[int, Decision] = {}
-    while len(settled) < number:
-        rest = [place for place in range(number) if place not in settled]
-        decisions = dict(zip(rest, decide(rest, alpha / len(rest)), strict=True))
-        found = {place: decision for place, decision in decisions.items() if decision.verdict in _DIFFERENCES}
-        settled |= found or decisions
-    return tuple(settled[place] for place in range(number))
-
-
 def _find(
     terms: _Terms, pairings: Sequence[Pairs], decisions: Sequence[Decision], *, exploratory: bool
 ) -> tuple[Finding, ...]:
@@ -199,7 +179,7 @@ def _find(
             exploratory=exploratory,
             adjusted_p=adjusted[place] if exploratory else None,
         )
-        instability = find_instability(d) if decision.verdict is not Verdict.INSUFFICIENT else None
+        instability = judge_differences(d) if decision.verdict is not Verdict.INSUFFICIENT else None
         if instability is not None:
             comparison = replace(
                 comparison, verdict=Verdict.UNSTABLE, effect=None, interval=None, equivalence_interval=None,
