@@ -24,11 +24,12 @@ MEMORY_SHARE: Final = 0.8
 # Writing workloads in which slices with a settled gap and long runs agreed on a known truth.
 AGREED: Final[frozenset[str]] = frozenset()
 
-# Settings that decide when a server writes: a paused server does it in the other one's slice.
-_MOVES_WORK: Final = re.compile(
+MOVES_WORK: Final = re.compile(
     r"synchronous_commit|commit_delay|commit_siblings|fsync|full_page_writes|wal_.*|max_wal_size|min_wal_size|"
     r"checkpoint_.*|bgwriter_.*|backend_flush_after|autovacuum.*|vacuum_.*"
 )
+"""Settings that decide when a server writes: a paused server does it in the other one's slice, and a cell that writes
+nothing does not notice them."""
 _WRITES: Final = re.compile(
     r"\b(insert|update|delete|truncate|merge|copy|create|alter|drop|vacuum|analyze|reindex|cluster|refresh|lock|"
     r"call|do|notify|nextval|setval|for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|into)\b",
@@ -116,7 +117,7 @@ def _moving(environments: Iterable[Environment]) -> set[str]:
     """Settings that move work in time and differ between environments."""
     values: dict[str, set[str | None]] = {}
     environments = list(environments)
-    names = {name for environment in environments for name in environment.settings if _MOVES_WORK.fullmatch(name)}
+    names = {name for environment in environments for name in environment.settings if MOVES_WORK.fullmatch(name)}
     for name in names:
         values[name] = {environment.settings.get(name) for environment in environments}
     return {name for name, found in values.items() if len(found) > 1}

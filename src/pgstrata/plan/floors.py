@@ -6,7 +6,6 @@ Pure: what is known and what time it is are handed in.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
@@ -18,15 +17,10 @@ from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, Floor
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
-from pgstrata.plan.design import warmup_of, writes
+from pgstrata.plan.design import MOVES_WORK, warmup_of, writes
 
 # Follows from the numbers of clients of all cells, and costs nothing while nobody connects.
 _INDIFFERENT: Final = frozenset({"max_connections"})
-# Matters only to cells that write; pgstrata chooses some of it for all cells as soon as one of them does.
-_OF_WRITING: Final = re.compile(
-    r"synchronous_commit|commit_delay|commit_siblings|fsync|full_page_writes|wal_.*|max_wal_size|min_wal_size|"
-    r"checkpoint_.*|bgwriter_.*|backend_flush_after|autovacuum.*"
-)
 # A clock that was set back a little does no harm.
 _AHEAD: Final = timedelta(days=1)
 _MOST_CHANGES: Final = 3
@@ -74,10 +68,11 @@ def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
 
 
 def _conditions_of_environment(environment: Environment, *, writing: bool) -> dict[str, str]:
+    # pgstrata chooses some of what moves work for all cells as soon as one of them writes
     settings = {
         name: value
         for name, value in environment.settings.items()
-        if name not in _INDIFFERENT and (writing or not _OF_WRITING.fullmatch(name))
+        if name not in _INDIFFERENT and (writing or not MOVES_WORK.fullmatch(name))
     }
     return {
         "server": environment.server.text,
