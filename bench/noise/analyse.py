@@ -29,7 +29,8 @@ from noise.tables import (
     with_interval,
 )
 
-from pgstrata.stats.floor import blocks_to_see, noise_floor, smallest_visible_effect
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.floor import noise_floor, smallest_visible_effect
 
 SEED = 20261121
 REFITS = 200
@@ -136,7 +137,8 @@ def print_lengths(runs: Runs, structures: Mapping[str, Structure]) -> None:
 
 def _prospects(structure: Structure, length: int, dead: float, skip: float) -> Sequence[str]:
     sd, slot = structure.block_sd(length, dead, skip), length + dead + skip
-    blocks = blocks_to_see(math.log(1.05), sd)
+    wanted = math.log(1.05)
+    blocks = next((n for n in range(1, MAX_BLOCKS + 1) if smallest_visible_effect(sd, n) <= wanted), None)
     return (
         f"{100 * sd:.3g}",
         f"{100 * math.expm1(smallest_visible_effect(sd, 24)):.2g}",

@@ -15,7 +15,6 @@ from pgstrata.report.floor import (
     floors_json,
     measured_json,
     render_effect,
-    say_floor,
     say_measured,
     visible_effect,
 )
@@ -38,28 +37,19 @@ def plan_of(desk, *floors, answer=None):
     return replace(plan, floors={one.cell: one for one in floors})
 
 
-def test_one_cell_says_from_what_size_on(desk):
-    plan = plan_of(desk, floor(UPDATE, 0.01))
-    seen = math.expm1(smallest_visible_effect(0.01, 12))
-    assert say_floor(plan) == f"this rig could have seen differences from {seen * 100:.1f} % on"
-
-
 def test_fewer_blocks_see_less(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01))
     seen = math.expm1(smallest_visible_effect(0.01, 9))
     comparison = desk.comparison(blocks=9)
-    assert f"from {seen * 100:.1f} % on" in say_floor(plan, [comparison, desk.comparison(environment="x", blocks=7)])
+    shown = floor_json(plan, [comparison, desk.comparison(environment="x", blocks=7)])
+    assert shown["smallest_visible_effect"] == pytest.approx(seen)
     assert visible_effect(plan, comparison) == pytest.approx(seen)
     assert visible_effect(plan, desk.comparison(metric="latency_p99")) is None
 
 
-def test_several_cells_are_named_from_the_best_to_the_worst(desk):
+def test_all_cells_together_speak_first(desk):
     answer = desk.verdict_answer(cells=(desk.cell(2), desk.cell(2, "select-only")))
     plan = plan_of(desk, floor(UPDATE, 0.02), floor(SELECT, 0.005), floor(ALL_CELLS, 0.004), answer=answer)
-    text = say_floor(plan)
-    assert text.startswith("this rig could have seen differences from 0.")
-    assert "on over all cells together, and from" in text
-    assert text.index("(select-only)") < text.index("(simple-update)")
     assert [sight.floor.cell for sight in find_sights(plan)] == [ALL_CELLS, UPDATE, SELECT]
     assert floor_json(plan)["cell"] == ALL_CELLS
 
@@ -73,7 +63,6 @@ def test_without_all_cells_together_the_worst_cell_speaks(desk):
 
 def test_what_is_not_relied_upon_is_told_to_programs_only_with_its_doubt(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01, doubt="it is old"))
-    assert say_floor(plan) == ""
     assert floor_json(plan) is None
     (one,) = floors_json(plan)
     assert (one["s0"], one["smallest_visible_effect"], one["doubt"]) == (0.01, None, "it is old")
@@ -81,13 +70,12 @@ def test_what_is_not_relied_upon_is_told_to_programs_only_with_its_doubt(desk):
 
 def test_without_a_floor_nothing_is_said(desk):
     plan = plan_of(desk)
-    assert (say_floor(plan), floor_json(plan), floors_json(plan)) == ("", None, [])
+    assert (floor_json(plan), floors_json(plan)) == (None, [])
 
 
 def test_too_few_blocks_see_nothing(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01))
     assert visible_effect(plan, desk.comparison(blocks=2)) is None
-    assert say_floor(plan, [desk.comparison(blocks=2)]) == ""
     assert floor_json(plan, [desk.comparison(blocks=2)])["smallest_visible_effect"] is None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgstrata.model.answer import Verdict
-from pgstrata.stats.floor import blocks_to_see, noise_floor, outlying, smallest_visible_effect
+from pgstrata.stats.floor import noise_floor, outlying, smallest_visible_effect
 from pgstrata.stats.rule import Rule, decide_many
 
 
@@ -45,13 +45,6 @@ def test_the_visible_effect_of_the_fast_lane_is_found_too(n):
     d = np.random.default_rng(n).normal(smallest_visible_effect(s0, n), s0, (2000, n))
     found = decide_many(list(d), [Rule(delta=0.0, floor=s0)] * len(d))
     assert np.mean([each.verdict is Verdict.BETTER for each in found]) >= 0.78
-
-
-def test_blocks_to_see_an_effect_are_the_first_at_which_it_is_visible():
-    n = blocks_to_see(0.03, 0.03)
-    assert smallest_visible_effect(0.03, n) <= 0.03 < smallest_visible_effect(0.03, n - 1)
-    assert blocks_to_see(0.001, 0.03) is None
-    assert blocks_to_see(0.25, 0.01) == 3
 
 
 @pytest.mark.parametrize("wrong", [-0.01, math.nan, math.inf])

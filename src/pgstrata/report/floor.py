@@ -1,9 +1,9 @@
-"""What the rig could have seen, from the floors that were frozen with a plan: as a sentence and for JSON. Pure."""
+"""What the rig could have seen, from the floors that were frozen with a plan: in words and for JSON. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
-from pgstrata.report.names import TOGETHER, name_where
+from pgstrata.report.names import TOGETHER
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import smallest_visible_effect
 
@@ -58,28 +58,6 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
     if floor is None or not floor.valid or floor.metric != comparison.metric:
         return None
     return _sight(floor, comparison.blocks).effect
-
-
-def say_floor(plan: Plan, comparisons: Iterable[Comparison] = ()) -> str:
-    """A sentence without a full stop: this rig could have seen differences from 1.2 % on; empty without any floor."""
-    sights = [sight for sight in find_sights(plan, comparisons) if sight.effect is not None]
-    together = [sight for sight in sights if sight.floor.cell == ALL_CELLS]
-    cells = [sight for sight in sights if sight.floor.cell != ALL_CELLS]
-    parts = [f"from {render_effect(sight.effect)} on over {name_where(ALL_CELLS, plan.experiment)}"
-             for sight in together]  # fmt: skip
-    if cells:
-        parts.append(_say_cells(plan, cells))
-    return f"this rig could have seen differences {', and '.join(parts)}" if parts else ""
-
-
-def _say_cells(plan: Plan, sights: Sequence[Sight]) -> str:
-    low, high = min(sights, key=_size), max(sights, key=_size)
-    if len(plan.experiment.cells) == 1:
-        return f"from {render_effect(low.effect)} on"
-    if render_effect(low.effect) == render_effect(high.effect):
-        return f"from {render_effect(low.effect)} on in single cells"
-    best, worst = (name_where(sight.floor.cell, plan.experiment) for sight in (low, high))
-    return f"from {render_effect(low.effect)} on ({best}) to {render_effect(high.effect)} on ({worst}) in single cells"
 
 
 def say_measured(floor: Floor) -> str:

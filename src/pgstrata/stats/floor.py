@@ -68,12 +68,3 @@ def smallest_visible_effect(s0: float, n: int) -> float:
         if look.n <= n
     ]
     return min(needed, default=math.inf)
-
-
-def blocks_to_see(effect: float, s0: float) -> int | None:
-    """The blocks within which the rule finds `effect` (log units) in four studies of five; None where 24 are too few.
-
-    Raises:
-        ValueError: the floor is negative or not finite.
-    """
-    return next((n for n in range(1, MAX_BLOCKS + 1) if smallest_visible_effect(s0, n) <= effect), None)
