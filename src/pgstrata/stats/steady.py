@@ -39,6 +39,7 @@ _PAIRS_TO_SD: Final = MAD_TO_SD / math.sqrt(2)
 # values is that of 0.86 n.
 _PAIRS_EFFICIENCY: Final = 0.86
 _Z_UPPER: Final = 1.2815515655446004
+_Z_HALF_PERCENT: Final = 2.5758293035489004
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,28 +81,82 @@ def mser5(values: npt.ArrayLike, batch: int = BATCH_SECONDS) -> Cut | None:
     if kept.size < MIN_BATCHES:
         return None
     means = np.where(present, rows, 0.0).sum(axis=1)[kept] / counts[kept]
-    errors = _errors(means)[: kept.size - _BATCHES_LEFT + 1]
-    early = 2 * batch * kept[: errors.size] <= series.size
-    place = int(np.argmin(errors))
-    steady = bool(early[place]) or not _differ(means[:place], means[place:])
-    if steady:
-        place = int(np.argmin(np.where(early, errors, np.inf)))
-    return Cut(seconds=int(kept[place]) * batch, steady=steady)
+    return _cuts(means[np.newaxis], batch * kept, series.size)[0]
+
+
+def mser5_rows(values: FloatArray, batch: int = BATCH_SECONDS) -> list[Cut] | None:
+    """`mser5` of runs of one length at once.
+
+    Args:
+        values: one run in each row, shape (runs, n), finite.
+        batch: as there.
+
+    Returns:
+        A cut for each row; None with fewer than `MIN_BATCHES` batches.
+    """
+    runs, seconds = values.shape
+    number = seconds // batch
+    if number < MIN_BATCHES:
+        return None
+    means = values[:, : number * batch].reshape(runs, number, batch).mean(axis=2)
+    return _cuts(means, batch * np.arange(number), seconds)
+
+
+def _cuts(means: FloatArray, starts: npt.NDArray[np.intp], seconds: int) -> list[Cut]:
+    """The cuts of runs of `seconds` from the means of their batches, shape (runs, batches), which begin at `starts`."""
+    errors = _errors(means)[:, : starts.size - _BATCHES_LEFT + 1]
+    early = 2 * starts[: errors.shape[1]] <= seconds
+    places = errors.argmin(axis=1)
+    best_early = np.where(early, errors, np.inf).argmin(axis=1)
+    cuts = []
+    for row, place, place_early in zip(means, places.tolist(), best_early.tolist(), strict=True):
+        steady = bool(early[place]) or not _differ(row[:place], row[place:])
+        cuts.append(Cut(seconds=int(starts[place_early if steady else place]), steady=steady))
+    return cuts
 
 
 def _errors(means: FloatArray) -> FloatArray:
-    """Square of the standard error of the mean of what is left after 0, 1, ... batches are cut."""
-    backwards = (means - means.mean())[::-1]
-    left = np.arange(1, means.size + 1)
-    squares = np.maximum(np.cumsum(backwards**2) - np.cumsum(backwards) ** 2 / left, 0.0)
+    """Square of the standard error of the mean of what is left after 0, 1, ... batches are cut, in each row."""
+    backwards = (means - means.mean(axis=1, keepdims=True))[:, ::-1]
+    left = np.arange(1, means.shape[1] + 1)
+    squares = np.maximum(np.cumsum(backwards**2, axis=1) - np.cumsum(backwards, axis=1) ** 2 / left, 0.0)
     # Residues of floating point are no variation.
-    squares[squares <= left * (TIE * np.abs(means).max()) ** 2] = 0.0
-    return np.asarray((squares / left**2)[::-1], dtype=np.float64)
+    squares[squares <= left * (TIE * np.abs(means).max(axis=1, keepdims=True)) ** 2] = 0.0
+    return np.asarray((squares / left**2)[:, ::-1], dtype=np.float64)
 
 
 def _differ(first: FloatArray, rest: FloatArray) -> bool:
     error = float(rest.std(ddof=1)) * math.sqrt(1 / first.size + 1 / rest.size)
     return abs(float(first.mean() - rest.mean())) > _UNSTEADY_ERRORS * error
+
+
+def is_shift(shifts: npt.ArrayLike) -> bool:
+    """Whether values have a mean other than zero, by Student's t test at 1 %.
+
+    MSER always finds some cut: in steady runs of 60 s (lag-1 autocorrelation 0.6) in one of two, 8 s on average,
+    and the longest of two runs makes differences between them scatter by a quarter more. Whether there is a warm-up at
+    all is therefore asked of the runs: seconds depend on each other, runs do not.
+
+    Args:
+        shifts: for each run what lies before the cut minus what lies after it, relative to the run's mean, shape (n,).
+
+    Returns:
+        False for fewer than 6 runs. The quantile of t is the expansion of Abramowitz & Stegun, 26.7.5: within 1 %.
+    """
+    found = np.asarray(shifts, dtype=np.float64)
+    if found.size < _MIN_RUNS:
+        return False
+    error = float(found.std(ddof=1)) / math.sqrt(found.size)
+    return abs(float(found.mean())) > _t_quantile(found.size - 1) * error
+
+
+def _t_quantile(freedom: int) -> float:
+    """Two-sided 1 % point of Student's t for 5 degrees of freedom and more."""
+    z = _Z_HALF_PERCENT
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def block_cut(cuts: Sequence[Cut | None]) -> Cut | None:
