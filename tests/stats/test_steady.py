@@ -7,18 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgstrata.model.floor import RunNoise
 from pgstrata.stats.steady import (
     MIN_BATCHES,
     Cut,
-    RunNoise,
     best_rounds,
     best_run_length,
     block_cut,
     choose_batch,
     effective_size,
     mser5,
+    run_cost,
     run_noise,
     slice_components,
+    visit_cost,
 )
 
 series = st.lists(st.integers(0, 10**6).map(float), min_size=0, max_size=200)
@@ -216,6 +218,28 @@ def test_rounds_balance_dead_time_and_the_variance_between_starts(sigma_round, s
     assert best_rounds(sigma_round, sigma_start, dead, seconds) == rounds
 
 
+@pytest.mark.parametrize("overhead", [20, 90, 300])
+def test_no_other_run_length_costs_less_than_the_best(overhead):
+    noise = RunNoise(phi=0.6, second=0.04**2, run=0.02**2, seconds=60)
+    best = best_run_length(noise, overhead)
+    costs = [run_cost(noise, overhead, best * factor) for factor in (0.5, 0.9, 1.0, 1.1, 2.0)]
+    assert min(costs) == costs[2]
+
+
+def test_the_cost_of_a_visit_is_flat_around_the_best_rounds_and_grows_away_from_them():
+    costs = {rounds: visit_cost(0.02, 0.0055, 60.0, 4.0, rounds) for rounds in range(2, 17)}
+    best = best_rounds(0.02, 0.0055, 60.0, 4.0)
+    assert best == 14
+    assert costs[best] < 1.05 * min(costs.values())
+    assert costs[2] > 1.5 * costs[best]
+
+
+def test_the_variance_in_the_cost_of_a_visit_is_that_of_simulated_visits():
+    rng = np.random.default_rng(12)
+    medians = [float(np.median(visit)) for visit in draw_visits(rng, 20_000, 8, 0.02, 0.005)]
+    assert visit_cost(0.02, 0.005, 4.0, 1.0, 8) == pytest.approx(np.var(medians) * 12, rel=0.05)
+
+
 def test_rounds_without_duration_are_refused():
     with pytest.raises(ValueError, match="takes time"):
         best_rounds(0.02, 0.01, 4, 0)
@@ -230,7 +254,7 @@ def test_the_components_of_slices_are_found_again(rounds):
     found = slice_components(draw_visits(np.random.default_rng(rounds), 3000, rounds, 0.02, 0.015))
     assert found.sigma_round == pytest.approx(0.02, rel=0.05)
     assert found.sigma_start == pytest.approx(0.015, rel=0.1)
-    assert found.visits == 3000
+    assert (found.visits, found.rounds) == (3000, rounds)
 
 
 @pytest.mark.parametrize(("visits", "sigma_start"), [(8, 0.01), (17, 0.01), (17, 0.02), (12, 0.0)])

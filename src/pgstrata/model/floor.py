@@ -15,6 +15,65 @@ LEAST_DIFFERENCES: Final = 12
 """Fewer A/A differences make no floor: their median size is known too badly."""
 FLOOR_LIFETIME: Final = timedelta(days=30)
 """What was measured longer ago says nothing about the host as it is now."""
+FEWEST_ROUNDS: Final = 2
+MOST_ROUNDS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceComponents:
+    """SDs of ln(A / B) of `visits` visits in slices, of mostly `rounds` rounds each, robust.
+
+    `sigma_round` is that of one round within a visit, `sigma_visit` that of the visits' medians as it was observed,
+    `sigma_start` what is left of it beyond what the rounds explain, the scatter between starts (zero where nothing is),
+    and `sigma_start_upper` the upper 90 % limit of that.
+    """
+
+    sigma_round: float
+    sigma_visit: float
+    sigma_start: float
+    sigma_start_upper: float
+    visits: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNoise:
+    """Components of the variance of a run's ln value, of runs of `seconds`.
+
+    `phi` is the lag-1 autocorrelation of the seconds, `second` the variance of one second, `run` what is left between
+    runs once the mean of the seconds is accounted for (0 where the seconds explain all).
+    """
+
+    phi: float
+    second: float
+    run: float
+    seconds: float
+
+    @property
+    def inflation(self) -> float:
+        """(1 + phi) / (1 - phi): the variance of a mean of AR(1) values over that of independent ones."""
+        return (1 + self.phi) / (1 - self.phi)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicesMeasured:
+    """What visits in slices were like: components of their scatter, and one environment's share of their seconds.
+
+    `dead_seconds` are those of a visit outside the rounds that count, `round_seconds` those of one round, its pauses
+    included; both are shares, of one of the environments that took turns.
+    """
+
+    components: SliceComponents
+    dead_seconds: float
+    round_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsMeasured:
+    """What single runs were like: components of their variance, and the seconds of a run around its measured ones."""
+
+    noise: RunNoise
+    overhead: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +84,8 @@ class Floor:
     `design` says how it was measured ("runs of 10 s", "16 slices of 250 ms"): a floor does not carry over to another.
     `host` is a digest of the host's part of the fingerprint, `measured` wall-clock time in ISO 8601 with offset.
     `source` names the study that it comes from, and says so where several were pooled. `doubt` says why it must not be
-    relied upon (too few differences, too old, another host); empty where it may.
+    relied upon (too few differences, too old, another host); empty where it may. `slices` and `runs` are what the
+    newest measurement that may be relied upon says of rounds and run lengths, where it does.
     """
 
     s0: float
@@ -37,6 +97,8 @@ class Floor:
     measured: str
     source: str = ""
     doubt: str = ""
+    slices: SlicesMeasured | None = None
+    runs: RunsMeasured | None = None
 
     @property
     def valid(self) -> bool:
@@ -67,7 +129,7 @@ class FloorRecord:
     """The A/A differences of one study, in log units: what floors are made of.
 
     `host` is what the host was like, `measured` the start of the first run (ISO 8601 with offset), `study` an identity
-    of the study and `source` its name.
+    of the study and `source` its name. `slices` or `runs` is there for throughput, where it could be estimated.
     """
 
     key: FloorKey
@@ -77,6 +139,8 @@ class FloorRecord:
     study: str
     source: str
     version: str
+    slices: SlicesMeasured | None = None
+    runs: RunsMeasured | None = None
 
 
 def digest_facts(facts: Mapping[str, str]) -> str:

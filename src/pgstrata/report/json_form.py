@@ -130,11 +130,12 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
         {
             "environment": item.environment,
             "cell": item.cell,
-            "visits": item.components.visits_seen,
-            "rounds": item.components.rounds_per_visit,
-            "sd_rounds": _number(item.components.rounds),
-            "sd_visits": _number(item.components.visits),
-            "sd_between_visits": _number(item.components.between),
+            "visits": item.components.visits,
+            "rounds": item.components.rounds,
+            "sd_rounds": _number(item.components.sigma_round),
+            "sd_visits": _number(item.components.sigma_visit),
+            "sd_between_visits": _number(item.components.sigma_start),
+            "sd_between_visits_upper": _number(item.components.sigma_start_upper),
         }
         for item in find_scatter(study, cell.identity)
     ]

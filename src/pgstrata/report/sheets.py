@@ -110,6 +110,7 @@ class ScatterLine:
     rounds: str
     visits: str
     between: str
+    most: str
     seen: int
 
 
@@ -195,10 +196,11 @@ def make_scatter(answer: Answer) -> list[ScatterLine]:
         ScatterLine(
             name=name_scatter(item, answer.study),
             cell=name_cell(cell, experiment),
-            rounds=render_spread(item.components.rounds),
-            visits=render_spread(item.components.visits),
-            between=render_spread(item.components.between),
-            seen=item.components.visits_seen,
+            rounds=render_spread(item.components.sigma_round),
+            visits=render_spread(item.components.sigma_visit),
+            between=render_spread(item.components.sigma_start),
+            most=render_spread(item.components.sigma_start_upper),
+            seen=item.components.visits,
         )
         for cell in experiment.cells
         for item in find_scatter(answer.study, cell.identity)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.model.floor import FEWEST_ROUNDS, MOST_ROUNDS, RunNoise, SliceComponents
 from pgstrata.stats.floor import MAD_TO_SD, noise_floor
 from pgstrata.stats.ranks import TIE, FloatArray
 
@@ -30,8 +31,6 @@ _LARGEST_PHI: Final = 0.99
 SHORTEST_RUN: Final = 10.0
 LONGEST_RUN: Final = 600.0
 
-FEWEST_ROUNDS: Final = 2
-MOST_ROUNDS: Final = 16
 MIN_VISITS: Final = 5
 # Makes the median of |x - y| over pairs estimate the standard deviation where x and y are normal.
 _PAIRS_TO_SD: Final = MAD_TO_SD / math.sqrt(2)
@@ -198,25 +197,6 @@ def _autocorrelations(series: FloatArray) -> FloatArray:
     return np.asarray(products / products[0], dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunNoise:
-    """Components of the variance of a run's ln value, of runs of `seconds`.
-
-    `phi` is the lag-1 autocorrelation of the seconds, `second` the variance of one second, `run` what is left between
-    runs once the mean of the seconds is accounted for (0 where the seconds explain all).
-    """
-
-    phi: float
-    second: float
-    run: float
-    seconds: float
-
-    @property
-    def inflation(self) -> float:
-        """(1 + phi) / (1 - phi): the variance of a mean of AR(1) values over that of independent ones."""
-        return (1 + self.phi) / (1 - self.phi)
-
-
 def run_noise(series: Sequence[npt.ArrayLike], differences: npt.ArrayLike | None = None) -> RunNoise | None:
     """Components of variance of one environment in one cell.
 
@@ -281,6 +261,11 @@ def best_run_length(noise: RunNoise, overhead: float) -> float | None:
     return min(max(length, SHORTEST_RUN), LONGEST_RUN)
 
 
+def run_cost(noise: RunNoise, overhead: float, seconds: float) -> float:
+    """Variance of a run's ln value times its duration: what a study pays for what it learns of runs of `seconds`."""
+    return (noise.run + noise.second * noise.inflation / seconds) * (max(0.0, overhead) + seconds)
+
+
 def best_rounds(sigma_round: float, sigma_start_upper: float, dead_seconds: float, round_seconds: float) -> int:
     """Rounds per visit: sqrt(sigma_round^2 / sigma_start^2 dead time / round time), from 2 to 16.
 
@@ -301,14 +286,12 @@ def best_rounds(sigma_round: float, sigma_start_upper: float, dead_seconds: floa
     return min(max(round(min(rounds, MOST_ROUNDS)), FEWEST_ROUNDS), MOST_ROUNDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceComponents:
-    """SDs in log units: of one round within a visit, and between the starts of visits with its upper 90 % limit."""
-
-    sigma_round: float
-    sigma_start: float
-    sigma_start_upper: float
-    visits: int
+def visit_cost(
+    sigma_round: float, sigma_start_upper: float, dead_seconds: float, round_seconds: float, rounds: int
+) -> float:
+    """Variance of a visit's median of `rounds` rounds times the seconds of the visit; arguments as of `best_rounds`."""
+    variance = sigma_start_upper**2 + sigma_round**2 * _variance_of_median(rounds)
+    return variance * (max(0.0, dead_seconds) + rounds * round_seconds)
 
 
 def slice_components(visits: Sequence[npt.ArrayLike]) -> SliceComponents | None:
@@ -337,9 +320,11 @@ def slice_components(visits: Sequence[npt.ArrayLike]) -> SliceComponents | None:
     upper = total * freedom / _chi_square_lower(freedom)
     return SliceComponents(
         sigma_round=sigma_round,
+        sigma_visit=math.sqrt(total),
         sigma_start=math.sqrt(max(0.0, total - within)),
         sigma_start_upper=math.sqrt(max(0.0, upper - within)),
         visits=len(usable),
+        rounds=round(float(np.median([rounds.size for rounds in usable]))),
     )
 
 
