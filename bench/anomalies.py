@@ -10,9 +10,9 @@ import numpy.typing as npt
 from figures import Figure
 from machine_noise import DEFAULT, STRESS, Floats, NoiseModel, draw_blocks, draw_machines
 
+from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.anomaly import (
     Kink,
-    Repeat,
     find_kinks,
     find_modes,
     judge_repeat,

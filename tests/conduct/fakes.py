@@ -160,6 +160,7 @@ class FakeDriver:
     def __init__(self, world):
         self.world = world
         self.environment = ""
+        self.clients = 0
 
     def facts(self):
         return {"version": "18"}
@@ -169,7 +170,7 @@ class FakeDriver:
         self.ceiling = folder.endswith("/ceiling")
         self.world.loads.append((folder, load))
         environment = folder.split("/")[-2].split("--")[1] if "--" in folder else ""
-        self.environment = environment
+        self.environment, self.clients = environment, load.cell.clients
         if self.measured:
             if self.world.raise_in_measure:
                 raise self.world.raise_in_measure.pop()
@@ -188,7 +189,8 @@ class FakeDriver:
         return (), offset
 
     def collect(self, folder):
-        rate = self.world.rates.get(self.environment, 100)
+        rates = self.world.rates
+        rate = rates.get((self.environment, self.clients), rates.get(self.environment, 100))
         if self.ceiling:
             rate *= self.world.ceiling
         output = self.world.outputs.get(self.environment) if self.measured else None

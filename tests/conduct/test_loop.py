@@ -372,3 +372,41 @@ def test_an_open_question_takes_all_planned_blocks():
     rig = fakes.make_rig(world, plan)
     assert Conduct(rig=rig, plan=plan, budget=None, stop_early=False).carry_out() is Ending.COMPLETE
     assert len(rig.store.done) == 8 * 2
+
+
+CURVE = tuple(replace(CELLS[0], clients=clients) for clients in (1, 2, 4, 8, 16))
+DENT = {"a": 100, "b": 200, ("b", 4): 150}
+
+
+def test_a_kink_is_measured_again_in_seven_new_blocks_once_all_is_decided():
+    world, plan = fakes.World(rates=DENT), make_plan(blocks=20, cells=CURVE)
+    ending, rig = carry_out(plan, world)
+    assert ending is Ending.DECIDED
+    assert {record.block for record in rig.store.kept.values() if record.environment == "a"} == set(range(1, 8))
+    assert {record.block for record in rig.store.kept.values() if record.environment == "b"} == set(range(1, 15))
+    assert len(rig.store.done) == (7 + 14) * len(CURVE)
+
+
+def test_a_budget_that_ends_before_a_kink_was_measured_again_is_a_budget_that_ended():
+    plan = make_plan(blocks=20, cells=CURVE)
+    _, rig = carry_out(plan, fakes.World(rates=DENT))
+    seven = [run.identity for run in plan.runs if run.block <= 7]
+    ending, rig = carry_out(plan, fakes.World(rates=DENT), store=kept_only(rig.store, seven), budget=1.0)
+    assert ending is Ending.BUDGET
+    assert rig.store.done == set(seven)
+
+
+def test_an_interrupted_repeat_goes_on_with_the_same_blocks():
+    plan = make_plan(blocks=20, cells=CURVE)
+    _, whole = carry_out(plan, fakes.World(rates=DENT))
+    half = kept_only(whole.store, [identity for identity in list(whole.store.kept) if not identity.startswith("b1")])
+    ending, again = carry_out(plan, fakes.World(rates=DENT), store=half)
+    assert ending is Ending.DECIDED
+    assert again.store.done == whole.store.done
+
+
+def kept_only(store, identities):
+    left = fakes.FakeStore(done=identities)
+    left.kept = {identity: store.kept[identity] for identity in identities}
+    left.fingerprints = store.fingerprints
+    return left

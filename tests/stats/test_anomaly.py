@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.anomaly import (
     LEAST,
-    Repeat,
     find_kinks,
     find_modes,
     fisher_exact,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from pgstrata.compare.progress import open_pairs
+from pgstrata.compare.repeats import wanted_pairs
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
@@ -32,7 +32,8 @@ class Ending(StrEnum):
 class Conduct:
     """One pass over a plan. `spent` are seconds of the budget that earlier passes used.
 
-    What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks).
+    What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks), except
+    where something looked wrong, for a few blocks.
     """
 
     rig: Rig
@@ -73,13 +74,13 @@ class Conduct:
     # ------------------------------------------------------------------------------------------- blocks
 
     def _todo(self, block: Block) -> frozenset[str] | None:
-        """Runs of a block that are still to be made, by identity; None where everything is decided.
+        """Runs of a block that are still to be made, by identity; None where all is decided and in no doubt.
 
         The blocks before are all that counts, so that a resumed block is finished as it was begun.
         """
         wanted = {run.identity for run in block.runs}
         if self.stop_early:
-            pairs = open_pairs(self.plan, self.records, block.number)
+            pairs = wanted_pairs(self.plan, self.records, block.number)
             wanted = {run.identity for run in block.runs if (run.environment, run.cell) in pairs}
             if not wanted:
                 return None

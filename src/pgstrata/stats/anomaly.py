@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.boundaries import C_EQ
 from pgstrata.stats.curves import band_at, chord_residuals
 from pgstrata.stats.floor import MAD_TO_SD
@@ -311,14 +311,6 @@ def _curve_error(x: FloatArray, values: FloatArray, worst: int) -> float:
     pairs = np.abs(distances[first] - distances[second])
     sd = MAD_TO_SD / math.sqrt(2) * float(np.median(pairs[np.isfinite(pairs)]))
     return sd * math.sqrt(math.pi / 2 / blocks)
-
-
-class Repeat(StrEnum):
-    """What new blocks made of an anomaly."""
-
-    CONFIRMED = "confirmed kink"
-    TRANSIENT = "transient"
-    UNDECIDED = "undecided"
 
 
 def judge_repeat(new_differences: npt.ArrayLike, *, first: float, limit: float = LEAST) -> Repeat:
