@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgstrata.conduct.derive import derive_record
 from pgstrata.model.experiment import Allow
 from pgstrata.model.runs import RunStatus, StatementLatency
@@ -29,6 +31,15 @@ def test_the_statements_of_a_profile_become_part_of_the_record():
         StatementLatency(text="BEGIN;", seconds=0.002),
         StatementLatency(text="SELECT 1;", seconds=0.008),
     )
+
+
+def test_every_percentile_that_the_driver_knows_is_measured():
+    def parse(evidence):
+        return replace(_parse(evidence), percentiles={0.1: 0.001, 0.5: 0.002, 0.9: 0.004, 0.99: 0.05})
+
+    record = derive_record(_HEADER, {"pgbench.out": b"x"}, parse, (), Allow())
+    found = {item.metric: item.value for item in record.measurements if item.metric.startswith("latency_p")}
+    assert found == {"latency_p10": 0.001, "latency_p50": 0.002, "latency_p90": 0.004, "latency_p99": 0.05}
 
 
 def test_a_run_that_left_nothing_has_no_statements():

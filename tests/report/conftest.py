@@ -17,6 +17,7 @@ from pgstrata.model.answer import (
     FactorEffect,
     Interval,
     OrderedAxis,
+    QuantileShift,
     ResultWarning,
     Study,
     Verdict,
@@ -299,6 +300,16 @@ def make_axis(**changes) -> OrderedAxis:
     return OrderedAxis(**{**values, **changes})
 
 
+def make_shift(percent: int = 50, **changes) -> QuantileShift:
+    values = {
+        "environment": "pg18", "cell": "simple-update-s10-c2", "metric": f"latency_p{percent}",
+        "quantile": percent / 100, "threshold": 0.03, "verdict": Verdict.WORSE, "effect": 1 + percent / 1000,
+        "interval": Interval(low=1.001, high=1.2), "level": 0.045, "blocks": 9, "value": 0.002,
+        "baseline_value": 0.0018,
+    }  # fmt: skip
+    return QuantileShift(**{**values, **changes})
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """What the tests of reports build things with."""
@@ -316,6 +327,7 @@ class Desk:
     effect: Callable[..., FactorEffect] = make_effect
     interaction: Callable[..., FactorEffect] = make_interaction
     axis: Callable[..., OrderedAxis] = make_axis
+    shift: Callable[..., QuantileShift] = make_shift
 
 
 @pytest.fixture

@@ -214,12 +214,8 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
         desk.answer(blocks=3), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)
     )
     pair = desk.comparison(environment="pg18-async", reference="pg18")
-    shift = [
-        desk.comparison(metric=f"latency_p{percent}", effect=1 + percent / 1000, exploratory=True, value=0.002,
-                        baseline_value=0.0018)
-        for percent in (50, 95, 99)
-    ]  # fmt: skip
-    page = render_html(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair, *shift)))
+    shifts = tuple(desk.shift(percent) for percent in (10, 50, 95, 99))
+    page = render_html(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair), shifts=shifts))
     for heading in (
         "Factors and what they depend on",
         "Steps along ordered factors",
@@ -228,6 +224,7 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
         assert f"<h2>{heading}" in page
     assert "18 (commit_delay = 100) against 18, simple-update" in page
     assert "percentile of latency" in page
+    assert "hold for it alone, not for all of them together" in page
     assert "+9.9\xa0%" in page
 
 

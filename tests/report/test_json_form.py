@@ -67,6 +67,22 @@ def test_designs_and_components_are_there(desk):
     assert all(0 < item["sd_rounds"] < 0.05 for item in document["scatter"])
 
 
+def test_the_shift_function_is_there_by_environment_and_cell(desk):
+    shifts = (desk.shift(10), desk.shift(99, interval=None, effect=None), desk.shift(50, environment="pg18-async"))
+    document = json.loads(answer_json(dataclasses.replace(desk.answer(), shifts=shifts)))
+    assert [(part["environment"], len(part["quantiles"])) for part in document["shift"]] == [
+        ("pg18", 2),
+        ("pg18-async", 1),
+    ]
+    first = document["shift"][0]
+    assert (first["cell"], first["simultaneous"]) == ("simple-update-s10-c2", False)
+    low, high = first["quantiles"]
+    assert (low["metric"], low["quantile"], low["threshold"]) == ("latency_p10", 0.1, 0.03)
+    assert (low["effect"], low["interval"], low["verdict"], low["blocks"]) == (1.01, [1.001, 1.2], "worse", 9)
+    assert (high["effect"], high["interval"]) == (None, None)
+    assert json.loads(answer_json(desk.answer()))["shift"] == []
+
+
 def test_effects_and_axes_are_there(desk):
     answer = dataclasses.replace(
         desk.verdict_answer(desk.comparison()), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)

@@ -1,44 +1,43 @@
 from __future__ import annotations
 
-from pgstrata.model.answer import Interval, Verdict
-from pgstrata.report.quantiles import draw_quantiles, quantile_rows
+import dataclasses
+
+from pgstrata.report.quantiles import draw_quantiles, name_percentile, shifts_of
+from pgstrata.report.sheets import make_cell_parts
 
 _CELL = "simple-update-s10-c2"
+_ALL = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 
 
 def shifted(desk, *percents, environments=("pg18",)):
-    return [
-        desk.comparison(
-            environment=name, metric=f"latency_p{percent}", verdict=Verdict.WORSE, effect=1 + percent / 1000,
-            interval=Interval(low=1.001, high=1.2), exploratory=True,
-        )
-        for name in environments
-        for percent in percents
-    ]  # fmt: skip
+    shifts = tuple(desk.shift(percent, environment=name) for name in environments for percent in percents)
+    return dataclasses.replace(desk.verdict_answer(desk.comparison()), shifts=shifts)
 
 
-def test_percentiles_come_in_their_order_for_each_environment(desk):
-    comparisons = shifted(desk, 99, 50, 95, environments=("pg18-async", "pg18"))
-    rows = quantile_rows(desk.verdict_answer(desk.comparison(), *comparisons), _CELL)
-    assert [row.percentile for row in rows] == [50, 95, 99, 50, 95, 99]
-    assert rows[0].name == "18 (commit_delay = 100)"
+def test_percentiles_are_those_of_the_cell(desk):
+    answer = shifted(desk, 50, 95)
+    assert [name_percentile(item) for item in shifts_of(answer, _CELL)] == ["p50", "p95"]
+    assert shifts_of(answer, "elsewhere") == ()
 
 
-def test_a_percentile_is_judged_by_its_own_threshold(desk):
-    rows = quantile_rows(desk.verdict_answer(desk.comparison(), *shifted(desk, 50, 95, 99)), _CELL)
-    limits = [float(row.threshold.removesuffix(" %")) for row in rows]
-    assert limits[0] == 3
-    assert limits == sorted(limits)
+def test_all_percentiles_are_drawn_with_their_intervals(desk):
+    figure = draw_quantiles(shifted(desk, *_ALL, environments=("pg18", "pg18-async")), _CELL, "x")
+    assert all(f">p{percent}<" in figure.svg for percent in _ALL)
+    assert "pointwise" in figure.label
 
 
 def test_three_percentiles_make_a_chart_and_two_do_not(desk):
-    assert draw_quantiles(desk.verdict_answer(*shifted(desk, 50, 95)), _CELL, "x") is None
-    figure = draw_quantiles(desk.verdict_answer(*shifted(desk, 50, 95, 99)), _CELL, "x")
-    for tick in ("p50", "p95", "p99"):
-        assert f">{tick}<" in figure.svg
+    assert draw_quantiles(shifted(desk, 50, 95), _CELL, "x") is None
+    figure = draw_quantiles(shifted(desk, 50, 95, 99), _CELL, "x")
+    assert [f">p{percent}<" in figure.svg for percent in (10, 50, 95, 99)] == [False, True, True, True]
 
 
-def test_other_metrics_cells_and_pairs_are_not_among_them(desk):
-    others = [desk.comparison(metric="latency_mean"), desk.comparison(metric="latency_p50", reference="pg18-async")]
-    assert quantile_rows(desk.verdict_answer(*others), _CELL) == ()
-    assert quantile_rows(desk.verdict_answer(*shifted(desk, 50)), "elsewhere") == ()
+def test_the_table_has_a_column_for_each_percentile_with_its_threshold(desk):
+    answer = shifted(desk, 10, 99)
+    shifts = (*answer.shifts, desk.shift(50, environment="pg18-async", baseline_value=0.004, threshold=0.032))
+    parts = make_cell_parts(dataclasses.replace(answer, shifts=shifts), ())
+    (shift,) = [part.shift for part in parts if part.shift]
+    assert shift.titles == ("p10, threshold 3 %", "p50, threshold 3.2 %", "p99, threshold 3 %")
+    lines = dict(shift.lines)
+    assert [text for text, _, _ in lines["16"]] == ["1.8 ms", "4 ms", "1.8 ms"]
+    assert lines["18"][1] == ("-", "baseline", "")

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgstrata.compare import SECONDARY_METRICS, compare_study, find_axes, find_effects, undeclared_differences
+from pgstrata.compare import (
+    SECONDARY_METRICS,
+    compare_study,
+    find_axes,
+    find_effects,
+    find_shifts,
+    undeclared_differences,
+)
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Answer
-from pgstrata.model.metrics import ROUND_TPS
+from pgstrata.model.metrics import LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.store.load import load_study
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
 
-def load_answer(study: Path, *, series: bool = False) -> Answer:
-    """The study with its comparisons; only what is compared or shown is read, with `series` also by the second."""
-    metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS)
+def load_answer(study: Path, *, series: bool = False, shifts: bool = False) -> Answer:
+    """The study with its comparisons; only what is compared or shown is read.
+
+    With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared.
+    """
+    metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *(LATENCY_QUANTILES if shifts else ()))
     loaded = load_study(study, metrics=metrics, series=series or (ROUND_TPS,))
     return Answer(
         study=loaded,
@@ -26,4 +36,5 @@ def load_answer(study: Path, *, series: bool = False) -> Answer:
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
+        shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
     )

@@ -13,7 +13,7 @@ def show_answer(study: Path, *, json: bool, form: str | None) -> None:
     """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal."""
     if form not in {None, "text"}:
         raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
-    answer = load_answer(study)
+    answer = load_answer(study, shifts=json)
     if json:
         from pgstrata.report.json_form import answer_json
 

@@ -11,6 +11,7 @@ from pgstrata.compare.effects import find_effects
 from pgstrata.compare.judging import threshold_of
 from pgstrata.compare.pairs import client_share
 from pgstrata.compare.progress import open_pairs
+from pgstrata.compare.shifts import find_shifts
 from pgstrata.compare.study import SECONDARY_METRICS, compare_pairs, compare_study
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "exclusive_settings",
     "find_axes",
     "find_effects",
+    "find_shifts",
     "is_volatile",
     "open_pairs",
     "threshold_of",

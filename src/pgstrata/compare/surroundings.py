@@ -11,13 +11,13 @@ from typing import Final
 
 from pgstrata.model.answer import ResultWarning, Study
 from pgstrata.model.experiment import Cell
+from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 
 # Read without a system call (vDSO): the processor's own counter, and the ones that hypervisors and arm64 offer.
 _FAST_CLOCKS: Final = frozenset(
     {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod"}
 )
-_PERCENTILES: Final = frozenset({"latency_p50", "latency_p95", "latency_p99"})
 _LITTLE_WAL: Final = 100.0
 _WHOLE_CYCLES: Final = 2.0
 _STATUS: Final = "settings.huge_pages_status"
@@ -111,7 +111,7 @@ def _of_checkpoints(cells: Sequence[Cell], by_cell: Mapping[str, Sequence[RunRec
 def _of_samples(
     metric: str, cells: Sequence[Cell], by_cell: Mapping[str, Sequence[RunRecord]]
 ) -> Iterator[ResultWarning]:
-    if metric not in _PERCENTILES:
+    if metric not in LATENCY_QUANTILES:
         return
     few = [cell.identity for cell in cells if by_cell[cell.identity] and not _known(by_cell[cell.identity], metric)]
     if few:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
-from pgstrata.model.metrics import Measurement
+from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.ports.collector import Collector, Window
 from pgstrata.ports.driver import DriverResult
@@ -15,7 +15,7 @@ from pgstrata.ports.store import RunHeader
 
 ParseDriver = Callable[[Mapping[str, bytes]], DriverResult]
 
-_QUANTILES = {0.5: "latency_p50", 0.95: "latency_p95", 0.99: "latency_p99"}
+_QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
 
 def derive_record(

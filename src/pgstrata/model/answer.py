@@ -91,6 +91,28 @@ class Comparison:
     """The environment compared with where it is not the baseline (all pairs on request)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantileShift:
+    """By how much one percentile of latency moved, in one environment and cell: a point of the shift function.
+
+    `metric` names the percentile, `quantile` is the same between 0 and 1, `threshold` its own as a ratio. `effect` and
+    `interval` are ratios, as in `Comparison`; the interval is pointwise, at 1 - `level` for this percentile alone.
+    """
+
+    environment: str
+    cell: str
+    metric: str
+    quantile: float
+    threshold: float
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+    level: float
+    blocks: int
+    value: float | None
+    baseline_value: float | None
+
+
 class EffectKind(StrEnum):
     """What a contrast of crossed factors is."""
 
@@ -173,3 +195,5 @@ class Answer:
     warnings: tuple[ResultWarning, ...]
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
+    shifts: tuple[QuantileShift, ...] = ()
+    """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""

@@ -56,9 +56,9 @@ METRICS: Final[Mapping[str, Metric]] = {
         CLIENT_CPU,
         _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
         *(
-            _metric(name, "median latency" if quantile == 0.5 else f"{name.removeprefix('latency_')} latency",
+            _metric(name, "median latency" if name == "latency_p50" else f"{name.removeprefix('latency_')} latency",
                     Unit.SECONDS, _LOW, "faster", "slower")
-            for name, quantile in LATENCY_QUANTILES.items()
+            for name in LATENCY_QUANTILES
         ),
         _metric("latency_stddev", "latency standard deviation", Unit.SECONDS, _LOW, "less", "more"),
         _metric(SCHEDULE_LAG, "lag behind the rate", Unit.SECONDS, _LOW, "less", "more"),

@@ -296,6 +296,7 @@ def decision_json(answer: ForeignAnswer) -> str:
         "scatter": [],
         "effects": [],
         "axes": [],
+        "shift": [],
         "warnings": [_warning(warning) for warning in answer.warnings],
     }
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

@@ -15,6 +15,7 @@ from pgstrata.model.answer import (
     FactorEffect,
     Interval,
     OrderedAxis,
+    QuantileShift,
     ResultWarning,
     Study,
 )
@@ -47,6 +48,7 @@ def answer_json(answer: Answer) -> str:
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "axes": [_axis(experiment, axis) for axis in answer.axes],
+        "shift": _shifts(answer),
         "warnings": [_warning(warning) for warning in answer.warnings],
     }
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
@@ -190,6 +192,41 @@ def _step(step: AxisStep) -> dict[str, Any]:
         "effect": _number(step.effect),
         "interval": _interval(step.interval),
         "p": _number(step.p),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ latency
+
+
+def _shifts(answer: Answer) -> list[dict[str, Any]]:
+    """The shift function, an entry for each environment and cell."""
+    found: dict[tuple[str, str], list[QuantileShift]] = {}
+    for shift in answer.shifts:
+        found.setdefault((shift.environment, shift.cell), []).append(shift)
+    return [
+        {
+            "environment": environment,
+            "cell": cell,
+            "simultaneous": False,
+            "quantiles": [_quantile(item) for item in items],
+        }
+        for (environment, cell), items in found.items()
+    ]
+
+
+def _quantile(shift: QuantileShift) -> dict[str, Any]:
+    return {
+        "metric": shift.metric,
+        "quantile": shift.quantile,
+        "threshold": shift.threshold,
+        "verdict": shift.verdict.value,
+        "effect": _number(shift.effect),
+        "interval": _interval(shift.interval),
+        "confidence": 1 - shift.level,
+        "level": shift.level,
+        "blocks": shift.blocks,
+        "value": _number(shift.value),
+        "baseline_value": _number(shift.baseline_value),
     }
 
 

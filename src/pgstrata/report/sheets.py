@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from pgstrata.model.answer import Answer, Comparison, Verdict
+from pgstrata.model.answer import Answer, Comparison, QuantileShift, Verdict
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord
@@ -14,7 +14,7 @@ from pgstrata.report.drawing import Figure
 from pgstrata.report.effects import draw_effects
 from pgstrata.report.names import name_cell, name_environment
 from pgstrata.report.profile import StatementRow, make_profile
-from pgstrata.report.quantiles import QuantileRow, draw_quantiles, quantile_rows
+from pgstrata.report.quantiles import draw_quantiles, name_percentile, shifts_of
 from pgstrata.report.rows import (
     COST_TITLES,
     COSTS,
@@ -26,6 +26,7 @@ from pgstrata.report.rows import (
 )
 from pgstrata.report.scatter import find_scatter, name_scatter
 from pgstrata.report.verdicts import (
+    Judged,
     render_adjusted,
     render_decided,
     render_figures,
@@ -33,6 +34,7 @@ from pgstrata.report.verdicts import (
     render_p,
     render_spread,
     render_sureness,
+    render_threshold,
     shown_interval,
     verdict_label,
 )
@@ -219,34 +221,37 @@ def _render_effect(comparison: Comparison | None) -> str:
     return render_percent_change(effect) if effect is not None else ""
 
 
-def _render_verdict(comparison: Comparison) -> str:
-    return f"{SIGNS[comparison.verdict]} {verdict_label(comparison)}"
+def _render_verdict(judged: Judged) -> str:
+    return f"{SIGNS[judged.verdict]} {verdict_label(judged)}"
 
 
 def _shift(answer: Answer, cell: CellRows, figure: Figure | None) -> Shift | None:
     """The latencies of the baseline, then what each environment makes of them; None without any percentile."""
-    rows = quantile_rows(answer, cell.cell.identity)
-    titles = {row.percentile: f"p{row.percentile}, threshold {row.threshold}" for row in rows}
-    found = {(row.comparison.environment, row.percentile): row.comparison for row in rows}
-    if not rows:
+    shifts = shifts_of(answer, cell.cell.identity)
+    if not shifts:
         return None
+    # whichever environment has a percentile, it has the latency of the baseline beside its own
+    steps: dict[float, QuantileShift] = {}
+    for item in sorted(shifts, key=lambda item: item.quantile):
+        steps.setdefault(item.quantile, item)
+    found = {(item.environment, item.quantile): item for item in shifts}
     lines = []
     for row in cell.rows:
         name = row.environment.name
         if row.comparison is not None:
-            lines.append((row.name, tuple(_shifted(found.get((name, percentile))) for percentile in sorted(titles))))
+            lines.append((row.name, tuple(_shifted(found.get((name, step))) for step in steps)))
         elif name == answer.study.plan.experiment.baseline:
-            lines.append((row.name, tuple(_unshifted(rows, percentile) for percentile in sorted(titles))))
-    return Shift(titles=tuple(titles[step] for step in sorted(titles)), lines=tuple(lines), figure=figure)
+            lines.append((row.name, tuple(_unshifted(item) for item in steps.values())))
+    titles = (f"{name_percentile(item)}, threshold {render_threshold(item.threshold)}" for item in steps.values())
+    return Shift(titles=tuple(titles), lines=tuple(lines), figure=figure)
 
 
-def _unshifted(rows: Sequence[QuantileRow], percentile: int) -> tuple[str, str, str]:
+def _unshifted(shift: QuantileShift) -> tuple[str, str, str]:
     """The baseline's own latency, as one of its comparisons has it."""
-    found = next(row.comparison for row in rows if row.percentile == percentile)
-    return render_measurement(found.baseline_value, found.metric), "baseline", ""
+    return render_measurement(shift.baseline_value, shift.metric), "baseline", ""
 
 
-def _shifted(found: Comparison | None) -> tuple[str, str, str]:
+def _shifted(found: QuantileShift | None) -> tuple[str, str, str]:
     if found is None:
         return "-", "baseline", ""
     return render_figures(found), found.verdict.value, _render_verdict(found)

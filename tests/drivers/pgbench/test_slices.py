@@ -1,11 +1,16 @@
 import math
 import subprocess
 from importlib import resources
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgstrata.drivers.pgbench.parse import parse_result
 from pgstrata.drivers.pgbench.slices import parse_counts
+from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import ROUND_TPS
 
@@ -36,10 +41,22 @@ def test_a_round_that_is_missing_leaves_a_gap():
 
 def test_quantiles_are_right_within_half_a_percent_and_need_samples_beyond():
     counts = parse_counts(PRINTED)
-    assert counts.quantile(0.25) == pytest.approx(math.exp(4.605) * 1e-6, rel=0.006)
-    assert counts.quantile(0.9) == pytest.approx(math.exp(5.305) * 1e-6, rel=0.006)
-    assert counts.quantile(0.99) is None
+    found = counts.quantiles()
+    assert list(found) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
+    for quantile, value in found.items():
+        true = 100 if quantile <= 0.5 else 201
+        assert value == pytest.approx(true * 1e-6, rel=0.006)
     assert counts.mean() == pytest.approx(0.3 / 2000)
+
+
+@given(st.dictionaries(st.integers(0, 900), st.integers(1, 400), min_size=1, max_size=40))
+def test_quantiles_of_bins_are_those_of_the_latencies_in_them(bins):
+    printed = "".join(f"latency {number} {count}\n" for number, count in bins.items())
+    found = parse_counts(f"{printed}total 1 0\n".encode()).quantiles()
+    latencies = np.repeat([math.exp((number + 0.5) / 100) * 1e-6 for number in bins], list(bins.values()))
+    for quantile, value in found.items():
+        assert latencies.size * min(quantile, 1 - quantile) >= 99.999
+        assert value == pytest.approx(float(np.quantile(latencies, quantile, method="inverted_cdf")))
 
 
 @pytest.mark.parametrize("line", [b"slice 1 2 3\n", b"latency x 3\n", b"mawk: out of memory\n"])
@@ -79,6 +96,20 @@ def test_awk_counts_a_transaction_where_it_ended(tmp_path):
     assert counts.samples == 3
     assert counts.mean() == pytest.approx(0.001)
     assert counts.slices[1].seconds == pytest.approx(0.25)
+
+
+def test_a_captured_log_has_the_same_percentiles_in_slices_and_in_one_run(tmp_path):
+    log = Path(__file__).parents[2] / "captures" / "pgbench" / "18.6" / "percentiles" / "log.txt"
+    marks = tmp_path / "marks"
+    marks.write_text("1 0 1795292960000000000 1795292990000000000\n")
+    program = resources.files("pgstrata.drivers.pgbench").joinpath("count.awk").read_text()
+    done = subprocess.run(
+        ["awk", "-v", f"marks={marks}", "-v", "arm=0", program, log],
+        capture_output=True, check=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    sliced, alone = parse_counts(done.stdout).quantiles(), parse_transactions(log.read_bytes()).quantiles()
+    assert list(sliced) == list(alone) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert list(sliced.values()) == pytest.approx(list(alone.values()), rel=0.01)
 
 
 def test_a_sliced_run_takes_its_throughput_from_the_unlogged_stretch():

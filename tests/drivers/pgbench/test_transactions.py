@@ -72,12 +72,18 @@ def test_a_last_line_without_its_end_is_not_counted():
 
 
 def test_a_quantile_needs_a_hundred_samples_beyond_it():
-    thousand = parse_transactions(log_of(range(1000)))
-    assert thousand.quantile(0.9) == pytest.approx(float(np.quantile(np.arange(1000), 0.9)) * 1e-6)
-    assert thousand.quantile(0.95) is None
-    assert parse_transactions(log_of(range(999))).quantile(0.9) is None
-    assert parse_transactions(log_of(range(10000))).quantile(0.99) is not None
-    assert parse_transactions(log_of(range(9999))).quantile(0.99) is None
+    tenths = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    thousand = parse_transactions(log_of(range(1000))).quantiles()
+    assert list(thousand) == tenths
+    assert thousand[0.9] == pytest.approx(float(np.quantile(np.arange(1000), 0.9)) * 1e-6)
+    assert list(parse_transactions(log_of(range(10000))).quantiles()) == [*tenths, 0.95, 0.99]
+    assert list(parse_transactions(log_of(range(9999))).quantiles()) == [*tenths, 0.95]
+
+
+def test_a_quantile_needs_a_hundred_samples_on_its_rarer_side():
+    assert list(parse_transactions(log_of(range(999))).quantiles()) == [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    assert list(parse_transactions(log_of(range(200))).quantiles()) == [0.5]
+    assert parse_transactions(log_of(range(199))).quantiles() == {}
 
 
 def test_a_hundred_thousand_lines_take_less_than_a_third_of_a_second():

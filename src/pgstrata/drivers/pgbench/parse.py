@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.drivers.pgbench.slices import COUNTS, STRETCH, parse_counts
-from pgstrata.drivers.pgbench.transactions import QUANTILES, TransactionLatencies, parse_transactions
+from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.ports.driver import DriverResult, ProgressPoint
@@ -84,7 +84,7 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         failed=summary.failed,
         retried=summary.retried,
         skipped=summary.skipped,
-        percentiles=_percentiles(latencies),
+        percentiles=latencies.quantiles(),
         samples=latencies.samples,
         series=_series(points),
         statements=summary.statements,
@@ -103,7 +103,6 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
     stretch = parse_summary(_text(evidence, f"{STRETCH}{OUTPUT}"))
     complaints = _text(evidence, ERRORS)
     logged = counts.transactions / counts.seconds if counts.seconds > 0 else None
-    quantiles = {quantile: counts.quantile(quantile) for quantile in QUANTILES}
     return DriverResult(
         complete=summary.tps is not None and _ABORTED.search(complaints) is None and counts.transactions > 0,
         transactions=counts.transactions,
@@ -113,7 +112,7 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
         failed=summary.failed,
         retried=summary.retried,
         skipped=summary.skipped,
-        percentiles={quantile: value for quantile, value in quantiles.items() if value is not None},
+        percentiles=counts.quantiles(),
         samples=counts.samples,
         series=(counts.rounds(),),
         statements=(),
@@ -134,10 +133,6 @@ def _unpack(packed: bytes) -> bytes:
         return gzip.decompress(packed)
     except (OSError, EOFError, zlib.error) as error:
         raise ParseError(f"the transaction log cannot be unpacked: {error}", where=TRANSACTIONS) from error
-
-
-def _percentiles(latencies: TransactionLatencies) -> Mapping[float, float]:
-    return {quantile: value for quantile in QUANTILES if (value := latencies.quantile(quantile)) is not None}
 
 
 def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:

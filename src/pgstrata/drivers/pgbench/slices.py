@@ -8,10 +8,13 @@ slice after the pause and has no latency: its time would hold the pause. Latenci
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
+from pgstrata.drivers.pgbench.quantiles import supported_quantiles
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import ROUND_TPS, Series
 
@@ -22,7 +25,6 @@ STRETCH: Final = "stretch."
 
 _BINS_PER_E: Final = 100
 _MICROSECOND: Final = 1e-6
-_SAMPLES_BEYOND: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +79,16 @@ class SliceCounts:
             values=tuple(values.get(number, math.nan) for number in numbers),
         )
 
-    def quantile(self, quantile: float) -> float | None:
-        """Latency in seconds below which that share lies, the middle of its bin; None with too few samples beyond."""
-        if self.samples * (1 - quantile) < _SAMPLES_BEYOND - 1e-6:
-            return None
-        wanted, seen = quantile * self.samples, 0
-        for number in sorted(self.latencies):
-            seen += self.latencies[number]
-            if seen >= wanted:
-                return math.exp((number + 0.5) / _BINS_PER_E) * _MICROSECOND
-        return None
+    def quantiles(self) -> Mapping[float, float]:
+        """Latencies in seconds below which these shares lie, the middles of their bins; those with enough samples."""
+        bins = sorted(self.latencies)
+        reached = list(accumulate(self.latencies[number] for number in bins))
+        places = {
+            quantile: bisect_left(reached, quantile * self.samples) for quantile in supported_quantiles(self.samples)
+        }
+        return {
+            quantile: math.exp((bins[place] + 0.5) / _BINS_PER_E) * _MICROSECOND for quantile, place in places.items()
+        }
 
     def mean(self) -> float | None:
         """Mean latency in seconds; None without any."""

@@ -9,17 +9,15 @@ so the columns are cut by numpy: one pass over the bytes, no Python object per l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.drivers.pgbench.quantiles import supported_quantiles
 from pgstrata.errors import ParseError
-
-QUANTILES: Final = (0.5, 0.9, 0.95, 0.99)
-SAMPLES_BEYOND: Final = 100
-"""A quantile is given only where this many samples lie beyond it: fewer, and a single outlier moves it."""
 
 MICROSECOND: Final = 1e-6
 WORDS: Final = (b"failed", b"serialization", b"deadlock", b"skipped")
@@ -46,12 +44,13 @@ class TransactionLatencies:
         """Number of latencies."""
         return int(self.microseconds.size)
 
-    def quantile(self, quantile: float) -> float | None:
-        """Latency in seconds below which that share lies, interpolated linearly; None with too few samples."""
-        # The tolerance is for floating point, in which 100 samples leave 9.999... of them beyond 0.9.
-        if self.samples * (1 - quantile) < SAMPLES_BEYOND - 1e-6:
-            return None
-        return float(np.quantile(self.microseconds, quantile)) * MICROSECOND
+    def quantiles(self) -> Mapping[float, float]:
+        """Latencies in seconds below which these shares lie, interpolated linearly; those with enough samples."""
+        known = supported_quantiles(self.samples)
+        if not known:
+            return {}
+        found = np.quantile(self.microseconds, known).tolist()
+        return {quantile: value * MICROSECOND for quantile, value in zip(known, found, strict=True)}
 
 
 def parse_transactions(log: bytes) -> TransactionLatencies:

@@ -1,0 +1,116 @@
+"""The shift function: each percentile of latency against the baseline, block by block."""
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.compare import SECONDARY_METRICS, compare_study, find_shifts
+from pgstrata.model.answer import Verdict
+from pgstrata.model.metrics import LATENCY_QUANTILES, METRICS
+from pgstrata.model.runs import RunStatus
+from pgstrata.model.thresholds import OWN_THRESHOLDS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from studies import BASE, CELL, NOISE, OTHER, cell_of, make_plan, make_run
+
+
+def latencies(environment, block, effects, **rest):
+    """A run whose percentiles are those of the baseline, times an effect of each."""
+    noise = math.exp(NOISE[(block + len(environment)) % len(NOISE)] / 4)
+    values = {name: 0.001 * (1 + q) * effects.get(name, 1.0) * noise for name, q in LATENCY_QUANTILES.items()}
+    return make_run(environment, block, tps=1000.0, **{**values, **rest})
+
+
+def measure(effects, blocks=12):
+    return [
+        latencies(name, block, effects if name == OTHER else {})
+        for block in range(1, blocks + 1)
+        for name in (BASE, OTHER)
+    ]
+
+
+def test_every_percentile_is_compared_from_the_lowest_to_the_highest():
+    shifts = find_shifts(make_plan(), measure({"latency_p99": 1.4, "latency_p10": 0.9}))
+    assert [item.quantile for item in shifts] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]
+    assert {(item.environment, item.cell) for item in shifts} == {(OTHER, CELL)}
+
+
+def test_a_tail_can_worsen_while_the_fast_end_improves():
+    shifts = {item.metric: item for item in find_shifts(make_plan(), measure({"latency_p99": 1.4, "latency_p10": 0.9}))}
+    low, middle, high = shifts["latency_p10"], shifts["latency_p60"], shifts["latency_p99"]
+    assert (low.verdict, middle.verdict, high.verdict) == (Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE)
+    assert (low.effect, high.effect) == pytest.approx((0.9, 1.4), rel=0.01)
+    assert high.interval.low < 1.4 < high.interval.high
+    assert high.value / high.baseline_value == pytest.approx(1.4, rel=0.01)
+
+
+def test_each_has_its_own_threshold_and_the_same_effect_may_matter_in_one_only():
+    effects = dict.fromkeys(LATENCY_QUANTILES, 1.08)
+    shifts = {item.metric: item for item in find_shifts(make_plan(), measure(effects))}
+    assert shifts["latency_p50"].verdict is Verdict.WORSE
+    assert shifts["latency_p99"].verdict is Verdict.NEGLIGIBLE
+    assert [item.threshold for item in shifts.values()] == sorted(item.threshold for item in shifts.values())
+
+
+def test_thresholds_between_the_median_and_p95_follow_the_rareness_of_what_lies_beyond():
+    assert OWN_THRESHOLDS.keys() == LATENCY_QUANTILES.keys()
+    for name, quantile in LATENCY_QUANTILES.items():
+        if quantile <= 0.95:
+            share = max(0.0, math.log(0.5 / (1 - quantile)) / math.log(0.5 / 0.05))
+            assert OWN_THRESHOLDS[name] == pytest.approx(0.03 + 0.02 * share, abs=0.0005)
+
+
+def test_a_percentile_is_what_the_secondary_comparison_says():
+    plan, runs = make_plan(), measure({"latency_p95": 1.2, "latency_p50": 1.01})
+    shifts = {item.metric: item for item in find_shifts(plan, runs)}
+    for item in compare_study(plan, runs):
+        if item.metric in LATENCY_QUANTILES:
+            twin = shifts[item.metric]
+            assert (twin.effect, twin.interval, twin.verdict) == (item.effect, item.interval, item.verdict)
+            assert (twin.level, twin.blocks, twin.value) == (item.level, item.blocks, item.value)
+
+
+def test_they_are_no_secondary_comparisons():
+    metrics = {item.metric for item in compare_study(make_plan(), measure({}))}
+    assert metrics & LATENCY_QUANTILES.keys() == {"latency_p50", "latency_p95", "latency_p99"}
+    assert set(SECONDARY_METRICS) <= METRICS.keys()
+
+
+def test_a_study_without_the_new_percentiles_shows_those_that_it_has():
+    old = {"latency_p50", "latency_p95", "latency_p99"}
+    runs = [
+        replace(run, measurements=tuple(item for item in run.measurements if item.metric in old)) for run in measure({})
+    ]
+    assert {item.metric for item in find_shifts(make_plan(), runs)} == old
+    assert find_shifts(make_plan(), []) == ()
+
+
+def test_few_blocks_give_an_effect_without_an_interval():
+    shift = find_shifts(make_plan(), measure({"latency_p10": 0.9}, blocks=3))[0]
+    assert (shift.verdict, shift.interval, shift.blocks) == (Verdict.INSUFFICIENT, None, 3)
+    assert shift.effect == pytest.approx(0.9, rel=0.01)
+
+
+def test_nothing_is_estimated_of_what_collapsed():
+    runs = [
+        run if run.environment == BASE or run.block == 1 else replace(run, status=RunStatus.COLLAPSED, measurements=())
+        for run in measure({})
+    ]
+    assert {(item.verdict, item.effect, item.interval) for item in find_shifts(make_plan(), runs)} == {
+        (Verdict.COLLAPSED, None, None)
+    }
+
+
+def test_cells_stand_apart():
+    plan = make_plan(clients=(1, 4))
+    runs = [
+        latencies(name, block, {"latency_p90": factor} if name == OTHER else {}, cell=cell_of(clients))
+        for clients, factor in ((1, 1.3), (4, 0.7))
+        for block in range(1, 9)
+        for name in (BASE, OTHER)
+    ]
+    found = {item.cell: item.verdict for item in find_shifts(plan, runs) if item.metric == "latency_p90"}
+    assert found == {cell_of(1): Verdict.WORSE, cell_of(4): Verdict.BETTER}
