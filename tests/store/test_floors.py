@@ -8,7 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.floor import Floor, FloorKey, FloorRecord
+from pgstrata.model.floor import (
+    Floor,
+    FloorKey,
+    FloorRecord,
+    RunNoise,
+    RunsMeasured,
+    SliceComponents,
+    SlicesMeasured,
+)
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.floors import FloorStore, FoundFloors
 from pgstrata.store.study import StudyStore
@@ -86,7 +94,7 @@ DAMAGE = {
     "no text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
     "no object": lambda path: path.write_text("[1]"),
     "deep": lambda path: path.write_text("[" * 100_000),
-    "another format": lambda path: changed(path, format=2),
+    "another format": lambda path: changed(path, format=3),
     "no number": lambda path: changed(path, differences=[0.1, "0.2"]),
     "not a number": lambda path: path.write_text(path.read_text().replace("0.01", "NaN")),
     "beyond all numbers": lambda path: path.write_text(path.read_text().replace("0.01", "1" + "0" * 400)),
@@ -158,3 +166,59 @@ def test_the_floors_that_a_study_was_made_with_stay(tmp_path, bench):
     StudyStore.create(tmp_path / "unknown", plan, "0").close()
     with StudyStore.open(tmp_path / "unknown", replace(plan, floors=floors)) as store:
         assert store.plan.floors == {}
+
+
+# ------------------------------------------------------------------------------------------------ components
+
+SLICES = SlicesMeasured(
+    components=SliceComponents(
+        sigma_round=0.02, sigma_visit=0.008, sigma_start=0.0, sigma_start_upper=0.006, visits=13, rounds=8
+    ),
+    dead_seconds=4.4,
+    round_seconds=0.25,
+)
+RUNS = RunsMeasured(noise=RunNoise(phi=-0.1, second=0.0016, run=0.0004, seconds=60.0), overhead=9.5)
+
+
+def test_components_of_rounds_and_runs_are_kept_with_the_floor(floors):
+    sliced = replace(RECORD, slices=SLICES)
+    alone = replace(RECORD, study="two", runs=RUNS)
+    floors.keep(sliced, oldest=LONG_AGO)
+    floors.keep(alone, oldest=LONG_AGO)
+    assert sorted(floors.load(KEY).records, key=lambda one: one.study) == [sliced, alone]
+
+
+def test_a_floor_of_an_earlier_format_is_one_without_components(floors):
+    path = floors.keep(replace(RECORD, slices=SLICES), oldest=LONG_AGO)
+    content = json.loads(path.read_text())
+    del content["slices"], content["runs"]
+    path.write_text(json.dumps({**content, "format": 1}))
+    assert floors.load(KEY) == FoundFloors(records=(RECORD,), notes=())
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("round_seconds", "0.0"),
+        ("round_seconds", "NaN"),
+        ("sigma_round", "-1"),
+        ("sigma_round", '"x"'),
+        ("visits", "1.5"),
+    ],
+)
+def test_components_that_cannot_be_true_are_damage(floors, part, value):
+    path = floors.keep(replace(RECORD, slices=SLICES), oldest=LONG_AGO)
+    text, shown = path.read_text(), getattr(SLICES, part, None) or getattr(SLICES.components, part, None)
+    path.write_text(text.replace(f'"{part}": {shown}', f'"{part}": {value}'))
+    assert path.read_text() != text
+    found = floors.load(KEY)
+    assert found.records == ()
+    assert "damaged" in found.notes[0]
+
+
+def test_an_autocorrelation_of_one_is_damage(floors):
+    path = floors.keep(replace(RECORD, runs=RUNS), oldest=LONG_AGO)
+    path.write_text(path.read_text().replace('"phi": -0.1', '"phi": 1.0'))
+    assert "is no phi" in floors.load(KEY).notes[0]
+    path.write_text(path.read_text().replace('"noise": {', '"noise": [], "other": {'))
+    assert "damaged" in floors.load(KEY).notes[0]

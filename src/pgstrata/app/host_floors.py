@@ -77,11 +77,11 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
     # numpy and the catalogue, for which commands that only plan do not wait
     from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
     from pgstrata.compare.floors import control_differences  # noqa: PLC0415
-    from pgstrata.model.metrics import ROUND_TPS  # noqa: PLC0415
+    from pgstrata.model.metrics import ROUND_TPS, TPS  # noqa: PLC0415
     from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
     from pgstrata.store.load import load_study  # noqa: PLC0415
 
-    loaded = load_study(study, metrics=SECONDARY_METRICS, series=(ROUND_TPS,))
+    loaded = load_study(study, metrics=SECONDARY_METRICS, series=(ROUND_TPS, TPS.name))
     plan = loaded.plan
     host = load_fingerprint_files(study.absolute()).get(CONDITIONS)
     if host is None:
@@ -100,6 +100,8 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
             study=f"{loaded.created} {plan.identity} {study.resolve()}",
             source=loaded.name,
             version=__version__,
+            slices=one.slices,
+            runs=one.runs,
         )
         for one in found
         if len(one.d) >= LEAST_DIFFERENCES

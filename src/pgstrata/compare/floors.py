@@ -6,26 +6,33 @@ Only the control `same` counts: it is the baseline a second time, in the same bu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pgstrata.compare.aligned import align, over_rounds, shared_blocks
 from pgstrata.compare.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.noise import measure_runs, measure_slices
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Environment
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.floor import RunsMeasured, SlicesMeasured
+from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlDifferences:
-    """D of the control against the baseline in one cell (or `ALL_CELLS`, their mean), in log units, block by block."""
+    """D of the control against the baseline in one cell (or `ALL_CELLS`, their mean), in log units, block by block.
+
+    Throughput of a cell has `slices` or `runs` as well, by the design of the cell, where they can be estimated.
+    """
 
     cell: str
     metric: str
     d: tuple[float, ...]
+    slices: SlicesMeasured | None = None
+    runs: RunsMeasured | None = None
 
 
 def find_control(plan: Plan) -> Environment | None:
@@ -58,7 +65,22 @@ def control_differences(
         together = _mean_over(list(by_cell.values())) if len(cells) > 1 else ()
         if together:
             found.append(ControlDifferences(cell=ALL_CELLS, metric=metric, d=together))
-    return tuple(found)
+    return tuple(_with_components(plan, arms, runs, one) for one in found)
+
+
+def _with_components(
+    plan: Plan, arms: Arms, runs: Sequence[RunRecord], found: ControlDifferences
+) -> ControlDifferences:
+    control = find_control(plan)
+    if control is None or found.metric != TPS.name or found.cell == ALL_CELLS:
+        return found
+    own = [run for run in runs if run.cell == found.cell]
+    design, names = plan.design(found.cell), (control.name, plan.experiment.baseline)
+    if design.sliced:
+        pair = (find_arm(arms, names[0], found.cell), find_arm(arms, names[1], found.cell))
+        logs = align(pair, found.metric, shared_blocks(pair).blocks).logs
+        return replace(found, slices=measure_slices(design, logs[0] - logs[1], own))
+    return replace(found, runs=measure_runs([run for run in own if run.environment in names], found.d))
 
 
 def _by_block(arms: Arms, control: str, baseline: str, cell: str, metric: str) -> dict[int, float]:

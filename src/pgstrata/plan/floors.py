@@ -140,6 +140,8 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
         measured=newest.measured,
         source=f"study {newest.source}{others if more else ''}",
         doubt=doubt or _doubt_figures(s0, pooled),
+        slices=None if doubt else next((one.slices for one in reversed(records) if one.slices), None),
+        runs=None if doubt else next((one.runs for one in reversed(records) if one.runs), None),
     )
 
 

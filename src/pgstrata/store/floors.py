@@ -16,17 +16,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pgstrata.errors import DiskFullError, HostNotFitError
-from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
+from pgstrata.model.floor import FloorKey, FloorRecord, RunsMeasured, SlicesMeasured, digest_facts
 from pgstrata.model.server import Fingerprint
+from pgstrata.store.serialise import decode, encode
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+# without components, which are optional
+_OLDER: Final = 1
 # A file of ours has some kilobytes; whatever is larger is none.
 _LARGEST: Final = 1024 * 1024
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-_DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
+_T = TypeVar("_T")
+_DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +130,8 @@ def _render(record: FloorRecord) -> bytes:
         "source": record.source,
         "version": record.version,
         "differences": list(record.differences),
+        "slices": encode(record.slices),
+        "runs": encode(record.runs),
     }
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -145,7 +151,7 @@ def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
     data = json.loads(content)
     if not isinstance(data, dict):
         raise TypeError("expected an object")
-    if data["format"] != FORMAT:
+    if data["format"] not in (FORMAT, _OLDER):
         raise ValueError(f"it has format {data['format']}, this pgstrata knows {FORMAT}")
     there = (_text(data, "metric"), _text(data, "design"), _texts(data, "conditions"))
     if there != (key.metric, key.design, dict(key.conditions)):
@@ -161,6 +167,8 @@ def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
         study=_text(data, "study"),
         source=_text(data, "source"),
         version=_text(data, "version"),
+        slices=_components(data, "slices", SlicesMeasured),
+        runs=_components(data, "runs", RunsMeasured),
     )
 
 
@@ -175,6 +183,27 @@ def _texts(data: Mapping[str, Any], name: str) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise TypeError(f"{name} are no texts by name")
     return found
+
+
+def _components(data: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None:
+    """What is optional; the same errors as `_parse` where it is there and cannot be true."""
+    found = data.get(name)
+    if found is None:
+        return None
+    for key, value in _numbers(found):
+        least = -1.0 if key == "phi" else 0.0
+        positive = key in {"phi", "round_seconds", "seconds"}
+        if not math.isfinite(value) or value < least or (positive and value == least) or (key == "phi" and value >= 1):
+            raise ValueError(f"{value!r:.40} is no {key}")
+    return decode(kind, found)
+
+
+def _numbers(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for key, value in found.items():
+        if isinstance(value, dict):
+            yield from _numbers(value)
+        elif isinstance(value, int | float):
+            yield key, value
 
 
 def _differences(data: Mapping[str, Any]) -> Iterator[float]:

@@ -22,6 +22,7 @@ from pgstrata.ports.store import RunHeader
 
 FORMAT = 2
 _Reader = Callable[[Any], Any]
+_T = typing.TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,11 @@ def encode(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} has no form in a study's files")
+
+
+def decode(kind: type[_T], value: Any) -> _T:
+    """What `encode` was given, by its type; ValueError, TypeError or KeyError where the value is none of it."""
+    return typing.cast("_T", _reader(typing.cast("Any", kind))(value))
 
 
 @cache
