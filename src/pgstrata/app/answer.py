@@ -6,27 +6,30 @@ from pathlib import Path
 
 from pgstrata.compare import (
     SECONDARY_METRICS,
+    compare_pairs,
     compare_study,
     find_axes,
     find_effects,
     find_shifts,
     undeclared_differences,
 )
+from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Answer
-from pgstrata.model.metrics import LATENCY_QUANTILES, ROUND_TPS
+from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.store.load import load_study
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
 
-def load_answer(study: Path, *, series: bool = False, shifts: bool = False) -> Answer:
+def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False) -> Answer:
     """The study with its comparisons; only what is compared or shown is read.
 
-    With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared.
+    With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared; with `pairs`
+    every environment is compared with every other.
     """
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *(LATENCY_QUANTILES if shifts else ()))
-    loaded = load_study(study, metrics=metrics, series=series or (ROUND_TPS,))
+    loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES)
     return Answer(
         study=loaded,
         comparisons=compare_study(loaded.plan, loaded.runs),
@@ -36,5 +39,7 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False) -> A
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
+        anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
+        pairs=compare_pairs(loaded.plan, loaded.runs) if pairs else (),
     )

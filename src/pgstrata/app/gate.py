@@ -9,7 +9,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.compare import compare_study
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer
-from pgstrata.model.metrics import METRICS, ROUND_TPS
+from pgstrata.model.metrics import COMPARED_SERIES, METRICS, ROUND_TPS
 from pgstrata.report.gate import Gate, find_missing
 from pgstrata.store.load import load_study
 
@@ -31,8 +31,8 @@ def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Ga
 
 def _ask_again(study: Path, answer: Answer, metric: str, threshold: float) -> Answer:
     """The same runs by another metric or threshold; the floors of the plan are those of its own metric."""
-    # rounds of slices are what the primary metric of such runs is made of
-    loaded = load_study(study, metrics=(_known(metric), ROUND_TPS), series=(ROUND_TPS,))
+    # throughput is compared by its series: by rounds of slices, and after a cut of the warm-up
+    loaded = load_study(study, metrics=(_known(metric), ROUND_TPS), series=COMPARED_SERIES)
     frozen = loaded.plan.experiment
     measured = {measurement.metric for run in loaded.runs for measurement in run.measurements}
     if metric not in {frozen.metric, *measured}:

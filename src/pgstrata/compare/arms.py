@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from pgstrata.compare.steady import SteadyPart, find_steady
 from pgstrata.model.metrics import NEIGHBOURS, TPS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.stats.ranks import FloatArray
@@ -27,7 +28,8 @@ class Arm:
     `blocks` are those of all runs; `tokens` hold `RunRecord.together` by block for the runs that may enter an estimate;
     `values`, by metric and block, only what a logarithm can be taken of; `rounds`, by block, tps of each round of
     slices, shape (rounds,); `neighbours`, by block, is the share of the CPUs that other processes used; `companions`
-    are what happened beside the runs, by metric.
+    are what happened beside the runs, by metric; `steady`, by block, is the part of a run that was alone of which its
+    throughput was taken.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Arm:
     rounds: dict[int, FloatArray] = field(default_factory=dict)
     neighbours: dict[int, float] = field(default_factory=dict)
     companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    steady: dict[int, SteadyPart] = field(default_factory=dict)
 
     @property
     def has_collapsed(self) -> bool:
@@ -60,10 +63,14 @@ Arms = Mapping[tuple[str, str], Arm]
 def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
     """Runs by environment and cell, with the values of the metrics asked for.
 
+    Throughput of a run that was alone is that after the warm-up cut of its block (`find_steady`), all else that of the
+    whole run.
+
     Raises:
         ValueError: an environment has two runs of one cell in one block.
     """
     arms: dict[tuple[str, str], Arm] = {}
+    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics else {}
     for run in runs:
         key = (run.environment, run.cell)
         if key not in arms:
@@ -71,11 +78,11 @@ def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[
         arm = arms[key]
         if run.block in arm.blocks:
             raise ValueError(f"two runs of {run.environment} in block {run.block}, cell {run.cell}")
-        _add_run(arm, run, metrics)
+        _add_run(arm, run, metrics, parts.get(run.identity))
     return arms
 
 
-def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str]) -> None:
+def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -> None:
     arm.blocks.add(run.block)
     arm.made += 1
     if run.status is RunStatus.COLLAPSED:
@@ -86,11 +93,14 @@ def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str]) -> None:
         return
     arm.suspect += run.validity is Validity.SUSPECT
     arm.tokens[run.block] = run.together
+    if part is not None:
+        arm.steady[run.block] = part
     for measurement in run.measurements:
         if measurement.metric in metrics:
             found = arm.values[measurement.metric]
-            if 0 < measurement.value < math.inf:
-                found.setdefault(run.block, measurement.value)
+            value = measurement.value * (part.ratio if part and measurement.metric == TPS.name else 1.0)
+            if 0 < value < math.inf:
+                found.setdefault(run.block, value)
         if measurement.metric == NEIGHBOURS:
             arm.neighbours[run.block] = measurement.value
         if measurement.metric in COMPANIONS:

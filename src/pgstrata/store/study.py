@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from pgstrata.errors import StudyError
-from pgstrata.model.metrics import NEIGHBOURS, ROUND_TPS
+from pgstrata.model.metrics import COMPARED_SERIES, NEIGHBOURS, ROUND_TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -138,7 +138,9 @@ class StudyStore:
     def records(self) -> tuple[RunRecord, ...]:
         with storage_errors(self.folder):
             return catalogue.load_runs(
-                self._connection, metrics=(self.plan.experiment.metric, NEIGHBOURS, ROUND_TPS), series=(ROUND_TPS,)
+                self._connection,
+                metrics=(self.plan.experiment.metric, NEIGHBOURS, ROUND_TPS),
+                series=COMPARED_SERIES,
             )
 
     @staticmethod

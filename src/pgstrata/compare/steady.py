@@ -1,0 +1,136 @@
+"""Which seconds of a run count: one warm-up cut for all runs of a cell in one block.
+
+Only runs that were alone are cut. Slices have discarded slices of their own, and their rounds stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pgstrata.model.metrics import TPS
+from pgstrata.model.runs import RunRecord
+from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.steady import MIN_BATCHES, Cut, block_cut, choose_batch, is_shift, mser5_rows
+
+_HALF_A_SECOND: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteadyPart:
+    """What of one run counts.
+
+    `cut` seconds at its start do not, in all runs of its cell and block alike; `ratio` is the throughput after the cut
+    over that of the whole run, exactly 1 without a cut; `steady` is False where the run by itself never got steady.
+    """
+
+    cut: int
+    ratio: float
+    steady: bool
+
+
+def find_steady(runs: Iterable[RunRecord]) -> Mapping[str, SteadyPart]:
+    """The part that counts of each run, by identity: MSER-5 on its seconds, the longest cut of a block for all of it.
+
+    A cut is made only where there is a warm-up: where the seconds before it differ from those after it in the runs of
+    the cell, in this block and those before (`is_shift`). Steady runs keep all their seconds so, and a cut stays what
+    it is when further blocks come. It is never longer than half of the shortest run of the block.
+
+    Which environment a run is of is not looked at, and one cut holds for all runs of a block. Where there is no
+    difference between two of them, the block's difference after the cut is therefore as likely positive as negative,
+    as it was before: this is all that the test on differences assumes.
+
+    Args:
+        runs: those that may enter an estimate, of any cells and blocks, with their series of throughput.
+
+    Returns:
+        Nothing for runs in slices, without that series, or too short (fewer than 11 seconds). A block with such a run
+        is not cut: the others would be compared with a whole one.
+    """
+    cells: dict[str, list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        if not run.together:
+            cells[run.cell].append(run)
+    found: dict[str, SteadyPart] = {}
+    for members in cells.values():
+        found |= _judge_cell(sorted(members, key=lambda run: run.block))
+    return found
+
+
+def seconds_of(run: RunRecord) -> FloatArray:
+    """Throughput by second, shape (seconds,); empty where there is none, or nothing to divide by.
+
+    A report that came late covers several seconds, and all of them get its value.
+    """
+    series = next((series for series in run.series if series.metric == TPS.name), None)
+    if series is None or not series.times:
+        return np.empty(0)
+    # The catalogue keeps series in single precision: a run that was just derived must give the same cut.
+    values = np.array(series.values, dtype=np.float32).astype(np.float64)
+    if abs(series.times[-1] - values.size) > _HALF_A_SECOND:
+        middles = np.arange(_HALF_A_SECOND, series.times[-1])
+        values = values[np.minimum(np.searchsorted(series.times, middles), values.size - 1)]
+    return values if np.isfinite(values).all() and values.sum() > 0 else np.empty(0)
+
+
+def _judge_cell(runs: Sequence[RunRecord]) -> dict[str, SteadyPart]:
+    """Of one cell, in the order of its blocks."""
+    seconds = {run.identity: seconds_of(run) for run in runs}
+    known = [run for run in runs if seconds[run.identity].size >= MIN_BATCHES]
+    if not known:
+        return {}
+    gaps = {run.block for run in runs if seconds[run.identity].size < MIN_BATCHES}
+    sizes = np.array([seconds[run.identity].size for run in known])
+    rows = np.zeros((len(known), int(sizes.max())))
+    for place, run in enumerate(known):
+        rows[place, : sizes[place]] = seconds[run.identity]
+    cuts = _cut_rows(rows, sizes)
+    sums = np.concatenate([np.zeros((len(known), 1)), rows.cumsum(axis=1)], axis=1)
+    found: dict[str, SteadyPart] = {}
+    for start, end in _spans([run.block for run in known]):
+        cut = 0 if known[start].block in gaps else _choose_cut(cuts[start:end], sizes, sums, (start, end))
+        ratios = _after(sums, sizes, cut)[start:end] / (sums[:, -1] / sizes)[start:end]
+        for place, ratio in zip(range(start, end), ratios.tolist(), strict=True):
+            part = SteadyPart(cut=cut, ratio=ratio if cut else 1.0, steady=cuts[place].steady)
+            found[known[place].identity] = part
+    return found
+
+
+def _cut_rows(rows: FloatArray, sizes: npt.NDArray[np.intp]) -> list[Cut]:
+    """Each run by itself; runs of equal length at once."""
+    cuts: dict[int, Cut] = {}
+    for size in np.unique(sizes).tolist():
+        places = np.flatnonzero(sizes == size)
+        found = mser5_rows(rows[places, :size], choose_batch(size))
+        assert found is not None
+        cuts |= dict(zip(places.tolist(), found, strict=True))
+    return [cuts[place] for place in range(sizes.size)]
+
+
+def _spans(blocks: Sequence[int]) -> list[tuple[int, int]]:
+    """First place and end of each block's runs."""
+    starts = [place for place, block in enumerate(blocks) if place == 0 or blocks[place - 1] != block]
+    return list(zip(starts, [*starts[1:], len(blocks)], strict=True))
+
+
+def _choose_cut(cuts: Sequence[Cut], sizes: npt.NDArray[np.intp], sums: FloatArray, span: tuple[int, int]) -> int:
+    """Seconds to be cut in the block of that span; `cuts` are those of its runs, sizes and sums those of all runs."""
+    start, end = span
+    longest = block_cut(cuts)
+    seconds = min(longest.seconds if longest else 0, int(sizes[start:end].min()) // 2)
+    if not seconds:
+        return 0
+    places = np.flatnonzero(sizes[:end] > seconds)
+    after = _after(sums[places], sizes[places], seconds)
+    shifts = (sums[places, seconds] / seconds - after) / (sums[places, -1] / sizes[places])
+    return seconds if is_shift(shifts) else 0
+
+
+def _after(sums: FloatArray, sizes: npt.NDArray[np.intp], seconds: int) -> FloatArray:
+    """Mean of the seconds after so many, in each row of running sums, which stay as they are behind a row's end."""
+    return np.asarray((sums[:, -1] - sums[:, seconds]) / np.maximum(sizes - seconds, 1), dtype=np.float64)
