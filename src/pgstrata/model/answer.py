@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -195,5 +196,7 @@ class Answer:
     warnings: tuple[ResultWarning, ...]
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
+    """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()
     """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from pgstrata.model.anomaly import AnomalyKind, Repeat
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.drawing import (
@@ -157,10 +158,12 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
     steps = take_steps(answer, axis)
     if not steps:
         return None
+    kinks = _places_of_kinks(answer, axis)
     rows = [
-        {"name": labels[step.environment], "at": step.at, "value": step.value, "low": step.low, "high": step.high}
+        {"name": labels[step.environment], "at": step.at, "value": step.value, "low": step.low, "high": step.high,
+         "kink": (step.environment, step.at) in kinks}
         for step in steps
-    ]
+    ]  # fmt: skip
     axis_y, scale, title_y = alt.Axis(format="~s", tickCount=5), alt.Scale(zero=True), experiment.metric
     if _is_flattened(steps):
         ticks = choose_ticks(min(step.low for step in steps), max(step.high for step in steps))
@@ -173,10 +176,23 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
     lines = base.mark_line(strokeWidth=1.6).encode(y=y)
     points = base.mark_point(filled=True, size=58, opacity=1).encode(y=y, shape=shape_scale(experiment, labels))
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y=low, y2="high:Q")
+    rings = base.transform_filter("datum.kink").mark_point(size=260, strokeWidth=1.4, opacity=1)
+    layers = [whiskers, lines, points, *([rings.encode(y=y, color=alt.value(INK))] if kinks else [])]
     what = METRICS[experiment.metric].title
     title = f"{what[:1].upper()}{what[1:]} against {axis.name}: {axis.title}"
     label = f"{title}: median of the runs, whiskers from the smallest to the largest"
-    return Figure(title=title, label=label, svg=render_figure(alt.layer(whiskers, lines, points), rows))
+    title, label = (f"{text}; rings mark kinks" for text in (title, label)) if kinks else (title, label)
+    return Figure(title=title, label=label, svg=render_figure(alt.layer(*layers), rows))
+
+
+def _places_of_kinks(answer: Answer, axis: Axis) -> set[tuple[str, float]]:
+    """By environment and number of clients; what new blocks called a transient is none."""
+    cells = {cell.identity: float(cell.clients) for cell in axis.cells} if axis.name == "clients" else {}
+    return {
+        (one.environment, cells[one.cell])
+        for one in answer.anomalies
+        if one.kind is AnomalyKind.KINK and one.outcome is not Repeat.TRANSIENT and one.cell in cells
+    }
 
 
 def _is_flattened(steps: Sequence[Step]) -> bool:

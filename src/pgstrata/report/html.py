@@ -13,6 +13,7 @@ from pgstrata.compare import exclusive_settings
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.anomalies import anomaly_sentences
 from pgstrata.report.charts import draw_along, draw_by_block, draw_over_time
 from pgstrata.report.contrasts import contrast_rows
 from pgstrata.report.courses import draw_courses
@@ -159,6 +160,7 @@ def _charts(answer: Answer) -> Mapping[str, Any]:
     courses, left_out = _courses(answer)
     return {
         "axes": _axis_figures(answer),
+        "anomalies": anomaly_sentences(answer),
         "courses": courses,
         "courses_left_out": left_out,
         "rounds": _figures(answer, draw_rounds, slices),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.answer import (
     ALL_CELLS,
     Answer,
@@ -48,6 +49,7 @@ def answer_json(answer: Answer) -> str:
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "axes": [_axis(experiment, axis) for axis in answer.axes],
+        "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "warnings": [_warning(warning) for warning in answer.warnings],
     }
@@ -192,6 +194,22 @@ def _step(step: AxisStep) -> dict[str, Any]:
         "effect": _number(step.effect),
         "interval": _interval(step.interval),
         "p": _number(step.p),
+    }
+
+
+def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
+    return {
+        "kind": anomaly.kind.value,
+        "environment": anomaly.environment,
+        "cell": anomaly.cell,
+        "witness": anomaly.witness,
+        "metric": anomaly.metric,
+        "effect": _number(anomaly.effect),
+        "blocks": list(anomaly.blocks),
+        "outcome": anomaly.outcome.value,
+        "new_blocks": list(anomaly.new_blocks),
+        "asked": anomaly.asked,
+        "again": _number(anomaly.again),
     }
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.anomalies import anomaly_sentences
 from pgstrata.report.columns import (
     Column,
     cost_columns,
@@ -50,6 +51,7 @@ def render_terminal(answer: Answer, width: int) -> RenderableType:
     parts += _headlines(answer, width)
     parts += _cells(answer, width)
     parts += _pairs(answer, width)
+    parts += _anomalies(answer, width)
     doubts = doubt_sentences(answer)
     if doubts:
         lines = [line for text in doubts for line in wrap_text(text, width, first="! ", rest="  ")]
@@ -151,6 +153,14 @@ def _cell(column: Column, place: int, row: EnvironmentRow) -> Text:
 
 
 # ------------------------------------------------------------------------------------------------ words
+
+
+def _anomalies(answer: Answer, width: int) -> list[RenderableType]:
+    lines = [line for text in anomaly_sentences(answer) for line in wrap_text(text, width, first="- ", rest="  ")]
+    if not lines:
+        return []
+    title = "What looked wrong"
+    return [_spaced(Text(title, style="bold")), Text("\n".join(lines))]
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[RenderableType]:

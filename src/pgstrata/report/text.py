@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.anomalies import anomaly_sentences
 from pgstrata.report.columns import (
     WIDTH,
     Column,
@@ -59,6 +60,7 @@ def render_text(answer: Answer) -> str:
         _pairs_part(answer),
         _section("Factors and what they depend on (exploratory)", _contrasts(answer)),
         _section("Steps along ordered factors", _list(axes)),
+        _section("What looked wrong", _list(anomaly_sentences(answer))),
         _section("Doubts", _list(doubt_sentences(answer))),
         _section("What this does not say", _list(unmeasured(answer))),
         _section("Rig", _facts(rig_facts(study))),
