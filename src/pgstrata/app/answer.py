@@ -14,7 +14,6 @@ from pgstrata.compare import (
     undeclared_differences,
 )
 from pgstrata.compare.repeats import find_anomalies
-from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
@@ -40,7 +39,6 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pair
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
-        anomalies=find_anomalies(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=compare_pairs(loaded.plan, loaded.runs) if pairs else (),
