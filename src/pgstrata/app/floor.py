@@ -12,7 +12,7 @@ from typing import Final
 from pgstrata.app.host_floors import harvest_floors, keep_floors, with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
-from pgstrata.app.run import run_experiment
+from pgstrata.app.run import as_begun, run_experiment
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import StudyError, UsageError
 from pgstrata.experiment.compose import compose_try
@@ -156,6 +156,7 @@ def measure_floor(plan: Plan, study: Path, events: Events, *, budget: float | No
         InterruptedByUserError: everything that was finished is kept.
         DiskFullError, HostNotFitError: the floor cannot be written.
     """
+    plan = as_begun(plan, study)
     outcome = run_experiment(plan, study, events, budget=budget, stop_early=False)
     workloads = builtin_workloads()
     harvest = harvest_floors(study, workloads)

@@ -15,10 +15,12 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
-from pgstrata.model.plan import Plan
+from pgstrata.model.metrics import ROUND_TPS, TPS
+from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import floor_key, make_floor
+from pgstrata.plan.rounds import fit_rounds, keys_of_any_rounds
 from pgstrata.store.floors import FloorStore
 
 CONDITIONS: Final = "conditions"
@@ -43,6 +45,26 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
         floors = {cell: floor for cell, floor in made.items() if floor is not None}
     experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
     return replace(plan, experiment=experiment, floors=floors)
+
+
+def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, ...]:
+    """The designs of a plan, those in slices with the rounds that pay best by what was measured on this host.
+
+    Only where throughput decides: it alone is known round by round. The host is looked at where something is known.
+    """
+    if plan.experiment.metric != TPS.name:
+        return plan.designs
+    places = find_machine_places()
+    store = FloorStore(places.state)
+    found: dict[str, tuple[FloorRecord, ...]] = {}
+    for design in plan.designs:
+        keys = keys_of_any_rounds(plan, design, workloads) if design.sliced else ()
+        if records := tuple(record for key in keys for record in store.load(key).records):
+            found[design.cell] = records
+    if not found:
+        return plan.designs
+    host, now = observe_conditions(LocalHost(), places.data), datetime.now(UTC)
+    return tuple(fit_rounds(design, found.get(design.cell, ()), host, now) for design in plan.designs)
 
 
 def floor_keys(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[FloorKey, ...]:
@@ -77,7 +99,6 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
     # numpy and the catalogue, for which commands that only plan do not wait
     from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
     from pgstrata.compare.floors import control_differences  # noqa: PLC0415
-    from pgstrata.model.metrics import ROUND_TPS, TPS  # noqa: PLC0415
     from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
     from pgstrata.store.load import load_study  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pgstrata.app.host_floors import with_floors
+from pgstrata.app.host_floors import fit_designs, with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.errors import UsageError
 from pgstrata.experiment.defaults import complete_experiment
@@ -49,7 +49,10 @@ def plan_text(
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
 ) -> Plan:
-    """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`."""
+    """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`.
+
+    Its designs follow what is known here of the scatter of its cells.
+    """
     capacity = capacity_here()
     experiment = parse_experiment(
         text,
@@ -61,8 +64,10 @@ def plan_text(
         budget=budget,
         conninfo=conninfo,
     )
-    experiment = _with_absolute_prefixes(experiment, folder.absolute())
-    return make_plan(complete_experiment(experiment, capacity, workloads), workloads, capacity)
+    experiment = complete_experiment(_with_absolute_prefixes(experiment, folder.absolute()), capacity, workloads)
+    plan = make_plan(experiment, workloads, capacity)
+    designs = fit_designs(plan, workloads)
+    return plan if designs == plan.designs else make_plan(experiment, workloads, capacity, designs=designs)
 
 
 def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 
 from pgstrata import __version__
@@ -12,11 +13,12 @@ from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
-from pgstrata.errors import InterruptedByUserError, PgstrataError
-from pgstrata.model.plan import Plan
+from pgstrata.errors import InterruptedByUserError, PgstrataError, StudyError
+from pgstrata.model.plan import Design, Plan
+from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.store.load import load_study
-from pgstrata.store.study import StudyStore
+from pgstrata.store.study import PLAN_FILE, StudyStore, load_plan_file
 from pgstrata.workloads import builtin_workloads
 
 
@@ -36,8 +38,34 @@ class RunOutcome:
 
 
 def default_study(file: Path, plan: Plan) -> Path:
-    """studies/NAME-IDENTITY below the current folder: the same command finds the same study."""
-    return Path("studies") / f"{file.stem}-{plan.identity[:8]}"
+    """studies/NAME-IDENTITY below the current folder: the same command finds the same study.
+
+    So it does where the plan would have other rounds today, because the noise of the host was measured meanwhile.
+    """
+    folder = Path("studies") / f"{file.stem}-{plan.identity[:8]}"
+    if (folder / PLAN_FILE).exists():
+        return folder
+    begun = sorted(Path("studies").glob(f"{escape(file.stem)}-*/{PLAN_FILE}"))
+    return next((path.parent for path in begun if as_begun(plan, path.parent) is not plan), folder)
+
+
+def as_begun(plan: Plan, study: Path) -> Plan:
+    """The plan with the designs of a study where these differ in nothing but their rounds; else the plan itself."""
+    if not (study / PLAN_FILE).exists():
+        return plan
+    try:
+        there = load_plan_file(study).plan
+    except StudyError:
+        # whoever opens it says what is wrong with it
+        return plan
+    if there.identity == plan.identity or _without_rounds(there) != _without_rounds(plan):
+        return plan
+    same = identify(plan.experiment, there.designs) == there.identity
+    return replace(there, experiment=plan.experiment) if same else plan
+
+
+def _without_rounds(plan: Plan) -> tuple[Design, ...]:
+    return tuple(replace(design, rounds=0, reason="") for design in plan.designs)
 
 
 def run_experiment(
@@ -56,6 +84,7 @@ def run_experiment(
         InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
     """
     tell = _teller(events)
+    plan = as_begun(plan, study)
     with (
         open_machine(tell) as machine,
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,

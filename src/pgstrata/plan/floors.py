@@ -114,11 +114,11 @@ def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint,
     if not records:
         return None
     ordered = sorted(records, key=lambda record: datetime.fromisoformat(record.measured))
-    usable = [record for record in ordered if not _doubt_record(record, host, now)]
+    usable = [record for record in ordered if not doubt_record(record, host, now)]
     if not usable:
         # of those from here, if there are any, rather than of another host
         newest = max(ordered, key=lambda record: (record.host == host, datetime.fromisoformat(record.measured)))
-        return _floor(key, [newest], _doubt_record(newest, host, now))
+        return _floor(key, [newest], doubt_record(newest, host, now))
     return _floor(key, usable, "")
 
 
@@ -157,7 +157,8 @@ def _doubt_figures(s0: float, pooled: Sequence[float]) -> str:
     return ""
 
 
-def _doubt_record(record: FloorRecord, host: Fingerprint, now: datetime) -> str:
+def doubt_record(record: FloorRecord, host: Fingerprint, now: datetime) -> str:
+    """Why a record must not be relied upon on the host as it is now; empty where it may."""
     measured = datetime.fromisoformat(record.measured)
     if record.host != host:
         return f"it was measured on a host that was not as this one is now: {_say_changes(record.host, host)}"

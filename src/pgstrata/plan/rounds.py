@@ -1,0 +1,92 @@
+"""How many rounds a visit in slices has, from what was measured of its scatter on this host.
+
+Pure: what is known and what time it is are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from pgstrata.model.floor import (
+    FEWEST_ROUNDS,
+    LEAST_DIFFERENCES,
+    MOST_ROUNDS,
+    FloorKey,
+    FloorRecord,
+    SlicesMeasured,
+)
+from pgstrata.model.metrics import TPS
+from pgstrata.model.plan import Design, Plan
+from pgstrata.model.server import Fingerprint
+from pgstrata.model.workload import Workload
+from pgstrata.plan.design import ROUNDS
+from pgstrata.plan.floors import doubt_record, floor_key
+from pgstrata.units import render_duration
+
+# The optimum is flat, and a floor does not carry over to another number of rounds.
+_WORTH_KEEPING: Final = 1.10
+_CONDITION: Final = "design rounds"
+
+
+def keys_of_any_rounds(plan: Plan, design: Design, workloads: Mapping[str, Workload]) -> tuple[FloorKey, ...]:
+    """The keys of a cell's floors of throughput with every number of rounds, all other conditions the same."""
+    return tuple(
+        floor_key(replace(plan, designs=(replace(design, rounds=rounds),)), design.cell, TPS.name, workloads)
+        for rounds in range(FEWEST_ROUNDS, MOST_ROUNDS + 1)
+    )
+
+
+def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint, now: datetime) -> Design:
+    """The design with the rounds at which a visit learns most for its time, and with the components in its reason.
+
+    `best_rounds` of the newest components, unless the default, or else a number at which a floor was measured, costs at
+    most 10 % more in variance x time.
+
+    Args:
+        design: in slices.
+        records: of the same conditions but for the number of rounds, in any order.
+        host: what the host is like now; what was measured on another one, or too long ago, does not count.
+        now: with offset.
+    """
+    usable = [record for record in records if not doubt_record(record, host, now)]
+    known = [(datetime.fromisoformat(record.measured), record.slices) for record in usable if record.slices]
+    if not known:
+        return design
+    _, newest = max(known, key=lambda pair: pair[0])
+    measured = {
+        int(record.key.conditions[_CONDITION]) for record in usable if len(record.differences) >= LEAST_DIFFERENCES
+    }
+    rounds = _choose(newest, measured)
+    return replace(design, rounds=rounds, reason=f"{design.reason}; {_say(newest, rounds)}")
+
+
+def _choose(slices: SlicesMeasured, measured: set[int]) -> int:
+    from pgstrata.stats.steady import best_rounds, visit_cost  # noqa: PLC0415 - numpy, for which other plans do not wait
+
+    parts = slices.components
+    known = (parts.sigma_round, parts.sigma_start_upper, slices.dead_seconds, slices.round_seconds)
+    best = best_rounds(*known)
+    enough = _WORTH_KEEPING * visit_cost(*known, best)
+    kept = sorted(measured - {ROUNDS}, key=lambda rounds: (visit_cost(*known, rounds), rounds))
+    return next((rounds for rounds in (ROUNDS, *kept) if visit_cost(*known, rounds) <= enough), best)
+
+
+def _say(slices: SlicesMeasured, rounds: int) -> str:
+    parts = slices.components
+    return (
+        f"{rounds} rounds: {_percent(parts.sigma_round)} between rounds, at most "
+        f"{_percent(parts.sigma_start_upper)} between starts, {_seconds(slices.dead_seconds)} around "
+        f"{_seconds(rounds * slices.round_seconds)} of slices"
+    )
+
+
+def _percent(sd: float) -> str:
+    return f"{100 * sd:.2g} %"
+
+
+def _seconds(share: float) -> str:
+    """One environment's share, with two digits."""
+    return render_duration(float(f"{share:.2g}"))

@@ -1,0 +1,98 @@
+"""The number of rounds follows from measured components, and stays what it was where that costs little."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.model.experiment import Interleave
+from pgstrata.model.floor import FloorKey, FloorRecord, SliceComponents, SlicesMeasured
+from pgstrata.model.plan import Design
+from pgstrata.model.server import Fingerprint
+from pgstrata.plan.rounds import fit_rounds
+from pgstrata.stats.steady import best_rounds, visit_cost
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HERE = Fingerprint(facts={"kernel": "6.1"})
+DESIGN = Design(
+    cell="c", interleave=Interleave.SLICES, reason="nothing is written", slice_seconds=0.25, rounds=8, discarded=1
+)
+
+
+def measured(sigma_round=0.021, upper=0.006, dead=4.0, share=0.25, rounds=8, days=1.0, host=HERE, **more):
+    components = SliceComponents(
+        sigma_round=sigma_round, sigma_visit=upper, sigma_start=upper / 2, sigma_start_upper=upper, visits=13,
+        rounds=rounds,
+    )  # fmt: skip
+    slices = SlicesMeasured(components=components, dead_seconds=dead, round_seconds=share)
+    key = FloorKey(cell="c", metric="tps", design=f"{rounds} slices", conditions={"design rounds": str(rounds)})
+    fields = {
+        "key": key, "host": host, "measured": (NOW - timedelta(days=days)).isoformat(),
+        "differences": (0.001, -0.001) * 6, "study": f"s{days}", "source": "s", "version": "0", "slices": slices,
+    }  # fmt: skip
+    return FloorRecord(**{**fields, **more})
+
+
+def rounds_of(*records):
+    return fit_rounds(DESIGN, records, HERE, NOW).rounds
+
+
+def test_without_components_a_design_is_left_as_it_is():
+    assert fit_rounds(DESIGN, [], HERE, NOW) == DESIGN
+    assert fit_rounds(DESIGN, [measured(slices=None)], HERE, NOW) == DESIGN
+
+
+def test_the_default_is_kept_where_the_optimum_is_flat_and_the_reason_has_the_components():
+    design = fit_rounds(DESIGN, [measured(0.021, 0.01, 4.0)], HERE, NOW)
+    assert best_rounds(0.021, 0.01, 4.0, 0.25) == 8
+    assert design == replace(
+        DESIGN,
+        reason="nothing is written; 8 rounds: 2.1 % between rounds, at most 1 % between starts, 4 s around 2 s of slices",
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "rounds"),
+    [
+        ({"upper": 0.003, "dead": 40.0}, 16),
+        ({"upper": 0.0}, 16),
+        ({"sigma_round": 0.004, "upper": 0.03, "dead": 1.0}, 2),
+        ({"sigma_round": 0.0, "upper": 0.0}, 8),
+    ],
+)
+def test_a_long_way_to_a_visit_asks_for_more_rounds_and_scatter_between_starts_for_fewer(known, rounds):
+    assert rounds_of(measured(**known)) == rounds
+
+
+def test_what_was_measured_elsewhere_or_long_ago_does_not_count():
+    far = {"upper": 0.003, "dead": 40.0}
+    assert rounds_of(measured(**far, host=Fingerprint(facts={"kernel": "6.2"}))) == 8
+    assert rounds_of(measured(**far, days=31.0)) == 8
+
+
+def test_the_newest_components_count_in_whatever_order_records_come():
+    old, new = measured(upper=0.003, dead=40.0, days=2.0), measured(0.021, 0.01, 4.0, days=1.0)
+    assert rounds_of(old, new) == rounds_of(new, old) == 8
+
+
+def test_rounds_at_which_a_floor_was_measured_are_kept_where_they_cost_little_more():
+    known = {"sigma_round": 0.02, "upper": 0.004, "dead": 16.0, "share": 0.5}
+    assert best_rounds(0.02, 0.004, 16.0, 0.5) == 16
+    assert rounds_of(measured(**known)) == 16
+    assert rounds_of(measured(**known), measured(**known, rounds=14, days=2.0)) == 14
+    few = measured(**known, rounds=14, days=2.0, differences=(0.001,) * 11)
+    assert rounds_of(measured(**known), few) == 16
+
+
+positive = st.floats(1e-4, 0.2)
+
+
+@given(positive, st.floats(0, 0.2), st.floats(0, 600), st.floats(0.05, 5))
+def test_the_chosen_rounds_cost_at_most_a_tenth_more_than_the_best(sigma_round, upper, dead, share):
+    known = (sigma_round, upper, dead, share)
+    rounds = rounds_of(measured(*known))
+    assert 2 <= rounds <= 16
+    assert visit_cost(*known, rounds) <= 1.1 * visit_cost(*known, best_rounds(*known)) * (1 + 1e-12)
+    assert rounds == 8 or visit_cost(*known, 8) > visit_cost(*known, rounds)
