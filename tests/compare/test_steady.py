@@ -17,7 +17,7 @@ from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from studies import BASE, CELL, OTHER, make_plan, make_run
+from studies import BASE, CELL, OTHER, codes, make_plan, make_run
 
 SECONDS = 60
 
@@ -202,3 +202,30 @@ def test_cuts_make_no_false_differences_and_cost_steady_runs_nothing():
             target += [math.log(own[block] / base[block]) for block in own]
     assert np.std(differences) < 1.05 * np.std(whole)
     assert abs(np.mean(differences)) < 3 * np.std(differences) / math.sqrt(len(differences))
+
+
+# ------------------------------------------------------------------------------------------------ no steady state
+
+
+def climbing(random):
+    return steady(random) * np.linspace(0.5, 1.5, SECONDS)
+
+
+def test_runs_that_never_get_steady_are_said_to_with_what_helps():
+    (found,) = compare_study(make_plan(blocks=8), study({BASE: steady, OTHER: climbing}))
+    assert "not_steady" in codes(found)
+    (text,) = [warning.text for warning in found.warnings if warning.code == "not_steady"]
+    assert "in 8 of 16 runs" in text
+    assert "(warmup, by 30 s or more)" in text
+
+
+def test_such_a_run_loses_half_of_its_seconds_at_most():
+    parts = find_steady(study({BASE: climbing, OTHER: climbing}))
+    assert {part.cut for part in parts.values()} == {0, SECONDS // 2}
+    assert not any(part.steady for part in parts.values())
+
+
+def test_steady_runs_and_those_that_warm_up_are_not_called_unsteady():
+    for shapes in ({BASE: steady, OTHER: steady}, {BASE: steady, OTHER: warming}):
+        (found,) = compare_study(make_plan(blocks=8), study(shapes))
+        assert "not_steady" not in codes(found)

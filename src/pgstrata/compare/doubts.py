@@ -2,8 +2,8 @@
 
 About the verdict: insufficient_blocks, undecided, unstable, control_differs, small_and_early, growing_differences.
 About the runs: incomplete, measured_apart, neighbours_differ, imbalance, suspect_runs, anomalies_differ,
-collapsed_runs, baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out. About what happened beside the
-runs: checkpoints_differ, autovacuums_differ, wal_differs.
+collapsed_runs, baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out, not_steady. About what happened
+beside the runs: checkpoints_differ, autovacuums_differ, wal_differs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import C_DIFF, GRID, boundary
 from pgstrata.stats.growth import find_growth
 from pgstrata.stats.rule import Decision, Estimate
-from pgstrata.units import render_bytes
+from pgstrata.units import render_bytes, render_duration
 
 # Above this share of invalid runs those that remain may be a selection.
 _IMBALANCE: Final = 0.2
+_UNSTEADY: Final = 0.2
 _UNEQUAL_COUNT: Final = 0.5
 _UNEQUAL_WAL: Final = 2.0
 _LITTLE_WAL: Final = 100.0
@@ -55,6 +56,7 @@ def find_doubts(plan: Plan, finding: Finding) -> tuple[ResultWarning, ...]:
     """All doubts about one comparison."""
     pairing = finding.pairing
     arm, base = pairing.arm, pairing.base
+    alone = finding.primary and pairing.cell != ALL_CELLS
     return (
         *_warn_of_verdict(plan, finding),
         *(_warn_of_stopping(plan, finding) if finding.primary else ()),
@@ -62,7 +64,8 @@ def find_doubts(plan: Plan, finding: Finding) -> tuple[ResultWarning, ...]:
         *_warn_of_collapse(pairing),
         *_warn_of_validity(arm),
         *_warn_of_validity(base),
-        *(_warn_of_companions(finding) if finding.primary and pairing.cell != ALL_CELLS else ()),
+        *(_warn_of_unsteady(plan, pairing) if alone else ()),
+        *(_warn_of_companions(finding) if alone else ()),
     )
 
 
@@ -172,6 +175,20 @@ def _warn_of_validity(side: Arm) -> list[ResultWarning]:
         text = f"{side.suspect} of {_count(side.made, 'run')} of {side.name} are suspect and in the estimate"
         warnings.append(ResultWarning(code="suspect_runs", text=text))
     return warnings
+
+
+def _warn_of_unsteady(plan: Plan, pairing: Pairing) -> list[ResultWarning]:
+    """Counted by run: one in twenty of short steady ones is called unsteady by chance (`stats.steady.mser5`)."""
+    parts = [part for side in (pairing.arm, pairing.base) for part in side.steady.values()]
+    unsteady = sum(not part.steady for part in parts)
+    if unsteady <= max(1, _UNSTEADY * len(parts)):
+        return []
+    run = plan.experiment.cell(pairing.cell).run
+    text = (
+        f"no steady state in {unsteady} of {_count(len(parts), 'run')}: throughput changed for more than half of their "
+        f"time; give the cell a longer warm-up (warmup, by {render_duration(run / 2)} or more) or longer runs"
+    )
+    return [ResultWarning(code="not_steady", text=text)]
 
 
 # ------------------------------------------------------------------------------------------------ beside the runs

@@ -156,6 +156,8 @@ _COMPARISON: Final = (
     *_guards(
         Force.WARNING, Subject.COMPARISON, Proof.FIGURES,
         ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
+        ("not_steady", "a warm-up that never ended is taken for the environment",
+         "MSER-5 would cut more than half away, in more than a fifth of the runs"),
         ("wal_differs", "full-page images after a checkpoint are taken for the workload's",
          "WAL per transaction differs by more than a factor of two"),
         ("insufficient_blocks", "a few lucky runs are taken for a difference", "too few blocks for any interval"),
