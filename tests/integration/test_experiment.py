@@ -446,7 +446,9 @@ warmup = "0s"
     study = sandbox.root / "study-decided"
     done = sandbox.pgstrata("run", sandbox.file(text, "decided.toml"), "--study", study)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "everything is decided: 14 of 20 runs were needed" in done.stdout
+    # a run that strays in the last block is made once more
+    needed = ("everything is decided: 14", "everything is decided: 15", "everything is decided: 16")
+    assert any(f"{text} of 20 runs were needed" in done.stdout for text in needed)
     (headline,) = [
         found
         for found in json.loads(sandbox.pgstrata("show", study, "--json").stdout)["comparisons"]
