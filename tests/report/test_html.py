@@ -215,14 +215,15 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
     )
     pair = desk.comparison(environment="pg18-async", reference="pg18")
     shifts = tuple(desk.shift(percent) for percent in (10, 50, 95, 99))
-    page = render_html(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair), shifts=shifts))
+    page = render_html(dataclasses.replace(answer, shifts=shifts, pairs=(pair,)))
     for heading in (
         "Factors and what they depend on",
         "Steps along ordered factors",
         "Environments against each other",
     ):
         assert f"<h2>{heading}" in page
-    assert "18 (commit_delay = 100) against 18, simple-update" in page
+    assert "Environments against each other: simple-update, scale 10, 2 clients" in page
+    assert "18 (commit_delay = 100) against 18<" in page
     assert "percentile of latency" in page
     assert "hold for it alone, not for all of them together" in page
     assert "+9.9\xa0%" in page

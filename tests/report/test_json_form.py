@@ -83,6 +83,17 @@ def test_the_shift_function_is_there_by_environment_and_cell(desk):
     assert json.loads(answer_json(desk.answer()))["shift"] == []
 
 
+def test_pairs_stand_apart_from_the_comparisons(desk):
+    pair = desk.comparison(environment="pg18-async", reference="pg18", exploratory=True, adjusted_p=0.045)
+    answer = desk.verdict_answer(desk.comparison())
+    document = json.loads(answer_json(dataclasses.replace(answer, pairs=(pair,))))
+    (found,) = document["pairs"]
+    assert (found["environment"]["name"], found["reference"]) == ("pg18-async", "pg18")
+    assert (found["exploratory"], found["adjusted_p"], found["blocks"]) == (True, 0.045, 9)
+    assert document["comparisons"] == json.loads(answer_json(answer))["comparisons"]
+    assert json.loads(answer_json(answer))["pairs"] == []
+
+
 def test_effects_and_axes_are_there(desk):
     answer = dataclasses.replace(
         desk.verdict_answer(desk.comparison()), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)

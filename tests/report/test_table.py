@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
@@ -71,3 +72,13 @@ def test_headlines_stand_apart_and_first(desk):
 def test_the_design_stands_beside_its_table(desk):
     text = " ".join(show(desk.slices(desk.answer()), 100).split())
     assert "Measured in 16 slices of 250 ms: the environments can be up together" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_pairs_fit_the_terminal_and_keep_their_figures(desk, width):
+    pair = desk.comparison(environment="pg18-async", reference="pg18", exploratory=True, adjusted_p=0.045)
+    text = show(dataclasses.replace(desk.answer(), pairs=(pair,)), width)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+    assert "Environments against each other" in text
+    assert ("≤ 0.045" in text) is (width >= 80)
+    assert "Exploratory: each pair by itself" in text

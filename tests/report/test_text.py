@@ -6,6 +6,7 @@ import tomllib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pgstrata.model.answer import Verdict
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.columns import WIDTH
 from pgstrata.report.text import render_text
@@ -183,10 +184,30 @@ def test_factors_steps_and_pairs_have_their_parts(desk):
         desk.answer(blocks=2), effects=(desk.effect(), desk.interaction()), axes=(desk.axis(),)
     )
     pair = desk.comparison(environment="pg18-async", reference="pg18")
-    text = render_text(dataclasses.replace(answer, comparisons=(*answer.comparisons, pair)))
+    text = render_text(dataclasses.replace(answer, pairs=(pair,)))
     assert too_long(text) == []
     for expected in (
         "Factors and what they depend on", "- huge_pages: on against off: +3.1 % [+2.0, +4.2], faster",
-        "Steps along ordered factors", "Environments against each other",
+        "Steps along ordered factors",
     ):  # fmt: skip
         assert expected in text
+
+
+def test_pairs_stand_in_a_table_with_blocks_and_adjusted_p(desk):
+    pairs = (
+        desk.comparison(reference="pg16", exploratory=True, adjusted_p=0.045),
+        desk.comparison(environment="pg18-async", reference="pg18", exploratory=True, verdict=Verdict.INCONCLUSIVE,
+                        blocks=8, adjusted_p=None),
+    )  # fmt: skip
+    answer = dataclasses.replace(desk.answer(blocks=2), pairs=pairs)
+    text = render_text(answer)
+    assert too_long(text) == []
+    title, effects, decisions = text[text.index("Environments against each other: ") :].split("\n\n")[:3]
+    assert title == "Environments against each other: simple-update, scale 10, 2 clients"
+    assert effects.splitlines()[2:] == [
+        "18 against 16                       -3.1 %  [-4.2, -1.9]  slower",
+        "18 (commit_delay = 100) against 18  -3.1 %  [-4.2, -1.9]  cannot tell",
+    ]
+    assert [line.split()[-2:] for line in decisions.splitlines()[2:4]] == [["≤", "0.045"], ["8", "-"]]
+    assert "Exploratory: each pair by itself; adjusted p allows for their number (2 pairs)." in " ".join(text.split())
+    assert "against each other" not in render_text(desk.answer(blocks=2))

@@ -9,10 +9,10 @@ from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.report.html import render_html
 
 
-def write_report(study: Path, output: Path | None) -> Path:
+def write_report(study: Path, output: Path | None, *, pairs: bool) -> Path:
     """The file that was written: by default report.html in the study's folder."""
     target = output or study / "report.html"
-    text = render_html(load_answer(study, series=True, shifts=True))
+    text = render_html(load_answer(study, series=True, shifts=True, pairs=pairs))
     partial = target.with_name(f".{target.name}.new")
     try:
         partial.write_text(text, encoding="utf-8")

@@ -9,11 +9,11 @@ from pgstrata.app.answer import load_answer
 from pgstrata.errors import UsageError
 
 
-def show_answer(study: Path, *, json: bool, form: str | None) -> None:
-    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal."""
+def show_answer(study: Path, *, json: bool, form: str | None, pairs: bool) -> None:
+    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal; `pairs`: all of them too."""
     if form not in {None, "text"}:
         raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
-    answer = load_answer(study, shifts=json)
+    answer = load_answer(study, shifts=json, pairs=pairs)
     if json:
         from pgstrata.report.json_form import answer_json
 

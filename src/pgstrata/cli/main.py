@@ -33,6 +33,7 @@ Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Ti
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
 EventsOption = Annotated[bool, typer.Option("--events", help="Progress as JSON lines on standard output.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Pairs = Annotated[bool, typer.Option("--pairs", help="Also every environment against every other; exploratory.")]
 Threshold = Annotated[
     str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
 ]
@@ -118,22 +119,24 @@ def show(
     study: StudyFolder,
     json: Json = False,
     format_: Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns.")] = None,
+    pairs: Pairs = False,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.cli.answer import show_answer
 
-    show_answer(study, json=json, form=format_)
+    show_answer(study, json=json, form=format_, pairs=pairs)
 
 
 @app.command()
 def report(
     study: StudyFolder,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
+    pairs: Pairs = False,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
     from pgstrata.app.report import write_report
 
-    print(f"report: {write_report(study, output)}")
+    print(f"report: {write_report(study, output, pairs=pairs)}")
 
 
 @app.command()

@@ -89,7 +89,7 @@ class Comparison:
     adjusted_p: float | None = None
     level: float = 0.045
     reference: str = ""
-    """The environment compared with where it is not the baseline (all pairs on request)."""
+    """Of the pairs on request: the environment that this one is compared with. Empty: the baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,3 +200,5 @@ class Answer:
     """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()
     """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""
+    pairs: tuple[Comparison, ...] = ()
+    """All pairs of environments, each against its `reference`; none where nobody asked for them."""

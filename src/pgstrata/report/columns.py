@@ -67,6 +67,15 @@ def decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool = False) 
     return [*columns, Column(title="confidence", cells=cells)]
 
 
+def pair_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
+    """Of pairs of environments, beside their effects: the blocks behind them, and p adjusted for their number."""
+    found = [row.comparison for row in rows if row.comparison]
+    return [
+        Column(title="blocks", cells=tuple(str(item.blocks) for item in found)),
+        Column(title="adj. p", cells=tuple(render_adjusted(item) for item in found)),
+    ]
+
+
 def _render_effect(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""

@@ -289,6 +289,7 @@ def decision_json(answer: ForeignAnswer) -> str:
         "threshold": answer.threshold,
         "paired": answer.paired,
         "comparisons": [_comparison(answer, finding) for finding in (*answer.headlines, *answer.explored)],
+        "pairs": [],
         "rig": None,
         "floor": None,
         "floors": [],

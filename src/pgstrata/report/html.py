@@ -36,8 +36,10 @@ from pgstrata.report.rows import (
     dead_times,
     differing_facts,
     group_servers,
+    note_pairs,
     observed_environments,
     rig_facts,
+    title_pairs,
     unusual_runs,
 )
 from pgstrata.report.sheets import compared_names, make_cell_parts, make_glance, make_line, make_scatter, make_unusual
@@ -128,6 +130,8 @@ def _results(answer: Answer) -> Mapping[str, Any]:
         "headline_chart": draw_effects(answer, ALL_CELLS, "All cells together") if headlines else None,
         "headline_note": headline_note(answer),
         "pairs": [make_line(row, experiment.metric) for row in arrange_pairs(answer)],
+        "pairs_title": title_pairs(answer) if answer.pairs else "",
+        "pairs_note": note_pairs(answer),
         "cells": make_cell_parts(answer, _drawable_cells(answer, marks=panels, most=_MOST_PANELS)),
         "compared": compared_names(answer),
         "glance": make_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),

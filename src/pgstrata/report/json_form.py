@@ -42,6 +42,7 @@ def answer_json(answer: Answer) -> str:
         "metric": experiment.metric,
         "threshold": experiment.threshold,
         "comparisons": [_comparison(plan, comparison) for comparison in answer.comparisons],
+        "pairs": [_comparison(plan, comparison) for comparison in answer.pairs],
         "rig": {"host": dict(study.host.facts), "client": dict(study.client.facts)},
         "floor": floor_json(plan, answer.comparisons),
         "floors": floors_json(plan, answer.comparisons),

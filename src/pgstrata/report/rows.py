@@ -10,11 +10,11 @@ from statistics import median
 from pgstrata.compare import exclusive_settings
 from pgstrata.compare.pairs import may_enter
 from pgstrata.model.answer import Answer, Comparison, Study
-from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.report.names import name_environment, name_where
-from pgstrata.report.verdicts import headline_comparisons, name_reference, pair_comparisons, primary_comparisons
+from pgstrata.report.names import count, name_environment, name_place
+from pgstrata.report.verdicts import headline_comparisons, name_reference, primary_comparisons
 from pgstrata.units import render_bytes, render_value
 
 # Facts of a machine that readers look for, and one that is long.
@@ -109,16 +109,20 @@ def arrange_headlines(answer: Answer) -> tuple[EnvironmentRow, ...]:
 
 
 def arrange_pairs(answer: Answer) -> tuple[EnvironmentRow, ...]:
-    """Environments against each other, where that was asked for; named with what they are compared with."""
+    """All pairs of environments, where they were asked for; named with what they are compared with."""
     experiment = answer.study.plan.experiment
-    return tuple(
-        _comparison_row(answer, item, f" against {name_reference(item, experiment)}{_place(item, experiment)}")
-        for item in pair_comparisons(answer)
-    )
+    return tuple(_comparison_row(answer, item, f" against {name_reference(item, experiment)}") for item in answer.pairs)
 
 
-def _place(comparison: Comparison, experiment: Experiment) -> str:
-    return f", {name_where(comparison.cell, experiment)}" if len(experiment.cells) > 1 else ""
+def title_pairs(answer: Answer) -> str:
+    """What the pairs are compared in."""
+    return f"Environments against each other: {name_place(answer.pairs[0].cell, answer.study.plan.experiment)}"
+
+
+def note_pairs(answer: Answer) -> str:
+    """What to make of them, as a sentence without a full stop."""
+    number = count(len(answer.pairs), "pair")
+    return f"Exploratory: each pair by itself; adjusted p allows for their number ({number})"
 
 
 def _comparison_row(answer: Answer, comparison: Comparison, suffix: str = "") -> EnvironmentRow:

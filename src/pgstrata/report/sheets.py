@@ -68,6 +68,7 @@ class Line:
     adjusted: str
     confidence: str
     costs: tuple[str, ...]
+    blocks: str
     runs: int
 
 
@@ -163,6 +164,7 @@ def make_line(row: EnvironmentRow, metric: str, used: Iterable[int] = ()) -> Lin
         adjusted=render_adjusted(found) if found else "",
         confidence=render_sureness(found) if found else "",
         costs=tuple(render_measurement(row.costs[place], COSTS[place]) for place in used),
+        blocks=str(found.blocks) if found else "",
         runs=row.runs,
     )
 

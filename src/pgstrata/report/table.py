@@ -18,6 +18,7 @@ from pgstrata.report.columns import (
     cost_columns,
     decision_columns,
     effect_columns,
+    pair_columns,
     value_column,
     width_of,
     wrap_text,
@@ -32,6 +33,8 @@ from pgstrata.report.rows import (
     arrange_headlines,
     arrange_pairs,
     count_blocks,
+    note_pairs,
+    title_pairs,
     unusual_runs,
 )
 from pgstrata.report.verdicts import headline_comparisons, name_baseline
@@ -39,6 +42,7 @@ from pgstrata.report.words import answer_sentences
 
 # Blanks that rich puts between two columns.
 _GAP = 3
+_LEAST_NAME = len("environment")
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.COLLAPSED: "red", Verdict.UNSTABLE: "yellow"}
 
 
@@ -79,12 +83,18 @@ def _headlines(answer: Answer, width: int) -> list[RenderableType]:
 
 def _pairs(answer: Answer, width: int) -> list[RenderableType]:
     rows = arrange_pairs(answer)
-    return [_spaced(_decided_table(rows, "Environments against each other", width))] if rows else []
+    if not rows:
+        return []
+    main, extra = effect_columns(rows), pair_columns(rows)
+    # names of pairs are long: rather broken than without the figures
+    columns = [*main, *extra[: _count_fitting(_LEAST_NAME, main, extra, width)]]
+    table = _table(rows, title_pairs(answer), columns, names="pair")
+    return [_spaced(table), *_note_lines([note_pairs(answer)], width)]
 
 
 def _decided_table(rows: Sequence[EnvironmentRow], title: str, width: int) -> Table:
     main, extra = effect_columns(rows), decision_columns(rows)
-    return _table(rows, title, [*main, *extra[: _count_fitting(rows, main, extra, width)]])
+    return _table(rows, title, [*main, *extra[: _count_fitting(_name_width(rows), main, extra, width)]])
 
 
 def _cells(answer: Answer, width: int) -> list[RenderableType]:
@@ -94,7 +104,10 @@ def _cells(answer: Answer, width: int) -> list[RenderableType]:
     cells = arrange_cells(answer)
     layouts = [(_main_columns(cell, metric), _extra_columns(cell, explored=explored)) for cell in cells]
     extra = min(
-        (_count_fitting(cell.rows, main, more, width) for cell, (main, more) in zip(cells, layouts, strict=True)),
+        (
+            _count_fitting(_name_width(cell.rows), main, more, width)
+            for cell, (main, more) in zip(cells, layouts, strict=True)
+        ),
         default=0,
     )
     parts: list[RenderableType] = []
@@ -109,10 +122,12 @@ def _cells(answer: Answer, width: int) -> list[RenderableType]:
     return parts
 
 
-def _table(rows: Sequence[EnvironmentRow], title: str, columns: Sequence[Column]) -> Table:
+def _table(
+    rows: Sequence[EnvironmentRow], title: str, columns: Sequence[Column], *, names: str = "environment"
+) -> Table:
     # Text, not str: square brackets of a name would be read as markup.
     table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("environment", overflow="fold", min_width=len("environment"))
+    table.add_column(names, overflow="fold", min_width=_LEAST_NAME)
     for column in columns:
         # Only names are broken where there is no room: figures stay in one piece.
         fixed = None if column.words else width_of(column)
@@ -132,9 +147,13 @@ def _extra_columns(cell: CellRows, *, explored: bool) -> list[Column]:
     return [*decisions, *cost_columns(cell.rows), runs]
 
 
-def _count_fitting(rows: Sequence[EnvironmentRow], main: Sequence[Column], extra: Sequence[Column], width: int) -> int:
-    """For how many of the figures behind the comparison there is room beside whole names."""
-    names = max(len(text) for text in ("environment", *(row.name for row in rows)))
+def _name_width(rows: Sequence[EnvironmentRow]) -> int:
+    """Columns that whole names need."""
+    return max([_LEAST_NAME, *(len(row.name) for row in rows)])
+
+
+def _count_fitting(names: int, main: Sequence[Column], extra: Sequence[Column], width: int) -> int:
+    """For how many of the figures behind the comparison there is room beside so many columns of names."""
     left = width - names - 2 - sum(_GAP + width_of(column) for column in main)
     number = 0
     for column in extra:

@@ -14,6 +14,7 @@ from pgstrata.report.columns import (
     decision_columns,
     effect_columns,
     fits,
+    pair_columns,
     render_tables,
     value_column,
     wrap_text,
@@ -28,7 +29,6 @@ from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.profile import make_profile
 from pgstrata.report.rows import (
     CellRows,
-    EnvironmentRow,
     Fact,
     arrange_cells,
     arrange_headlines,
@@ -36,8 +36,10 @@ from pgstrata.report.rows import (
     asked_settings,
     count_blocks,
     group_servers,
+    note_pairs,
     render_status,
     rig_facts,
+    title_pairs,
     unusual_runs,
 )
 from pgstrata.report.verdicts import headline_comparisons, name_baseline
@@ -107,18 +109,24 @@ def _headline_part(answer: Answer) -> list[str]:
     experiment = answer.study.plan.experiment
     cells = count(len(experiment.cells), "cell")
     head = f"All {cells} together (geometric mean), against {name_baseline(experiment)}"
-    return [*_wrap(head), *_decided_tables(rows), *_notes([headline_note(answer)])]
+    names = Column(title="environment", cells=tuple(row.name for row in rows))
+    tables = _decided_tables(names, effect_columns(rows), decision_columns(rows))
+    return [*_wrap(head), *tables, *_notes([headline_note(answer)])]
 
 
 def _pairs_part(answer: Answer) -> list[str]:
     rows = arrange_pairs(answer)
-    return [*_wrap("Environments against each other"), *_decided_tables(rows)] if rows else []
+    if not rows:
+        return []
+    names = Column(title="pair", cells=tuple(row.name for row in rows))
+    tables = _decided_tables(names, effect_columns(rows), pair_columns(rows))
+    return [*_wrap(title_pairs(answer)), *tables, *_notes([note_pairs(answer)])]
 
 
-def _decided_tables(rows: Sequence[EnvironmentRow]) -> list[str]:
-    names = Column(title="environment", cells=tuple(row.name for row in rows))
-    columns = [*effect_columns(rows), *decision_columns(rows)]
-    groups = [columns] if fits(names, columns) else [effect_columns(rows), decision_columns(rows)]
+def _decided_tables(names: Column, effects: Sequence[Column], decisions: Sequence[Column]) -> list[str]:
+    """One table, or two where they do not fit beside each other."""
+    columns = [*effects, *decisions]
+    groups = [columns] if fits(names, columns) else [effects, decisions]
     return _spaced(table for group in groups for table in render_tables(names, group))
 
 

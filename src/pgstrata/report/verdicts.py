@@ -42,9 +42,7 @@ def primary_comparisons(answer: Answer) -> tuple[Comparison, ...]:
     return tuple(
         item
         for item in answer.comparisons
-        if item.metric == experiment.metric
-        and item.reference in {"", experiment.baseline}
-        and not (alone and item.cell == ALL_CELLS)
+        if item.metric == experiment.metric and not (alone and item.cell == ALL_CELLS)
     )
 
 
@@ -65,16 +63,6 @@ def explored_comparisons(answer: Answer) -> tuple[Comparison, ...]:
     """Single cells beneath a headline: exploratory."""
     headed = {item.environment for item in headline_comparisons(answer)}
     return tuple(item for item in primary_comparisons(answer) if item.cell != ALL_CELLS and item.environment in headed)
-
-
-def pair_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Comparisons of environments with each other, beside those with the baseline."""
-    experiment = answer.study.plan.experiment
-    return tuple(
-        item
-        for item in answer.comparisons
-        if item.metric == experiment.metric and item.reference not in {"", experiment.baseline}
-    )
 
 
 def name_baseline(experiment: Experiment) -> str:
