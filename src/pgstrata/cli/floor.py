@@ -12,6 +12,7 @@ from pgstrata.app.floor import FloorOutcome, FloorWishes, choose_study, measure_
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import ExitCode, UsageError
 from pgstrata.model.floor import FLOOR_LIFETIME
+from pgstrata.report.components import say_components
 from pgstrata.report.floor import measured_json, say_measured
 from pgstrata.report.words import answer_sentences
 from pgstrata.units import render_duration
@@ -56,7 +57,9 @@ def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
     lines = list(alarms)
     if outcome.folder:
         lines.append(f"noise floor of this host, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
-        lines += [f"  {say_measured(floor)}" for floor in outcome.plan.floors.values()]
+        for floor in outcome.plan.floors.values():
+            lines.append(f"  {say_measured(floor)}")
+            lines += [f"    {text}" for text in (say_components(floor),) if text]
     if outcome.lack:
         begun = outcome.done < len(outcome.plan.runs)
         again = "give the same command again to go on" if begun else "see why runs are invalid, and measure again"

@@ -11,6 +11,7 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.report.components import components_json
 from pgstrata.report.names import TOGETHER
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import smallest_visible_effect
@@ -124,4 +125,5 @@ def _sight_json(sight: Sight) -> dict[str, Any]:
         "blocks": sight.blocks,
         "source": floor.source,
         "doubt": floor.doubt,
+        **components_json(floor),
     }

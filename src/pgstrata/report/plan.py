@@ -12,6 +12,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Block, Design, Plan
+from pgstrata.report.components import components_json
 from pgstrata.units import render_bytes, render_duration
 
 _WIDTH = 100
@@ -158,10 +159,13 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
         yield from _wrapped(text, "  ")
     if any(floor.valid for floor in plan.floors.values()):
         # numpy, for which a plan without a floor does not wait
+        from pgstrata.report.lengths import find_lengths, say_length  # noqa: PLC0415
         from pgstrata.report.power import power_lines  # noqa: PLC0415
 
         for depth, text in power_lines(plan):
             yield from _wrapped(text, "  " * (depth + 1))
+        for length in find_lengths(plan):
+            yield from _wrapped(say_length(length), "  ")
     missing = _missing(plan)
     if missing:
         what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
@@ -262,6 +266,7 @@ def plan_json(plan: Plan) -> str:
                 for need in forecast.datasets
             ],
             "power": _power_json(plan),
+            "run_lengths": _lengths_json(plan),
             "floor_seconds": floor_seconds(plan),
         },
         "floors": [_floor_json(floor) for floor in plan.floors.values()],
@@ -278,6 +283,14 @@ def _power_json(plan: Plan) -> list[dict[str, Any]]:
     return power_json(plan)
 
 
+def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
+    if not any(floor.runs for floor in plan.floors.values()):
+        return []
+    from pgstrata.report.lengths import lengths_json  # noqa: PLC0415 - as above
+
+    return lengths_json(plan)
+
+
 def _floor_json(floor: Floor) -> dict[str, object]:
     return {
         "cell": floor.cell,
@@ -288,6 +301,7 @@ def _floor_json(floor: Floor) -> dict[str, object]:
         "measured": floor.measured,
         "source": floor.source,
         "doubt": floor.doubt,
+        **components_json(floor),
     }
 
 
