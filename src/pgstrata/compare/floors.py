@@ -80,7 +80,7 @@ def _with_components(
         pair = (find_arm(arms, names[0], found.cell), find_arm(arms, names[1], found.cell))
         logs = align(pair, found.metric, shared_blocks(pair).blocks).logs
         return replace(found, slices=measure_slices(design, logs[0] - logs[1], own))
-    return replace(found, runs=measure_runs([run for run in own if run.environment in names], found.d))
+    return replace(found, runs=measure_runs(names, found.d, own))
 
 
 def _by_block(arms: Arms, control: str, baseline: str, cell: str, metric: str) -> dict[int, float]:

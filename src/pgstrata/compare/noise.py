@@ -5,22 +5,19 @@ Only throughput has them: it alone is known round by round and second by second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean, median
-from typing import Final
 
 import numpy as np
 
 from pgstrata.compare.arms import may_enter
+from pgstrata.compare.steady import find_steady, seconds_of
 from pgstrata.model.floor import RunsMeasured, SlicesMeasured
-from pgstrata.model.metrics import ROUND_TPS, TPS
+from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.steady import choose_batch, mser5, run_noise, slice_components
-
-# Progress comes every second; of values that are further apart the lag-1 autocorrelation would be another one.
-_SECOND: Final = (0.9, 1.1)
+from pgstrata.stats.steady import run_noise, slice_components
 
 
 def measure_slices(design: Design, logs: FloatArray, runs: Sequence[RunRecord]) -> SlicesMeasured | None:
@@ -60,30 +57,23 @@ def _round_shares(visit: Sequence[RunRecord]) -> Iterable[float]:
             yield passed / float(places[-1] - places[0]) / len(visit)
 
 
-def measure_runs(runs: Sequence[RunRecord], d: Sequence[float]) -> RunsMeasured | None:
+def measure_runs(names: Collection[str], d: Sequence[float], runs: Sequence[RunRecord]) -> RunsMeasured | None:
     """Components of the variance of single runs of two equal environments, and the seconds around one of them.
 
     Args:
-        runs: of both; each loses what MSER-5 takes for its warm-up.
+        names: the two environments.
         d: the differences between them, block by block, in log units.
+        runs: all runs of the cell; each loses the warm-up cut of its block.
 
     Returns:
         None where too few runs have values second by second, or the time around them is not known.
     """
-    alone = [run for run in runs if not run.together and may_enter(run)]
-    overheads = [sum(run.dead_time.values()) for run in alone]
-    noise = run_noise([_steady_seconds(run) for run in alone], d)
+    usable = [run for run in runs if not run.together and may_enter(run)]
+    parts = find_steady(usable)
+    own = [run for run in usable if run.environment in names]
+    series = [seconds_of(run)[parts[run.identity].cut if run.identity in parts else 0 :] for run in own]
+    overheads = [sum(run.dead_time.values()) for run in own]
+    noise = run_noise(series, d)
     if noise is None or not any(overheads):
         return None
     return RunsMeasured(noise=noise, overhead=median(overheads))
-
-
-def _steady_seconds(run: RunRecord) -> FloatArray:
-    series = next((one for one in run.series if one.metric == TPS.name), None)
-    if series is None or len(series.times) < 2:  # noqa: PLR2004 - a distance
-        return np.empty(0)
-    values, apart = np.array(series.values, dtype=np.float64), float(np.median(np.diff(series.times)))
-    if not _SECOND[0] <= apart <= _SECOND[1]:
-        return np.empty(0)
-    cut = mser5(values, choose_batch(values.size))
-    return values[cut.seconds :] if cut is not None and cut.steady else values
