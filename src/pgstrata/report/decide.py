@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.compare.foreign import UNNAMED, Finding, ForeignAnswer, fewest_blocks, fewest_values
-from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, ResultWarning, Verdict
+from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
-from pgstrata.report.json_form import SCHEMA
+from pgstrata.report.fields import SCHEMA, comparison_fields, render_document, warning_fields
 from pgstrata.report.names import TOGETHER, count
 from pgstrata.report.verdicts import (
     DIFFERENT,
+    Words,
     render_between,
     render_confidence,
     render_figures,
     render_interval,
     render_threshold,
     verdict_label,
+    verdict_word,
+    words_of,
 )
 from pgstrata.report.words import capitalise
 from pgstrata.stats.boundaries import C_DIFF
@@ -104,50 +105,30 @@ def say_finding(answer: ForeignAnswer, finding: Finding) -> str:
 
 def _say_difference(answer: ForeignAnswer, item: Comparison) -> str:
     """Faster or slower where the metric is known; otherwise higher or lower, and which of them is better."""
-    name, base, word = item.environment, answer.baseline, _word(answer, item)
-    metric = METRICS.get(item.metric)
-    if metric is None:
-        good = "better" if _is_better(answer, item) else "worse"
+    words = _words(answer, item)
+    name, base, word = item.environment, answer.baseline, verdict_word(item, words)
+    if item.metric not in METRICS:
+        good = "better" if word == words.better else "worse"
         return f"the {item.metric} of {name} is {word} than that of {base}, which is {good}"
     return (
         f"{name} is {word} than {base}"
         if word in {"faster", "slower"}
-        else f"{name} has {word} {metric.title} than {base}"
+        else f"{name} has {word} {METRICS[item.metric].title} than {base}"
     )
 
 
-def _is_higher(item: Comparison) -> bool:
-    return (item.effect or 0.0) > 1
-
-
-def _is_better(answer: ForeignAnswer, item: Comparison) -> bool:
-    return _is_higher(item) is (answer.direction is Direction.HIGHER)
-
-
-def _word(answer: ForeignAnswer, item: Comparison) -> str:
-    metric = METRICS.get(item.metric)
-    if metric is None:
-        return "higher" if _is_higher(item) else "lower"
-    return metric.better if _is_better(answer, item) else metric.worse
+def _words(answer: ForeignAnswer, item: Comparison) -> Words:
+    """Of a metric that pgstrata does not know only higher and lower can be said."""
+    if item.metric in METRICS:
+        return words_of(item.metric)
+    better, worse = ("higher", "lower") if answer.direction is Direction.HIGHER else ("lower", "higher")
+    return Words(better=better, worse=worse, direction=answer.direction)
 
 
 def _label(answer: ForeignAnswer, item: Comparison) -> str:
-    """The verdict in a table."""
-    if item.metric in METRICS:
-        return verdict_label(item)
-    match item.verdict:
-        case Verdict.BETTER | Verdict.WORSE:
-            return f"{_word(answer, item)}, {item.verdict}"
-        case Verdict.NEGLIGIBLE:
-            return f"{_word(answer, item)}, negligible"
-        case Verdict.EQUIVALENT:
-            return "no difference"
-        case Verdict.INCONCLUSIVE:
-            return "cannot tell"
-        case Verdict.INSUFFICIENT:
-            return "too early"
-        case _:
-            return str(item.verdict)
+    """The verdict in a table; where the word does not tell whether it is better, that too."""
+    label = verdict_label(item, _words(answer, item))
+    return f"{label}, {item.verdict}" if item.verdict in DIFFERENT and item.metric not in METRICS else label
 
 
 def _place(answer: ForeignAnswer, item: Comparison) -> str:
@@ -297,10 +278,11 @@ def decision_json(answer: ForeignAnswer) -> str:
         "scatter": [],
         "effects": [],
         "axes": [],
+        "anomalies": [],
         "shift": [],
-        "warnings": [_warning(warning) for warning in answer.warnings],
+        "warnings": warning_fields(answer.warnings),
     }
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return render_document(document)
 
 
 def _environment(name: str) -> dict[str, Any]:
@@ -310,45 +292,13 @@ def _environment(name: str) -> dict[str, Any]:
 def _comparison(answer: ForeignAnswer, finding: Finding) -> dict[str, Any]:
     item = finding.comparison
     return {
-        "environment": _environment(item.environment),
-        "reference": answer.baseline,
-        "cell": ALL_CELLS if _is_whole(item) else {"identity": item.cell},
-        "metric": item.metric,
-        "direction": answer.direction.value,
-        "verdict": item.verdict.value,
-        "effect": _number(item.effect),
-        "interval": _interval(item.interval),
-        "equivalence_interval": _interval(item.equivalence_interval),
-        "confidence": item.confidence,
-        "level": item.level,
-        "lane": item.lane.value,
-        "repeated_p": item.repeated_p,
-        "adjusted_p": item.adjusted_p,
-        "blocks": item.blocks,
-        "planned_blocks": item.planned_blocks,
-        "decided_at": item.decided_at,
-        "smallest_visible_effect": None,
-        "runs": item.runs,
-        "invalid": item.invalid,
+        **comparison_fields(
+            item,
+            environment=_environment(item.environment),
+            reference=answer.baseline,
+            cell=ALL_CELLS if _is_whole(item) else {"identity": item.cell},
+            direction=answer.direction,
+        ),
         "values": finding.values,
         "baseline_values": finding.base_values,
-        "value": _number(item.value),
-        "baseline_value": _number(item.baseline_value),
-        "exploratory": item.exploratory,
-        "control": False,
-        "warnings": [_warning(warning) for warning in item.warnings],
     }
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return None
-    return [interval.low, interval.high]
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _warning(warning: ResultWarning) -> dict[str, str]:
-    return {"code": warning.code, "text": warning.text}

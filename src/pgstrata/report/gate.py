@@ -11,6 +11,7 @@ from pgstrata.compare.outcome import BAD, OPEN, gate_code
 from pgstrata.errors import ExitCode
 from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.fields import render_document
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.names import count, name_environment
 from pgstrata.report.rows import count_blocks
@@ -135,4 +136,4 @@ def gate_json(gate: Gate) -> str:
         "frozen": {"metric": metric, "threshold": threshold},
         "complete": gate.missing is None,
     }
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return render_document(document)

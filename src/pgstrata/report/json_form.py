@@ -1,9 +1,7 @@
-"""The answer as JSON: schema number 1. Fields are added, never changed, within one schema number."""
+"""The answer on a study as a JSON document."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,19 +12,23 @@ from pgstrata.model.answer import (
     AxisStep,
     Comparison,
     FactorEffect,
-    Interval,
     OrderedAxis,
     QuantileShift,
-    ResultWarning,
     Study,
 )
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.report.fields import (
+    SCHEMA,
+    comparison_fields,
+    interval_field,
+    number_field,
+    render_document,
+    warning_fields,
+)
 from pgstrata.report.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.scatter import find_scatter
-
-SCHEMA = 1
 
 
 def answer_json(answer: Answer) -> str:
@@ -52,9 +54,9 @@ def answer_json(answer: Answer) -> str:
         "axes": [_axis(experiment, axis) for axis in answer.axes],
         "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
-        "warnings": [_warning(warning) for warning in answer.warnings],
+        "warnings": warning_fields(answer.warnings),
     }
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return render_document(document)
 
 
 def _environment(environment: Environment) -> dict[str, Any]:
@@ -77,41 +79,21 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "clients": cell.clients,
         "threads": cell.threads,
         "protocol": cell.protocol.value,
-        "run": _number(cell.run),
-        "rate": _number(cell.rate),
+        "run": number_field(cell.run),
+        "rate": number_field(cell.rate),
     }
 
 
 def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
     experiment = plan.experiment
-    reference = comparison.reference or experiment.baseline
-    return {
-        "environment": _environment(experiment.environment(comparison.environment)),
-        "reference": reference,
-        "cell": _place(experiment, comparison.cell),
-        "metric": comparison.metric,
-        "direction": METRICS[comparison.metric].direction.value,
-        "verdict": comparison.verdict.value,
-        "effect": _number(comparison.effect),
-        "interval": _interval(comparison.interval),
-        "equivalence_interval": _interval(comparison.equivalence_interval),
-        "confidence": comparison.confidence,
-        "level": comparison.level,
-        "lane": comparison.lane.value,
-        "repeated_p": _number(comparison.repeated_p),
-        "adjusted_p": _number(comparison.adjusted_p),
-        "blocks": comparison.blocks,
-        "planned_blocks": comparison.planned_blocks,
-        "decided_at": comparison.decided_at,
-        "smallest_visible_effect": visible_effect(plan, comparison),
-        "runs": comparison.runs,
-        "invalid": comparison.invalid,
-        "value": _number(comparison.value),
-        "baseline_value": _number(comparison.baseline_value),
-        "exploratory": comparison.exploratory,
-        "control": comparison.control,
-        "warnings": [_warning(warning) for warning in comparison.warnings],
-    }
+    return comparison_fields(
+        comparison,
+        environment=_environment(experiment.environment(comparison.environment)),
+        reference=comparison.reference or experiment.baseline,
+        cell=_place(experiment, comparison.cell),
+        direction=METRICS[comparison.metric].direction,
+        visible=visible_effect(plan, comparison),
+    )
 
 
 # ------------------------------------------------------------------------------------------------ design, floor
@@ -137,10 +119,10 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
             "cell": item.cell,
             "visits": item.components.visits,
             "rounds": item.components.rounds,
-            "sd_rounds": _number(item.components.sigma_round),
-            "sd_visits": _number(item.components.sigma_visit),
-            "sd_between_visits": _number(item.components.sigma_start),
-            "sd_between_visits_upper": _number(item.components.sigma_start_upper),
+            "sd_rounds": number_field(item.components.sigma_round),
+            "sd_visits": number_field(item.components.sigma_visit),
+            "sd_between_visits": number_field(item.components.sigma_start),
+            "sd_between_visits_upper": number_field(item.components.sigma_start_upper),
         }
         for item in find_scatter(study, cell.identity)
     ]
@@ -159,10 +141,10 @@ def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
         "cell": _place(experiment, effect.cell),
         "metric": effect.metric,
         "verdict": effect.verdict.value,
-        "effect": _number(effect.effect),
-        "interval": _interval(effect.interval),
+        "effect": number_field(effect.effect),
+        "interval": interval_field(effect.interval),
         "blocks": effect.blocks,
-        "repeated_p": _number(effect.repeated_p),
+        "repeated_p": number_field(effect.repeated_p),
         "decided_at": effect.decided_at,
         "exploratory": True,
     }
@@ -182,8 +164,8 @@ def _axis(experiment: Experiment, axis: OrderedAxis) -> dict[str, Any]:
         "cell": _place(experiment, axis.cell),
         "metric": axis.metric,
         "steps": [_step(step) for step in axis.steps],
-        "p": _number(axis.p),
-        "trend_p": _number(axis.trend_p),
+        "p": number_field(axis.p),
+        "trend_p": number_field(axis.trend_p),
         "blocks": axis.blocks,
     }
 
@@ -192,9 +174,9 @@ def _step(step: AxisStep) -> dict[str, Any]:
     return {
         "before": step.before,
         "after": step.after,
-        "effect": _number(step.effect),
-        "interval": _interval(step.interval),
-        "p": _number(step.p),
+        "effect": number_field(step.effect),
+        "interval": interval_field(step.interval),
+        "p": number_field(step.p),
     }
 
 
@@ -205,12 +187,12 @@ def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
         "cell": anomaly.cell,
         "witness": anomaly.witness,
         "metric": anomaly.metric,
-        "effect": _number(anomaly.effect),
+        "effect": number_field(anomaly.effect),
         "blocks": list(anomaly.blocks),
         "outcome": anomaly.outcome.value,
         "new_blocks": list(anomaly.new_blocks),
         "asked": anomaly.asked,
-        "again": _number(anomaly.again),
+        "again": number_field(anomaly.again),
     }
 
 
@@ -239,28 +221,11 @@ def _quantile(shift: QuantileShift) -> dict[str, Any]:
         "quantile": shift.quantile,
         "threshold": shift.threshold,
         "verdict": shift.verdict.value,
-        "effect": _number(shift.effect),
-        "interval": _interval(shift.interval),
+        "effect": number_field(shift.effect),
+        "interval": interval_field(shift.interval),
         "confidence": 1 - shift.level,
         "level": shift.level,
         "blocks": shift.blocks,
-        "value": _number(shift.value),
-        "baseline_value": _number(shift.baseline_value),
+        "value": number_field(shift.value),
+        "baseline_value": number_field(shift.baseline_value),
     }
-
-
-# ------------------------------------------------------------------------------------------------ numbers
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return None
-    return [interval.low, interval.high]
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _warning(warning: ResultWarning) -> dict[str, str]:
-    return {"code": warning.code, "text": warning.text}

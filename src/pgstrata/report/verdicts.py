@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Interval, Lane, Verdict
@@ -79,17 +80,32 @@ def name_reference(comparison: Comparison, experiment: Experiment) -> str:
 # ------------------------------------------------------------------------------------------------ words
 
 
-def verdict_word(judged: Judged) -> str:
-    """The verdict in one or two words of the metric: faster, slower, no difference, cannot tell, ..."""
-    metric = METRICS[judged.metric]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What better and worse are called, and which values are better."""
+
+    better: str
+    worse: str
+    direction: Direction
+
+
+def words_of(metric: str) -> Words:
+    """Those of a metric that pgstrata knows: faster and slower, less and more."""
+    known = METRICS[metric]
+    return Words(better=known.better, worse=known.worse, direction=known.direction)
+
+
+def verdict_word(judged: Judged, words: Words | None = None) -> str:
+    """The verdict in one or two words: faster, slower, no difference, cannot tell, ...; by default the metric's own."""
+    words = words or words_of(judged.metric)
     match judged.verdict:
         case Verdict.BETTER:
-            return metric.better
+            return words.better
         case Verdict.WORSE:
-            return metric.worse
+            return words.worse
         case Verdict.NEGLIGIBLE:
             higher = (judged.effect or 1.0) > 1
-            return metric.better if higher is (metric.direction is Direction.HIGHER) else metric.worse
+            return words.better if higher is (words.direction is Direction.HIGHER) else words.worse
         case Verdict.EQUIVALENT:
             return "no difference"
         case Verdict.INCONCLUSIVE:
@@ -102,9 +118,9 @@ def verdict_word(judged: Judged) -> str:
             assert_never(judged.verdict)
 
 
-def verdict_label(judged: Judged) -> str:
+def verdict_label(judged: Judged, words: Words | None = None) -> str:
     """As `verdict_word`, for tables: a negligible difference says that it is one."""
-    word = verdict_word(judged)
+    word = verdict_word(judged, words)
     return f"{word}, negligible" if judged.verdict is Verdict.NEGLIGIBLE else word
 
 
