@@ -158,6 +158,7 @@ def test_the_floors_that_a_study_was_made_with_stay(tmp_path, bench):
     floor = Floor(
         s0=0.01, differences=13, cell=plan.experiment.cells[0].identity, metric="tps", design="runs of 60 s",
         host="h", measured=(datetime.now(UTC) - timedelta(days=1)).isoformat(), source="study x",
+        slices=SLICES, runs=RUNS,
     )  # fmt: skip
     floors = {floor.cell: floor}
     StudyStore.create(tmp_path / "known", replace(plan, floors=floors), "0").close()

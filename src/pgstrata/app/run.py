@@ -84,7 +84,10 @@ def run_experiment(
         InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
     """
     tell = _teller(events)
-    plan = as_begun(plan, study)
+    begun = as_begun(plan, study)
+    if begun is not plan:
+        tell("the study goes on with the rounds that it began with; a plan of today would have others")
+        plan = begun
     with (
         open_machine(tell) as machine,
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
