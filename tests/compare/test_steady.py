@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
-from pgstrata.compare.arms import sort_runs
+from pgstrata.compare.arms import cut_runs, sort_runs
 from pgstrata.compare.steady import SteadyPart, find_steady, seconds_of
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
@@ -229,3 +229,16 @@ def test_steady_runs_and_those_that_warm_up_are_not_called_unsteady():
     for shapes in ({BASE: steady, OTHER: steady}, {BASE: steady, OTHER: warming}):
         (found,) = compare_study(make_plan(blocks=8), study(shapes))
         assert "not_steady" not in codes(found)
+
+
+# ------------------------------------------------------------------------------------------------ cut once for many
+
+
+def test_runs_that_were_cut_beforehand_are_sorted_to_the_same_values():
+    runs = study({BASE: warming, OTHER: steady})
+    cut = cut_runs(runs)
+    for last in range(1, 9):
+        for environment in (BASE, OTHER):
+            ours = values_of([run for run in cut if run.block <= last], environment)
+            assert ours == values_of([run for run in runs if run.block <= last], environment)
+    assert cut_runs(cut) == cut

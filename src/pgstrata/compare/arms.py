@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -80,6 +80,27 @@ def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[
             raise ValueError(f"two runs of {run.environment} in block {run.block}, cell {run.cell}")
         _add_run(arm, run, metrics, parts.get(run.identity))
     return arms
+
+
+def cut_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs with the warm-up already cut from their throughput, for whoever sorts many parts of them.
+
+    Their seconds are gone, so that nothing is cut twice. As a cut does not hang on later blocks, the first blocks of
+    these are what the first blocks of `runs` would have come to.
+    """
+    parts = find_steady(run for run in runs if may_enter(run))
+    return tuple(_cut_run(run, parts[run.identity]) if run.identity in parts else run for run in runs)
+
+
+def _cut_run(run: RunRecord, part: SteadyPart) -> RunRecord:
+    return replace(
+        run,
+        measurements=tuple(
+            replace(found, value=found.value * part.ratio) if found.metric == TPS.name else found
+            for found in run.measurements
+        ),
+        series=tuple(series for series in run.series if series.metric != TPS.name),
+    )
 
 
 def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -> None:

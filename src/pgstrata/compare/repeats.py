@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.arms import Arms, cut_runs, find_arm, sort_runs
 from pgstrata.compare.progress import open_pairs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.model.experiment import Cell, Experiment
@@ -158,8 +158,9 @@ class _Doubts:
         self._plan = plan
         self._number = number
         metric = frozenset((plan.experiment.metric,))
-        self.opened = cache(lambda block: open_pairs(plan, runs, block))
-        self.arms = cache(lambda block: sort_runs([run for run in runs if run.block < block], metric))
+        cut = cut_runs(runs)
+        self.opened = cache(lambda block: open_pairs(plan, cut, block))
+        self.arms = cache(lambda block: sort_runs([run for run in cut if run.block < block], metric))
 
     def bent(self) -> Iterator[_Bent]:
         """Curves with kinks, judged by the blocks before the first in which nothing of them was open."""

@@ -94,7 +94,7 @@ def _judge_cell(runs: Sequence[RunRecord]) -> dict[str, SteadyPart]:
     found: dict[str, SteadyPart] = {}
     for start, end in _spans([run.block for run in known]):
         cut = 0 if known[start].block in gaps else _choose_cut(cuts[start:end], sizes, sums, (start, end))
-        ratios = _after(sums, sizes, cut)[start:end] / (sums[:, -1] / sizes)[start:end]
+        ratios = _after(sums[start:end], sizes[start:end], cut) / (sums[start:end, -1] / sizes[start:end])
         for place, ratio in zip(range(start, end), ratios.tolist(), strict=True):
             part = SteadyPart(cut=cut, ratio=ratio if cut else 1.0, steady=cuts[place].steady)
             found[known[place].identity] = part
@@ -125,10 +125,9 @@ def _choose_cut(cuts: Sequence[Cut], sizes: npt.NDArray[np.intp], sums: FloatArr
     seconds = min(longest.seconds if longest else 0, int(sizes[start:end].min()) // 2)
     if not seconds:
         return 0
-    places = np.flatnonzero(sizes[:end] > seconds)
-    after = _after(sums[places], sizes[places], seconds)
-    shifts = (sums[places, seconds] / seconds - after) / (sums[places, -1] / sizes[places])
-    return seconds if is_shift(shifts) else 0
+    after = _after(sums[:end], sizes[:end], seconds)
+    shifts = (sums[:end, seconds] / seconds - after) / (sums[:end, -1] / sizes[:end])
+    return seconds if is_shift(shifts[sizes[:end] > seconds]) else 0
 
 
 def _after(sums: FloatArray, sizes: npt.NDArray[np.intp], seconds: int) -> FloatArray:

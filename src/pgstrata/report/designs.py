@@ -8,6 +8,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.report.floor import Sight, find_sights, render_effect
 from pgstrata.report.names import count
 from pgstrata.report.scatter import say_scatter
+from pgstrata.report.seconds import say_seconds
 
 
 def say_design(plan: Plan, cell: Cell) -> str:
@@ -28,7 +29,8 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     """What stands beside the tables of a cell, without full stops."""
     plan = answer.study.plan
     scatter = say_scatter(answer.study, cell.identity)
-    notes = (say_design(plan, cell), scatter, floor_note(answer, cell.identity))
+    seconds = say_seconds(answer.study, cell.identity)
+    notes = (say_design(plan, cell), scatter, seconds, floor_note(answer, cell.identity))
     return tuple(note for note in notes if note)
 
 

@@ -29,6 +29,7 @@ from pgstrata.report.fields import (
 )
 from pgstrata.report.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.scatter import find_scatter
+from pgstrata.report.seconds import seconds_json
 
 
 def answer_json(answer: Answer) -> str:
@@ -50,6 +51,7 @@ def answer_json(answer: Answer) -> str:
         "floors": floors_json(plan, answer.comparisons),
         "designs": [_design(plan, cell) for cell in experiment.cells],
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
+        "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "axes": [_axis(experiment, axis) for axis in answer.axes],
         "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],

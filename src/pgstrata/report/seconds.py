@@ -1,0 +1,52 @@
+"""The seconds of a cell's runs in words: the warm-up that was cut, and what is left of a run worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgstrata.compare.within import SteadySeconds, weigh_seconds
+from pgstrata.model.answer import Study
+from pgstrata.report.names import count
+from pgstrata.report.words import capitalise
+from pgstrata.units import render_duration
+
+
+def say_seconds(study: Study, cell: str) -> str:
+    """Cut 5 s to 10 s of warm-up in 3 of 12 blocks; what counts of a run (1 min) is worth about 14 independent seconds.
+
+    Empty for a cell in slices, and for runs that are too short to tell.
+    """
+    found = weigh_seconds(study.runs, cell)
+    if found is None:
+        return ""
+    said = [_say_cut(found)] if found.cut_blocks else []
+    if found.worth is not None:
+        said.append(
+            f"what counts of a run ({render_duration(found.seconds)}) is worth about "
+            f"{count(max(1, round(found.worth)), 'independent second')}"
+        )
+    return capitalise("; ".join(said))
+
+
+def _say_cut(found: SteadySeconds) -> str:
+    low, high = render_duration(found.shortest), render_duration(found.longest)
+    length = high if low == high else f"{low} to {high}"
+    return f"Cut {length} of warm-up in {found.cut_blocks} of {count(found.blocks, 'block')}"
+
+
+def seconds_json(study: Study, cell: str) -> dict[str, Any] | None:
+    """As `say_seconds`; lengths in seconds, None where nothing is known."""
+    found = weigh_seconds(study.runs, cell)
+    if found is None:
+        return None
+    return {
+        "cell": cell,
+        "blocks": found.blocks,
+        "cut_blocks": found.cut_blocks,
+        "cut_shortest": found.shortest,
+        "cut_longest": found.longest,
+        "runs": found.runs,
+        "unsteady_runs": found.unsteady,
+        "seconds": found.seconds,
+        "worth": found.worth,
+    }
