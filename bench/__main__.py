@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+from agreement import measure_agreement
 from anomalies import measure_anomalies
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
 from live import measure_live, measure_live_equal, measure_live_writing
+from neighbours import measure_neighbours
 from observer import measure_dead_time, measure_observer
 from ordered import measure_ordered
 from real_noise import measure_real_noise
@@ -25,11 +27,13 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dead-time": measure_dead_time,
     "observer": measure_observer,
     "slices": measure_slices,
+    "agreement": measure_agreement,
     "live": measure_live,
     "live-equal": measure_live_equal,
     "live-writing": measure_live_writing,
     "verdicts": measure_verdicts,
     "real-noise": measure_real_noise,
+    "neighbours": measure_neighbours,
     "ordered": measure_ordered,
     "anomalies": measure_anomalies,
 }

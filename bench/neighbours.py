@@ -13,11 +13,15 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from figures import Figure
 
 from pgstrata.model.answer import Verdict
 from pgstrata.stats.rule import Rule, decide_many
 
 BLOCKS = 24
+COMPARISONS = 2000
+# Runs in a row beside a neighbour, their share, and what it costs them.
+WORST = ((1, 0.20, 0.40), (4, 0.20, 0.40), (48, 0.20, 0.40), (4, 0.10, 0.20))
 DIFFERENT = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE}
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -53,6 +57,24 @@ def find(source: np.random.Generator, count: int, effect: float, kind: tuple[int
     )
     decisions = [decide_many(sample, rules) for sample in samples]
     return [sum(decision.verdict in DIFFERENT for decision in made) / count for made in decisions]
+
+
+def measure_neighbours() -> list[Figure]:
+    """The costliest kinds of neighbours: what leaving out the blocks with unequal ones, as pgstrata does, leaves."""
+    source = np.random.default_rng(7)
+    notes, false, found = [], 0.0, 100.0
+    for kind in WORST:
+        rows = [[100 * share for share in find(source, COMPARISONS, effect, kind)] for effect in (0.0, -0.05)]
+        (all_false, _, our_false), (all_found, _, our_found) = rows
+        false, found = max(false, our_false), min(found, our_found)
+        notes.append(
+            f"{kind[1]:.0%} of the runs, {kind[0]} in a row, {kind[2]:.0%} slower: false {our_false:.1f} % (with all "
+            f"blocks {all_false:.1f}), 5 % found in {our_found:.0f} % (with all blocks {all_found:.0f})"
+        )
+    return [
+        Figure(name="neighbours: worst false verdicts", value=false, goal=5.0, unit="%", notes=notes),
+        Figure(name="neighbours: 5 % found at least in", value=found, goal=80.0, unit="%", low_is_good=False),
+    ]
 
 
 def main(count: int) -> None:
