@@ -189,7 +189,7 @@ def render_event(event: Event) -> str:
             return (
                 f"resuming: {event.done} of at most {event.total} runs are there"
                 if event.done
-                else f"at most {event.total} runs to make: what is decided is not measured any more"
+                else f"at most {event.total} runs to make: {event.text}"
             )
         case _:
             return ""

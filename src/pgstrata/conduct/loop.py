@@ -62,7 +62,10 @@ class Conduct:
             if not todo:
                 continue
             if not prepared:
-                self._say(Event(kind=EventKind.STUDY_STARTED, done=len(self.done), total=len(self.plan.runs)))
+                what = "what is decided is not measured any more" if self.stop_early else "all of them count"
+                self._say(
+                    Event(kind=EventKind.STUDY_STARTED, text=what, done=len(self.done), total=len(self.plan.runs))
+                )
             if not self._affordable(len(todo)):
                 return Ending.BUDGET
             if not prepared:

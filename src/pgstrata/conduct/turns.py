@@ -238,7 +238,7 @@ def _await_turns(rig: Rig, arm: Arm, process: Process, output: str, expected: fl
         passed = rig.clock.monotonic() - begun
         if passed > 2 * expected + _GRACE:
             raise HostLostError(
-                f"the turns of {shlex.quote(arm.planned.identity)} did not end in time",
+                f"the turns of {arm.planned.identity} did not end in time",
                 where=rig.client.name, remedy="the host is overloaded, or date, kill or sleep hang there",
             )  # fmt: skip
         rig.clock.sleep(_POLL if expected - passed > _POLL else _POLL_AT_END)

@@ -30,7 +30,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
     sections = (
         _head(plan),
         ["Environments", *_environments(plan)],
-        ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(cell), "  "))],
+        ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(plan, cell), "  "))],
         ["Order", *_order(plan)],
         ["Forecast", *_forecast(plan)],
         ["What it can see", *_sight(plan, file)],
@@ -86,13 +86,14 @@ def _shared_settings(environments: tuple[Environment, ...]) -> dict[str, str]:
     }
 
 
-def _cell(cell: Cell) -> str:
+def _cell(plan: Plan, cell: Cell) -> str:
     warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
+    design = plan.design(cell.identity).describe(cell.run)
     parts = [
         (
             f"{cell.identity}: scale {cell.scale}, {_count(cell.clients, 'client')} on "
             f"{_count(cell.threads, 'thread')}, {cell.protocol}, "
-            f"runs of {render_duration(cell.run)}{warmup}"
+            f"{design}{warmup}"
         )
     ]
     if cell.rate is not None:
