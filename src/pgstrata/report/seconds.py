@@ -7,7 +7,6 @@ from typing import Any
 from pgstrata.compare.within import SteadySeconds, weigh_seconds
 from pgstrata.model.answer import Study
 from pgstrata.report.names import count
-from pgstrata.report.words import capitalise
 from pgstrata.units import render_duration
 
 
@@ -19,13 +18,12 @@ def say_seconds(study: Study, cell: str) -> str:
     found = weigh_seconds(study.runs, cell)
     if found is None:
         return ""
-    said = [_say_cut(found)] if found.cut_blocks else []
-    if found.worth is not None:
-        said.append(
-            f"what counts of a run ({render_duration(found.seconds)}) is worth about "
-            f"{count(max(1, round(found.worth)), 'independent second')}"
-        )
-    return capitalise("; ".join(said))
+    cut = _say_cut(found) if found.cut_blocks else ""
+    if found.worth is None:
+        return cut
+    worth = count(max(1, round(found.worth)), "independent second")
+    start = f"{cut}; what" if cut else "What"
+    return f"{start} counts of a run ({render_duration(found.seconds)}) is worth about {worth}"
 
 
 def _say_cut(found: SteadySeconds) -> str:
