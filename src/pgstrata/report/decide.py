@@ -276,6 +276,7 @@ def decision_json(answer: ForeignAnswer) -> str:
         "floors": [],
         "designs": [],
         "scatter": [],
+        "seconds": [],
         "effects": [],
         "axes": [],
         "anomalies": [],
