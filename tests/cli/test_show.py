@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
 from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
@@ -98,6 +99,13 @@ def test_pairs_and_the_shift_of_latency_stand_in_the_json_form(place):
     assert {point["verdict"] for point in shift["pg17"][:-1]} == {"better"}
     assert shift["pg17"][-1]["verdict"] == "worse"
     assert json.loads(show(place, "--json"))["pairs"] == []
+
+
+def test_other_forms_read_no_percentile_that_they_do_not_show(place):
+    answer = load_answer(place / "study")
+    read = {item.metric for run in answer.study.runs for item in run.measurements}
+    assert read & LATENCY_QUANTILES.keys() == {"latency_p50", "latency_p95", "latency_p99"}
+    assert (answer.shifts, answer.pairs) == ((), ())
 
 
 def test_the_report_has_pairs_on_request(place):
