@@ -242,3 +242,10 @@ def test_runs_that_were_cut_beforehand_are_sorted_to_the_same_values():
             ours = values_of([run for run in cut if run.block <= last], environment)
             assert ours == values_of([run for run in runs if run.block <= last], environment)
     assert cut_runs(cut) == cut
+
+
+def test_levels_across_blocks_are_those_of_whole_runs():
+    runs = study({BASE: warming, OTHER: warming})
+    arms = sort_runs(runs, frozenset(("tps",)), whole=True)
+    assert arms[BASE, CELL].values["tps"] == {run.block: run.value("tps") for run in runs if run.environment == BASE}
+    assert arms[BASE, CELL].steady == {}

@@ -60,17 +60,17 @@ Arms = Mapping[tuple[str, str], Arm]
 """By environment and cell."""
 
 
-def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
+def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str], *, whole: bool = False) -> dict[tuple[str, str], Arm]:
     """Runs by environment and cell, with the values of the metrics asked for.
 
     Throughput of a run that was alone is that after the warm-up cut of its block (`find_steady`), all else that of the
-    whole run.
+    whole run. With `whole` so is throughput: for levels that are compared across blocks, which are not all cut alike.
 
     Raises:
         ValueError: an environment has two runs of one cell in one block.
     """
     arms: dict[tuple[str, str], Arm] = {}
-    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics else {}
+    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics and not whole else {}
     for run in runs:
         key = (run.environment, run.cell)
         if key not in arms:

@@ -47,7 +47,7 @@ def find_axes(plan: Plan, runs: Sequence[RunRecord]) -> tuple[OrderedAxis, ...]:
 
     Args:
         plan: nothing comes of factors of fewer levels.
-        runs: what was measured so far, with the series `round_tps`.
+        runs: what was measured so far, with `COMPARED_SERIES`.
 
     Raises:
         ValueError: a run is there twice.

@@ -22,7 +22,7 @@ def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, .
 
     Args:
         plan: nothing comes of it where its environments are not the full cross of at least two factors.
-        runs: what was measured so far, with the series `round_tps`.
+        runs: what was measured so far, with `COMPARED_SERIES`.
 
     Returns:
         Main effects, then interactions, each in the order of the factors and their levels.

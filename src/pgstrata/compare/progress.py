@@ -20,8 +20,8 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
 
     Args:
         plan: what was to be measured.
-        runs: what was measured so far, in any order, with the series `round_tps`; only blocks before `number` count,
-            so that a block that was interrupted is finished as it was begun.
+        runs: what was measured so far, in any order, with `COMPARED_SERIES`; only blocks before `number` count, so
+            that a block that was interrupted is finished as it was begun.
         number: of the block, from 1.
 
     Raises:

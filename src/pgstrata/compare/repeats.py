@@ -160,7 +160,7 @@ class _Doubts:
         metric = frozenset((plan.experiment.metric,))
         cut = cut_runs(runs)
         self.opened = cache(lambda block: open_pairs(plan, cut, block))
-        self.arms = cache(lambda block: sort_runs([run for run in cut if run.block < block], metric))
+        self.arms = cache(lambda block: sort_runs([run for run in runs if run.block < block], metric, whole=True))
 
     def bent(self) -> Iterator[_Bent]:
         """Curves with kinks, judged by the blocks before the first in which nothing of them was open."""

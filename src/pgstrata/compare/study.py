@@ -37,7 +37,7 @@ def compare_study(
     With several cells each environment has a headline over all of them (`ALL_CELLS`), and its cells are exploratory;
     the only cell is the headline itself. `metrics` are secondary: by cell, exploratory, and left out where neither
     environment has a measurement of them. `runs` of a comparison are all that were made in both environments, `invalid`
-    those of them that failed or are invalid; a collapsed run is neither. Runs in slices need their series `round_tps`.
+    those of them that failed or are invalid; a collapsed run is neither. Runs need their `COMPARED_SERIES`.
 
     Args:
         plan: what was to be measured; its experiment fixes the baseline, the primary metric and the threshold.
