@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgstrata.app.floor import FloorWishes, choose_study, plan_floor
+from pgstrata.app.floor import FloorWishes, choose_study, other_rounds, plan_floor
 from pgstrata.app.host_floors import (
     CONDITIONS,
     floor_keys,
@@ -332,6 +332,8 @@ def test_a_plan_takes_the_rounds_that_pay_best_on_this_host_and_says_why(file):
     assert after.forecast.seconds_per_block > before.forecast.seconds_per_block
     assert after.floors == {}
     assert plan_floor(file, FloorWishes(), None).designs == after.designs
+    assert other_rounds(before) == {"select-only-s1-c2": 16}
+    assert other_rounds(after) == {}
 
 
 def test_where_eight_rounds_do_as_well_the_plan_and_its_floor_stay(file):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.host_floors import harvest_floors, keep_floors, with_floors
+from pgstrata.app.host_floors import fit_designs, harvest_floors, keep_floors, with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
 from pgstrata.app.run import as_begun, run_experiment
@@ -53,7 +53,8 @@ class FloorOutcome:
     """What came of it: the floors that plans will find now, of every metric, the plan's own first.
 
     `plan` has those of its own metric by cell, `folder` is where they are kept. `lack` says why there are none, or not
-    of all cells; empty where all is well.
+    of all cells; empty where all is well. `rounds` are those that plans take from now on, by the cells in which it is
+    another number than what was measured.
     """
 
     study: Path
@@ -63,6 +64,7 @@ class FloorOutcome:
     floors: tuple[Floor, ...]
     folder: Path | None
     lack: str
+    rounds: Mapping[str, int]
 
 
 def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Plan:
@@ -171,7 +173,14 @@ def measure_floor(plan: Plan, study: Path, events: Events, *, budget: float | No
         floors=_of_metrics(plan, tuple(metrics)) if folder else (),
         folder=folder,
         lack=harvest.lack,
+        rounds=other_rounds(plan),
     )
+
+
+def other_rounds(plan: Plan) -> dict[str, int]:
+    """The rounds that plans take today, by the cells in which it is another number than in this one."""
+    designs = fit_designs(plan, builtin_workloads())
+    return {one.cell: one.rounds for one in designs if one.rounds != plan.design(one.cell).rounds}
 
 
 def _of_metrics(plan: Plan, metrics: Sequence[str]) -> tuple[Floor, ...]:
