@@ -21,7 +21,7 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.floor import LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
+from pgstrata.model.floor import LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Data, Workload
@@ -232,3 +232,19 @@ def test_a_floor_of_zero_or_of_few_differences_is_never_valid(change):
 
 def test_the_fewest_differences_are_those_of_the_statistics():
     assert LEAST_DIFFERENCES == MIN_FLOOR_DIFFERENCES
+
+
+def test_the_newest_components_that_may_be_relied_upon_come_with_the_floor():
+    def components(upper):
+        parts = SliceComponents(
+            sigma_round=0.02, sigma_visit=0.01, sigma_start=0.0, sigma_start_upper=upper, visits=13, rounds=8
+        )
+        return SlicesMeasured(components=parts, dead_seconds=4.0, round_seconds=0.25)
+
+    old = replace(record(days=3, study="old"), slices=components(0.01))
+    new = replace(record(days=2, study="new"), slices=components(0.02))
+    bare = record(days=1, study="bare")
+    assert make_floor(KEY, [new, bare, old], HERE, NOW).slices == new.slices
+    assert make_floor(KEY, [bare], HERE, NOW).slices is None
+    expired = replace(new, measured=(NOW - timedelta(days=40)).isoformat())
+    assert make_floor(KEY, [expired], HERE, NOW).slices is None
