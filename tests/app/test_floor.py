@@ -1,6 +1,8 @@
 """A/A plans, and floors between the state folder, plans and studies."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -334,6 +336,16 @@ def test_a_plan_takes_the_rounds_that_pay_best_on_this_host_and_says_why(file):
     assert plan_floor(file, FloorWishes(), None).designs == after.designs
     assert other_rounds(before) == {"select-only-s1-c2": 16}
     assert other_rounds(after) == {}
+
+
+def test_a_plan_of_a_host_without_floors_is_made_and_shown_without_numpy(file):
+    code = (
+        "import sys; from pathlib import Path; from pgstrata.app.question import load_plan; "
+        "from pgstrata.report.plan import plan_json, render_plan; "
+        "plan = load_plan(Path('asked.toml')); render_plan(plan); plan_json(plan); "
+        "sys.exit('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_where_eight_rounds_do_as_well_the_plan_and_its_floor_stay(file):
