@@ -16,7 +16,9 @@ from pgstrata.stats.steady import (
     block_cut,
     choose_batch,
     effective_size,
+    is_shift,
     mser5,
+    mser5_rows,
     run_cost,
     run_noise,
     slice_components,
@@ -284,3 +286,50 @@ def test_few_visits_have_no_components(visits):
 def test_visits_without_noise_have_components_of_zero():
     found = slice_components([[0.0, 0.0, 0.0]] * 6)
     assert (found.sigma_round, found.sigma_start, found.sigma_start_upper) == (0, 0, 0)
+
+
+# ------------------------------------------------------------------------------------------------ many runs at once
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 120), st.sampled_from([1, 2, 5]))
+def test_runs_are_cut_together_as_each_by_itself(seed, runs, seconds, batch):
+    values = np.random.default_rng(seed).normal(100, 5, (runs, seconds)).cumsum(axis=1)
+    together = mser5_rows(values, batch)
+    alone = [mser5(row, batch) for row in values]
+    assert alone == (together if together is not None else [None] * runs)
+
+
+def test_mser_cuts_every_second_steady_run_and_the_longest_cut_of_two_costs_a_quarter():
+    """What the docstring of `is_shift` says: seconds with a lag-1 autocorrelation of 0.6 and nothing else."""
+    rng = np.random.default_rng(11)
+    values = np.array([1000 + ar1(rng, 60, 0.6, 40) for _ in range(2000)])
+    seconds = np.array([cut.seconds for cut in mser5_rows(values)])
+    assert np.mean(seconds > 0) == pytest.approx(0.48, abs=0.05)
+    assert seconds.mean() == pytest.approx(8, abs=1)
+    longest = np.minimum(seconds.reshape(-1, 2).max(axis=1).repeat(2), 30)
+    after = np.array([row[cut:].mean() for row, cut in zip(values, longest, strict=True)])
+    spread = [np.std(np.log(means[0::2] / means[1::2])) for means in (after, values.mean(axis=1))]
+    assert spread[0] / spread[1] == pytest.approx(1.25, abs=0.1)
+
+
+# ------------------------------------------------------------------------------------------------ is there a warm-up
+
+
+def test_one_in_a_hundred_steady_cells_is_taken_for_one_that_warms_up():
+    rng = np.random.default_rng(12)
+    for size in (6, 12, 40):
+        assert np.mean([is_shift(rng.normal(0, 1, size)) for _ in range(4000)]) == pytest.approx(0.01, abs=0.006)
+
+
+def test_what_all_runs_share_is_seen_and_five_runs_are_too_few():
+    assert is_shift([-0.1, -0.12, -0.09, -0.11, -0.1, -0.08])
+    assert is_shift([0.1] * 6)
+    assert not is_shift([-0.1] * 5)
+    assert not is_shift([0.0] * 10)
+    assert not is_shift([])
+
+
+@given(st.lists(st.floats(-1, 1), min_size=6, max_size=20))
+def test_the_direction_of_a_shift_does_not_matter(shifts):
+    assert is_shift(shifts) == is_shift([-shift for shift in shifts])
