@@ -2,19 +2,17 @@
 
 A transaction counts in the slice in which it ended. One that was in flight while its client was paused counts in the
 slice after the pause and has no latency: its time would hold the pause. Latencies are kept as a histogram with bins of
-1 % (100 for each factor e), so that a quantile is off by at most half a percent.
+1 % (100 for each factor e), or of a microsecond where that is more; within a bin they are taken as evenly spread.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
-from pgstrata.drivers.pgbench.quantiles import supported_quantiles
+from pgstrata.drivers.pgbench.quantiles import grouped_quantiles
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import ROUND_TPS, Series
 
@@ -80,15 +78,11 @@ class SliceCounts:
         )
 
     def quantiles(self) -> Mapping[float, float]:
-        """Latencies in seconds below which these shares lie, the middles of their bins; those with enough samples."""
-        bins = sorted(self.latencies)
-        reached = list(accumulate(self.latencies[number] for number in bins))
-        places = {
-            quantile: bisect_left(reached, quantile * self.samples) for quantile in supported_quantiles(self.samples)
-        }
-        return {
-            quantile: math.exp((bins[place] + 0.5) / _BINS_PER_E) * _MICROSECOND for quantile, place in places.items()
-        }
+        """Latencies in seconds below which these shares lie; those with enough samples."""
+        bins = [number for number in sorted(self.latencies) if self.latencies[number]]
+        edges = [(_edge(number), _edge(number + 1)) for number in bins]
+        found = grouped_quantiles(edges, [self.latencies[number] for number in bins])
+        return {quantile: value * _MICROSECOND for quantile, value in found.items()}
 
     def mean(self) -> float | None:
         """Mean latency in seconds; None without any."""
@@ -121,6 +115,11 @@ def parse_counts(text: bytes) -> SliceCounts:
         slices=tuple(_slice(row, origin) for row in rows), latencies=latencies,
         latency_sum=total * _MICROSECOND, outside=outside,
     )  # fmt: skip
+
+
+def _edge(number: int) -> float:
+    """Where a bin begins, in microseconds: half of one below the first whole number in it."""
+    return math.ceil(math.exp(number / _BINS_PER_E)) - 0.5
 
 
 def _slice(row: Sequence[int], origin: int) -> Slice:

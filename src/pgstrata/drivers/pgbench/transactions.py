@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.drivers.pgbench.quantiles import supported_quantiles
+from pgstrata.drivers.pgbench.quantiles import grouped_quantiles
 from pgstrata.errors import ParseError
 
 MICROSECOND: Final = 1e-6
@@ -45,12 +45,13 @@ class TransactionLatencies:
         return int(self.microseconds.size)
 
     def quantiles(self) -> Mapping[float, float]:
-        """Latencies in seconds below which these shares lie, interpolated linearly; those with enough samples."""
-        known = supported_quantiles(self.samples)
-        if not known:
-            return {}
-        found = np.quantile(self.microseconds, known).tolist()
-        return {quantile: value * MICROSECOND for quantile, value in zip(known, found, strict=True)}
+        """Latencies in seconds below which these shares lie; those with enough samples.
+
+        pgbench takes the difference of two times in whole microseconds: what it logs is right to half of one.
+        """
+        values, counts = np.unique(self.microseconds, return_counts=True)
+        edges = np.stack((np.maximum(values - 0.5, 0.0), values + 0.5), axis=-1)
+        return {quantile: value * MICROSECOND for quantile, value in grouped_quantiles(edges, counts).items()}
 
 
 def parse_transactions(log: bytes) -> TransactionLatencies:
