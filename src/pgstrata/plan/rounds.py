@@ -43,7 +43,7 @@ def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint
     """The design with the rounds at which a visit learns most for its time, and with the components in its reason.
 
     `best_rounds` of the newest components, unless the default, or else a number at which a floor was measured, costs at
-    most 10 % more in variance x time.
+    most 10 % more in variance x time, by the upper limit of the scatter between starts or by its estimate.
 
     Args:
         design: in slices.
@@ -64,14 +64,32 @@ def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint
 
 
 def _choose(slices: SlicesMeasured, measured: set[int]) -> int:
-    from pgstrata.stats.steady import best_rounds, visit_cost  # noqa: PLC0415 - numpy, for which other plans do not wait
+    """The upper limit asks for fewer rounds than the estimate does: what either is content with is kept.
 
-    parts = slices.components
-    known = (parts.sigma_round, parts.sigma_start_upper, slices.dead_seconds, slices.round_seconds)
-    best = best_rounds(*known)
-    enough = _WORTH_KEEPING * visit_cost(*known, best)
-    kept = sorted(measured - {ROUNDS}, key=lambda rounds: (visit_cost(*known, rounds), rounds))
-    return next((rounds for rounds in (ROUNDS, *kept) if visit_cost(*known, rounds) <= enough), best)
+    With 13 visits the limit alone would choose rounds that cost up to a tenth more than 8 on average (simulated, with
+    scatter between starts half of that between rounds); like this they cost 3 % more at most, and 40 % less where dead
+    time is long.
+    """
+    from pgstrata.stats.steady import best_rounds  # noqa: PLC0415 - numpy, for which other plans do not wait
+
+    parts, times = slices.components, (slices.dead_seconds, slices.round_seconds)
+    fewest = best_rounds(parts.sigma_round, parts.sigma_start_upper, *times)
+    most = best_rounds(parts.sigma_round, parts.sigma_start, *times)
+    others = sorted(measured - {ROUNDS}, key=lambda rounds: (_waste(slices, parts.sigma_start_upper, rounds), rounds))
+    for rounds in (ROUNDS, *others):
+        waste = min(_waste(slices, sigma, rounds) for sigma in (parts.sigma_start_upper, parts.sigma_start))
+        if fewest <= rounds <= most or waste <= _WORTH_KEEPING:
+            return rounds
+    return fewest
+
+
+def _waste(slices: SlicesMeasured, sigma_start: float, rounds: int) -> float:
+    """Variance x time of visits of so many rounds over that of the best number of rounds."""
+    from pgstrata.stats.steady import best_rounds, visit_cost  # noqa: PLC0415 - as above
+
+    known = (slices.components.sigma_round, sigma_start, slices.dead_seconds, slices.round_seconds)
+    least = visit_cost(*known, best_rounds(*known))
+    return visit_cost(*known, rounds) / least if least > 0 else 1.0
 
 
 def _say(slices: SlicesMeasured, rounds: int) -> str:
