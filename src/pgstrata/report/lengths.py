@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pgstrata.model.floor import RunsMeasured
+from pgstrata.model.floor import RunNoise, RunsMeasured
 from pgstrata.model.plan import Plan
 from pgstrata.report.components import runs_json, say_runs
 from pgstrata.stats.steady import best_run_length, run_cost
@@ -14,6 +14,8 @@ from pgstrata.units import render_duration
 
 # The optimum is flat: less is not worth a change, for which the noise floor would have to be measured again.
 _LEAST_SAVING: Final = 0.15
+# Twelve differences leave the variance of a run open by about this factor either way.
+_DOUBT: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +41,20 @@ def _lengths(plan: Plan) -> Iterator[RunLength]:
             continue
         known = (floor.runs.noise, floor.runs.overhead)
         best = best_run_length(*known)
-        if best is not None:
+        if best is not None and _holds(*known, best, cell.run):
             saving = 1 - run_cost(*known, best) / run_cost(*known, cell.run)
             yield RunLength(cell=cell.identity, planned=cell.run, best=best, saving=saving, runs=floor.runs)
+
+
+def _holds(noise: RunNoise, overhead: float, best: float, planned: float) -> bool:
+    """Whether the best length costs less than the planned one with half and with twice the variance of runs, too.
+
+    Of simulated series of runs near their best length one in fourteen is advised to change, without this one in five.
+    """
+    within = noise.second * noise.inflation / noise.seconds
+    total = noise.run + within
+    doubted = (replace(noise, run=max(0.0, total * factor - within)) for factor in (1 / _DOUBT, _DOUBT))
+    return all(run_cost(one, overhead, best) < run_cost(one, overhead, planned) for one in doubted)
 
 
 def say_length(length: RunLength) -> str:
