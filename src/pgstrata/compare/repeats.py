@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.arms import Arms, cut_runs, find_arm, sort_runs
-from pgstrata.compare.progress import open_pairs
+from pgstrata.compare.progress import closing_blocks, open_pairs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan
@@ -160,6 +160,7 @@ class _Doubts:
         metric = frozenset((plan.experiment.metric,))
         cut = cut_runs(runs)
         self.opened = cache(lambda block: open_pairs(plan, cut, block))
+        self._closings = closing_blocks(plan, [run for run in cut if run.block < number])
         self.arms = cache(lambda block: sort_runs([run for run in runs if run.block < block], metric, whole=True))
 
     def bent(self) -> Iterator[_Bent]:
@@ -181,6 +182,9 @@ class _Doubts:
     def _settle(self, environment: str, cells: Sequence[str]) -> int | None:
         """The first block in which none of this was open, None if that is to come; what is closed stays closed."""
         members = {(environment, cell) for cell in cells}
+        if self._closings is not None:
+            known = [found for member in members if (found := self._closings[member]) is not None]
+            return max(known) if len(known) == len(members) else None
         if not members.isdisjoint(self.opened(self._number)):
             return None
         blocks = range(1, self._number + 1)
