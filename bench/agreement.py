@@ -19,7 +19,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.stats.rule import Estimate, estimate_many
 from pgstrata.store.load import load_study
 
-WORK = {"select-only": 1250, "simple-update": 12000}
+WORK = {"select-only": 1250, "simple-update": 30000}
 VISITS = {"slices": 8, "runs": 14}
 ARMS = ("slow", "17", "16")
 EXPERIMENT = """

@@ -31,7 +31,7 @@ from pgstrata.store.load import load_study
 # About how many percent of select-only's throughput so many bytes more to digest take on two small CPUs.
 WORK = {1: 60, 2: 120, 5: 300, 10: 600, 20: 1250}
 # The same for simple-update, whose transactions wait for the disk most of the time.
-WRITING_WORK = 4000
+WRITING_WORK = 20000
 CALIBRATION_SECONDS = 600.0
 EQUALS = 4
 EQUAL_BLOCKS = 20

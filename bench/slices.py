@@ -20,7 +20,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
 
 LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.05)
-SECONDS = 20.0
+SECONDS = 12.0
 VISITS = 2
 
 

@@ -15,6 +15,8 @@ from pgstrata.units import render_bytes
 # Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
 SLICE_SECONDS: Final = 0.25
 ROUNDS: Final = 8
+# Slices that write scatter three to five times as much (flushes), so that dead time is shared by more of them.
+WRITING_ROUNDS: Final = 16
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.
 SLICED_WARMUP: Final = 1.0
@@ -78,7 +80,7 @@ def sliced(cell: Cell, reason: str, *, settle: bool) -> Design:
     """The design in slices of a cell."""
     return Design(
         cell=cell.identity, interleave=Interleave.SLICES, reason=reason, settle=settle,
-        slice_seconds=SLICE_SECONDS, rounds=ROUNDS, discarded=DISCARDED_ROUNDS,
+        slice_seconds=SLICE_SECONDS, rounds=WRITING_ROUNDS if settle else ROUNDS, discarded=DISCARDED_ROUNDS,
     )  # fmt: skip
 
 

@@ -22,7 +22,6 @@ from pgstrata.model.metrics import TPS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
-from pgstrata.plan.design import ROUNDS
 from pgstrata.plan.floors import doubt_record, floor_key
 from pgstrata.units import render_duration
 
@@ -59,11 +58,11 @@ def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint
     measured = {
         int(record.key.conditions[_CONDITION]) for record in usable if len(record.differences) >= LEAST_DIFFERENCES
     }
-    rounds = _choose(newest, measured)
+    rounds = _choose(newest, design.rounds, measured)
     return replace(design, rounds=rounds, reason=f"{design.reason}; {_say(newest, rounds)}")
 
 
-def _choose(slices: SlicesMeasured, measured: set[int]) -> int:
+def _choose(slices: SlicesMeasured, default: int, measured: set[int]) -> int:
     """The upper limit asks for fewer rounds than the estimate does: what either is content with is kept.
 
     With 13 visits the limit alone would choose rounds that cost up to a tenth more than 8 on average (simulated, with
@@ -75,8 +74,8 @@ def _choose(slices: SlicesMeasured, measured: set[int]) -> int:
     parts, times = slices.components, (slices.dead_seconds, slices.round_seconds)
     fewest = best_rounds(parts.sigma_round, parts.sigma_start_upper, *times)
     most = best_rounds(parts.sigma_round, parts.sigma_start, *times)
-    others = sorted(measured - {ROUNDS}, key=lambda rounds: (_waste(slices, parts.sigma_start_upper, rounds), rounds))
-    for rounds in (ROUNDS, *others):
+    others = sorted(measured - {default}, key=lambda rounds: (_waste(slices, parts.sigma_start_upper, rounds), rounds))
+    for rounds in (default, *others):
         waste = min(_waste(slices, sigma, rounds) for sigma in (parts.sigma_start_upper, parts.sigma_start))
         if fewest <= rounds <= most or waste <= _WORTH_KEEPING:
             return rounds
