@@ -10,7 +10,7 @@ from agreement import measure_agreement
 from anomalies import measure_anomalies
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
-from live import measure_live, measure_live_equal, measure_live_writing
+from live import measure_live, measure_live_equal, measure_live_runs, measure_live_writing
 from neighbours import measure_neighbours
 from observer import measure_dead_time, measure_observer
 from ordered import measure_ordered
@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "slices": measure_slices,
     "agreement": measure_agreement,
     "live": measure_live,
+    "live-runs": measure_live_runs,
     "live-equal": measure_live_equal,
     "live-writing": measure_live_writing,
     "verdicts": measure_verdicts,

@@ -202,6 +202,20 @@ def measure_live() -> Sequence[Figure]:
     return figures
 
 
+def measure_live_runs() -> Sequence[Figure]:
+    """The same loads run by run, 10 s each: what slices save. Beside it the design that most people use."""
+    told, longest = [], 0.0
+    for size in (10, 5):
+        name = f"slow{size}"
+        question = Question(arms={name: WORK[size]}, threshold=0.5, seed=50 + size, interleave="runs")
+        headline, minutes = ask(question)
+        longest = max(longest, minutes)
+        told.append(say(name, headline, minutes, None))
+        print("   ", told[-1], flush=True)
+    told.append("fixed design, three runs of 30 min each, one environment after the other: 180 min")
+    return [Figure(name="live: minutes run by run, select-only", value=longest, goal=math.inf, unit="min", notes=told)]
+
+
 def measure_live_writing() -> Sequence[Figure]:
     """Simple-update slowed by about 5 % of its throughput."""
     truth = calibrate("simple-update", {"slow": WRITING_WORK})["slow"]
