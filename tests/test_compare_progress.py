@@ -201,8 +201,7 @@ def test_one_look_back_tells_where_each_was_closed(study):
     assert closings.keys() == everything(plan)
     for pair, closing in closings.items():
         assert (closing is None) == (pair in held[-1])
-        # a headline may be decided by a level that rose after its own last block
-        assert closing is None or (pair in held[closing - 2] and closing <= 1 + sum(pair in each for each in held))
+        assert closing is None or closing == 1 + sum(pair in each for each in held)
 
 
 def test_where_an_environment_collapsed_no_look_back_tells():

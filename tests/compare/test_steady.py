@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
-from pgstrata.compare.arms import cut_runs, sort_runs
+from pgstrata.compare.arms import cut_runs, sort_runs, whole_runs
 from pgstrata.compare.steady import SteadyPart, find_steady, seconds_of
+from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
 
@@ -60,14 +61,30 @@ def test_steady_runs_keep_exactly_what_the_driver_said():
     assert values_of(runs, BASE) == {run.block: run.value("tps") for run in runs if run.environment == BASE}
 
 
-def test_a_warm_up_of_one_environment_is_cut_from_all_runs_of_the_block_once_the_runs_show_it():
+def test_a_warm_up_that_one_run_shows_by_itself_is_cut_from_all_runs_of_its_block():
     parts = find_steady(study({BASE: steady, OTHER: warming}, blocks=16))
     by_block = {}
     for identity, part in parts.items():
         by_block.setdefault(int(identity[1:3]), set()).add(part.cut)
     assert all(len(cuts) == 1 for cuts in by_block.values())
-    assert by_block[1] == by_block[2] == {0}
-    assert all(15 <= min(by_block[block]) <= SECONDS // 2 for block in range(10, 17))
+    assert all(15 <= min(cuts) <= SECONDS // 2 for cuts in by_block.values())
+
+
+def test_a_warm_up_that_no_run_shows_by_itself_is_cut_once_they_show_it_together():
+    def slight(random):
+        return warming(random, by=0.08, seconds=15)
+
+    parts = find_steady(study({BASE: slight, OTHER: slight}, blocks=16))
+    cuts = {int(identity[1:3]): part.cut for identity, part in parts.items()}
+    assert cuts[1] == cuts[2] == 0
+    assert all(cuts[block] > 0 for block in range(10, 17))
+
+
+def test_a_warm_up_of_one_environment_does_not_make_two_kinds_of_blocks():
+    shapes = {BASE: steady, OTHER: lambda random: warming(random, by=0.8, seconds=8)}
+    (found,) = compare_study(make_plan(blocks=24), study(shapes, blocks=24), metrics=())
+    assert found.verdict is Verdict.EQUIVALENT
+    assert "anomalies_differ" not in codes(found)
 
 
 def test_the_level_after_a_cut_is_the_drivers_times_what_its_seconds_say():
@@ -86,7 +103,7 @@ def test_a_difference_that_only_the_warm_up_made_goes_away():
     late = []
     for series in (runs, [replace(run, series=()) for run in runs]):
         own, base = (values_of(series, name) for name in (OTHER, BASE))
-        late.append(np.median([own[block] / base[block] for block in range(10, 25)]))
+        late.append(np.median([own[block] / base[block] for block in range(1, 25)]))
     assert late == [pytest.approx(1, abs=0.01), pytest.approx(0.89, abs=0.01)]
 
 
@@ -246,6 +263,8 @@ def test_runs_that_were_cut_beforehand_are_sorted_to_the_same_values():
 
 def test_levels_across_blocks_are_those_of_whole_runs():
     runs = study({BASE: warming, OTHER: warming})
-    arms = sort_runs(runs, frozenset(("tps",)), whole=True)
-    assert arms[BASE, CELL].values["tps"] == {run.block: run.value("tps") for run in runs if run.environment == BASE}
-    assert arms[BASE, CELL].steady == {}
+    whole = {run.block: run.value("tps") for run in runs if run.environment == BASE}
+    for series in (runs, whole_runs(runs)):
+        arms = sort_runs(series, frozenset(("tps",)))
+        assert arms[BASE, CELL].levels("tps") == pytest.approx(whole)
+    assert sort_runs(runs, frozenset(("tps",)))[BASE, CELL].values["tps"] != pytest.approx(whole)

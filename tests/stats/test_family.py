@@ -1,6 +1,7 @@
 """Headlines that share a level, and adjusted p values."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,7 +76,9 @@ def test_the_family_decides_as_the_slow_walk_over_blocks(several, firsts):
 @settings(max_examples=60, deadline=None)
 def test_a_family_of_one_is_a_comparison_alone(d, floor):
     rule = Rule(delta=DELTA, floor=floor)
-    assert decide_family([series(d)], [rule]) == decide_many([d], [rule])
+    (found,), (alone,) = decide_family([series(d)], [rule]), decide_many([d], [rule])
+    assert found.block == (found.n if found.decided else None)
+    assert replace(found, block=None) == alone
 
 
 @given(st.lists(rows, min_size=2, max_size=5), st.randoms())

@@ -68,12 +68,24 @@ def test_a_run_that_climbs_to_its_end_has_no_steady_state():
 
 def test_a_run_that_settles_after_more_than_half_has_no_steady_state():
     values = np.where(np.arange(60) < 35, 800.0, 1000.0) + np.random.default_rng(2).normal(0, 20, 60)
-    assert mser5(values) == Cut(seconds=35, steady=False)
+    assert mser5(values) == Cut(seconds=35, steady=False, clear=True)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 1e9])
 def test_constant_values_are_steady_from_the_start(value):
     assert mser5([value] * 60) == Cut(seconds=0, steady=True)
+
+
+def test_steady_noise_seldom_shows_a_warm_up_of_its_own():
+    rng = np.random.default_rng(4)
+    cuts = [mser5(1000 + ar1(rng, 60, 0.6, 40)) for _ in range(2000)]
+    assert sum(cut.clear for cut in cuts) / len(cuts) <= 0.01
+
+
+def test_most_runs_that_begin_at_half_their_speed_show_it():
+    rng = np.random.default_rng(5)
+    runs = [1000 * (1 - 0.5 * np.exp(-np.arange(60) / 10)) + ar1(rng, 60, 0.6, 40) for _ in range(200)]
+    assert sum(mser5(run).clear for run in runs) >= 150
 
 
 def test_steady_noise_is_seldom_called_unsteady():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from glob import escape
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import Plan
 from pgstrata.plan import make_plan
+from pgstrata.plan.design import default_rounds
 from pgstrata.ports.events import Events
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.store.evidence import list_runs
@@ -132,9 +134,14 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
 def choose_study(plan: Plan, file: Path | None) -> Path:
     """studies/floor-NAME-IDENTITY: what was interrupted today goes on, what is complete is followed by a new one."""
     stem = f"floor-{file.stem}-{plan.identity[:8]}" if file else f"floor-{plan.identity[:8]}"
+    # one that was begun may have other rounds than a plan of today, and another name for it
+    begun = sorted(Path("studies").glob(f"{escape(stem.removesuffix(plan.identity[:8]))}*/{PLAN_FILE}"))
+    for path in begun:
+        if _goes_on(path.parent, as_begun(plan, path.parent)):
+            return path.parent
     for number in range(1, _MOST_FOLDERS):
         folder = Path("studies") / (stem if number == 1 else f"{stem}-{number}")
-        if not (folder / PLAN_FILE).exists() or _goes_on(folder, plan):
+        if not (folder / PLAN_FILE).exists():
             return folder
     raise UsageError("there are a thousand studies of that name", where=f"studies/{stem}", remedy="use --study DIR")
 
@@ -158,8 +165,8 @@ def measure_floor(plan: Plan, study: Path, events: Events, *, budget: float | No
         InterruptedByUserError: everything that was finished is kept.
         DiskFullError, HostNotFitError: the floor cannot be written.
     """
-    plan = as_begun(plan, study)
     outcome = run_experiment(plan, study, events, budget=budget, stop_early=False)
+    plan = as_begun(plan, study)
     workloads = builtin_workloads()
     harvest = harvest_floors(study, workloads)
     folder = keep_floors(harvest.records) if harvest.records else None
@@ -179,7 +186,8 @@ def measure_floor(plan: Plan, study: Path, events: Events, *, budget: float | No
 
 def other_rounds(plan: Plan) -> dict[str, int]:
     """The rounds that plans take today, by the cells in which it is another number than in this one."""
-    designs = fit_designs(plan, builtin_workloads())
+    defaults = tuple(default_rounds(design) for design in plan.designs)
+    designs = fit_designs(replace(plan, designs=defaults), builtin_workloads())
     return {one.cell: one.rounds for one in designs if one.rounds != plan.design(one.cell).rounds}
 
 

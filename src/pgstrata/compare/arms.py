@@ -55,22 +55,39 @@ class Arm:
         """Whether it collapsed in so many runs that measuring goes on without it."""
         return self.has_collapsed and self.made >= SETTLED_RUNS
 
+    def levels(self, metric: str) -> dict[int, float]:
+        """Values by block that can be compared with those of other blocks.
+
+        Of throughput those of whole runs, because blocks are not all cut alike; of a run that took turns the median of
+        its rounds, because its throughput is that of a short unlogged stretch before them.
+        """
+        values = self.values.get(metric, {})
+        if metric != TPS.name:
+            return dict(values)
+        found = {block: value / self.ratio(block) for block, value in values.items()}
+        medians = {block: np.median(rounds[rounds > 0]) for block, rounds in self.rounds.items() if (rounds > 0).any()}
+        return {block: float(medians.get(block, value)) for block, value in found.items()}
+
+    def ratio(self, block: int) -> float:
+        """Throughput after the cut over that of the whole run."""
+        return self.steady[block].ratio if block in self.steady else 1.0
+
 
 Arms = Mapping[tuple[str, str], Arm]
 """By environment and cell."""
 
 
-def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str], *, whole: bool = False) -> dict[tuple[str, str], Arm]:
+def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
     """Runs by environment and cell, with the values of the metrics asked for.
 
     Throughput of a run that was alone is that after the warm-up cut of its block (`find_steady`), all else that of the
-    whole run. With `whole` so is throughput: for levels that are compared across blocks, which are not all cut alike.
+    whole run.
 
     Raises:
         ValueError: an environment has two runs of one cell in one block.
     """
     arms: dict[tuple[str, str], Arm] = {}
-    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics and not whole else {}
+    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics else {}
     for run in runs:
         key = (run.environment, run.cell)
         if key not in arms:
@@ -92,15 +109,23 @@ def cut_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     return tuple(_cut_run(run, parts[run.identity]) if run.identity in parts else run for run in runs)
 
 
+def whole_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs without their seconds, so that nothing is cut: for levels, of which each run has its own."""
+    return tuple(_without_seconds(run) for run in runs)
+
+
 def _cut_run(run: RunRecord, part: SteadyPart) -> RunRecord:
     return replace(
-        run,
+        _without_seconds(run),
         measurements=tuple(
             replace(found, value=found.value * part.ratio) if found.metric == TPS.name else found
             for found in run.measurements
         ),
-        series=tuple(series for series in run.series if series.metric != TPS.name),
     )
+
+
+def _without_seconds(run: RunRecord) -> RunRecord:
+    return replace(run, series=tuple(series for series in run.series if series.metric != TPS.name))
 
 
 def _add_run(arm: Arm, run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,8 +30,9 @@ CLIENT_SHARE: Final = "client_share"
 class Pairing:
     """One comparison to be made: what two environments have in the blocks in which both have it.
 
-    `differences` are D, oriented so that above zero is better; `values` and `base_values` are the runs' own, NaN where
-    one has none. All three have shape (blocks,). `apart` counts blocks whose runs were not measured together, `crowded`
+    `differences` are D, oriented so that above zero is better; `values` and `base_values` are the runs' own, `levels`
+    and `base_levels` those that can be compared with other blocks of the same environment (`Arm.levels`), NaN where one
+    has none. All have shape (blocks,). `apart` counts blocks whose runs were not measured together, `crowded`
     those in which other processes were beside one of them only.
 
     Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
@@ -48,6 +49,8 @@ class Pairing:
     differences: FloatArray
     values: FloatArray
     base_values: FloatArray
+    levels: FloatArray
+    base_levels: FloatArray
     apart: int
     crowded: int
     fallen_in: tuple[str, ...]
@@ -110,8 +113,10 @@ def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Ar
         base=base,
         blocks=blocks,
         differences=d[known],
-        values=_values(arm, metric, blocks),
-        base_values=_values(base, metric, blocks),
+        values=_pick(arm.values.get(metric, {}), blocks),
+        base_values=_pick(base.values.get(metric, {}), blocks),
+        levels=_pick(arm.levels(metric), blocks),
+        base_levels=_pick(base.levels(metric), blocks),
         apart=len(shared.apart),
         crowded=len(shared.crowded),
         fallen_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
@@ -119,8 +124,7 @@ def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Ar
     )
 
 
-def _values(arm: Arm, metric: str, blocks: Sequence[int]) -> FloatArray:
-    found = arm.values.get(metric, {})
+def _pick(found: Mapping[int, float], blocks: Sequence[int]) -> FloatArray:
     return np.array([found.get(block, math.nan) for block in blocks], dtype=np.float64)
 
 
@@ -147,6 +151,8 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
         differences=_mean([pairing.differences[place] for pairing, place in rows]),
         values=np.exp(_mean([np.log(pairing.values[place]) for pairing, place in rows])),
         base_values=np.exp(_mean([np.log(pairing.base_values[place]) for pairing, place in rows])),
+        levels=np.exp(_mean([np.log(pairing.levels[place]) for pairing, place in rows])),
+        base_levels=np.exp(_mean([np.log(pairing.base_levels[place]) for pairing, place in rows])),
         apart=max(pairing.apart for pairing in pairings),
         crowded=max(pairing.crowded for pairing in pairings),
         fallen_in=tuple(pairing.cell for pairing in kept if pairing.fallen_in),

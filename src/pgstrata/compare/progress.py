@@ -72,7 +72,7 @@ def _latest(comparisons: Sequence[Judged]) -> int | None:
     """The block after the last that one of them was decided by."""
     if any(_is_open(each) for each in comparisons):
         return None
-    return 1 + max(each.pairing.blocks[each.decision.n - 1] for each in comparisons)
+    return 1 + max(each.decision.block or each.pairing.blocks[each.decision.n - 1] for each in comparisons)
 
 
 def _open_cells(primary: Primary, arms: Arms, environment: Environment, live: Sequence[str]) -> Iterable[str]:

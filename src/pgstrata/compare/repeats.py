@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, cut_runs, find_arm, sort_runs
+from pgstrata.compare.arms import Arms, cut_runs, find_arm, sort_runs, whole_runs
 from pgstrata.compare.progress import closing_blocks, open_pairs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.model.experiment import Cell, Experiment
@@ -36,6 +36,7 @@ from pgstrata.stats.ranks import FloatArray
 
 FEWEST_POINTS: Final = 5
 _RUN_BLOCKS: Final = 1
+_WHOLE_BLOCKS: Final = 3
 
 Pairs = frozenset[tuple[str, str]]
 """Environments and cells."""
@@ -93,10 +94,10 @@ def wanted_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> Pairs:
     wanted = set(doubts.opened(number))
     for bent in doubts.bent():
         if bent.settled is not None and bent.settled <= number < bent.settled + REPEAT_BLOCKS:
-            wanted |= {pair for cell in bent.cells for pair in _with_partner(plan, bent.environment, cell.identity)}
+            wanted |= doubts.again(bent.environment, [cell.identity for cell in bent.cells])
     for stray in doubts.stray():
         if stray.settled == number and stray.last in stray.logs:
-            wanted |= _with_partner(plan, stray.environment, stray.cell)
+            wanted |= doubts.again(stray.environment, [stray.cell])
     return frozenset(wanted)
 
 
@@ -138,16 +139,6 @@ def _without_clients(cell: Cell) -> Cell:
     return replace(cell, clients=1, threads=1)
 
 
-def _with_partner(plan: Plan, environment: str, cell: str) -> Pairs:
-    """The environment, and in slices somebody to take turns with."""
-    names = {environment}
-    if plan.design(cell).sliced:
-        baseline = plan.experiment.baseline
-        others = [each.name for each in plan.experiment.environments if each.name != baseline]
-        names |= {baseline} if environment != baseline else set(others[:1])
-    return frozenset((name, cell) for name in names)
-
-
 # ------------------------------------------------------------------------------------------------ what looks wrong
 
 
@@ -161,7 +152,31 @@ class _Doubts:
         cut = cut_runs(runs)
         self.opened = cache(lambda block: open_pairs(plan, cut, block))
         self._closings = closing_blocks(plan, [run for run in cut if run.block < number])
-        self.arms = cache(lambda block: sort_runs([run for run in runs if run.block < block], metric, whole=True))
+        whole = whole_runs(runs)
+        self.arms = cache(lambda block: sort_runs([run for run in whole if run.block < block], metric))
+
+    def again(self, environment: str, cells: Sequence[str]) -> Pairs:
+        """The environment in these cells, in slices with somebody to take turns with; nothing where nobody is left."""
+        pairs: set[tuple[str, str]] = set()
+        for cell in cells:
+            partners = self._partners(environment, cell)
+            if partners is None:
+                return frozenset()
+            pairs |= {(name, cell) for name in (environment, *partners)}
+        return frozenset(pairs)
+
+    def _partners(self, environment: str, cell: str) -> tuple[str, ...] | None:
+        """The baseline, or for itself the first environment that goes on; None where slices need one and have none."""
+        if not self._plan.design(cell).sliced:
+            return ()
+        names = sorted(
+            (each.name for each in self._plan.experiment.environments if each.name != environment),
+            key=lambda name: name != self._plan.experiment.baseline,
+        )
+        arms = self.arms(self._number)
+        sound = (name for name in names if not find_arm(arms, name, cell).is_closed)
+        found = next(sound, None)
+        return None if found is None else (found,)
 
     def bent(self) -> Iterator[_Bent]:
         """Curves with kinks, judged by the blocks before the first in which nothing of them was open."""
@@ -198,7 +213,7 @@ class _Doubts:
         # Of a point that collapsed only the luckier runs are left.
         sound = [cell for cell in curve if not find_arm(arms, environment, cell.identity).has_collapsed]
         cells = tuple(cell for cell in sound if find_arm(arms, environment, cell.identity).values.get(metric))
-        logs = _read_logs(arms, environment, cells, blocks, metric)
+        logs = _whole_blocks(_read_logs(arms, environment, cells, blocks, metric))
         kinks = find_kinks([cell.clients for cell in cells], logs) if len(cells) >= FEWEST_POINTS else ()
         return _Bent(
             environment=environment,
@@ -211,7 +226,7 @@ class _Doubts:
     def _judge_cell(self, environment: str, cell: str) -> _Stray | None:
         settled = self._settle(environment, [cell])
         arm = find_arm(self.arms(settled or self._number), environment, cell)
-        values = dict(sorted(arm.values.get(self._plan.experiment.metric, {}).items()))
+        values = dict(sorted(arm.levels(self._plan.experiment.metric).items()))
         if arm.has_collapsed or len(values) < JUDGED_FROM:
             return None
         logs = np.log(np.array(list(values.values()), dtype=np.float64))
@@ -233,9 +248,15 @@ def _floor(plan: Plan, cell: str) -> float | None:
 
 def _read_logs(arms: Arms, environment: str, cells: Sequence[Cell], blocks: Sequence[int], metric: str) -> FloatArray:
     """ln of the values, shape (blocks, cells), NaN where there is none."""
-    found = [find_arm(arms, environment, cell.identity).values.get(metric, {}) for cell in cells]
+    found = [find_arm(arms, environment, cell.identity).levels(metric) for cell in cells]
     values = np.array([[by_block.get(block, math.nan) for by_block in found] for block in blocks], dtype=np.float64)
     return np.asarray(np.log(values.reshape(len(blocks), len(cells))), dtype=np.float64)
+
+
+def _whole_blocks(logs: FloatArray) -> FloatArray:
+    """Without the blocks that lack a point, as long as enough are left: points that go on alone drift with the host."""
+    lacking = ~np.isfinite(logs).all(axis=1, keepdims=True)
+    return np.where(lacking, np.nan, logs) if (~lacking).sum() >= _WHOLE_BLOCKS else logs
 
 
 # ------------------------------------------------------------------------------------------------ what became of it
@@ -269,7 +290,7 @@ def _judge_kinks(plan: Plan, arms: Arms, bent: _Bent) -> list[Anomaly]:
 def _judge_runs(plan: Plan, arms: Arms, stray: _Stray) -> Iterator[Anomaly]:
     """Each run that strays, by the next run of the same environment and cell."""
     metric = plan.experiment.metric
-    values = find_arm(arms, stray.environment, stray.cell).values[metric]
+    values = find_arm(arms, stray.environment, stray.cell).levels(metric)
     for block, log in stray.logs.items():
         following = min((later for later in values if later > block), default=None)
         off = math.log(values[following]) - stray.median if following is not None else math.nan

@@ -45,7 +45,7 @@ def find_instability(pairing: Pairing, used: int, floor: float | None) -> Stabil
 
 def unstable_sides(pairing: Pairing, used: int) -> list[str]:
     """The environments whose own runs are unstable."""
-    sides = ((pairing.arm, pairing.values), (pairing.base, pairing.base_values))
+    sides = ((pairing.arm, pairing.levels), (pairing.base, pairing.base_levels))
     return [side.name for side, values in sides if judge_stability(np.log(values[:used]), None).is_unstable]
 
 
@@ -69,7 +69,7 @@ def say_instability(pairing: Pairing, used: int, found: Stability) -> ResultWarn
 
 def compare_rates(pairing: Pairing, floor: float | None) -> ResultWarning | None:
     """A warning where the runs of one environment stray more often than those of the other (Fisher's exact test)."""
-    counts = [_count_anomalies(values, floor) for values in (pairing.values, pairing.base_values)]
+    counts = [_count_anomalies(values, floor) for values in (pairing.levels, pairing.base_levels)]
     (ours, our_runs), (theirs, their_runs) = counts
     if ours == theirs or fisher_exact(ours, our_runs, theirs, their_runs) > _UNEQUAL_RATES:
         return None

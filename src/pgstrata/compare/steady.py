@@ -37,9 +37,11 @@ class SteadyPart:
 def find_steady(runs: Iterable[RunRecord]) -> Mapping[str, SteadyPart]:
     """The part that counts of each run, by identity: MSER-5 on its seconds, the longest cut of a block for all of it.
 
-    A cut is made only where there is a warm-up: where the seconds before it differ from those after it in the runs of
-    the cell, in this block and those before (`is_shift`). Steady runs keep all their seconds so, and a cut stays what
-    it is when further blocks come. It is never longer than half of the shortest run of the block.
+    A cut is made only where there is a warm-up: where one run of the block shows it by itself (`Cut.clear`), so that a
+    warm-up of one environment alone is cut from the first block on, or where the seconds before the cut differ from
+    those after it in the runs of the cell, in this block and those before (`is_shift`). Steady runs keep all their
+    seconds so, and a cut stays what it is when further blocks come. It is never longer than half of the shortest run of
+    the block.
 
     Which environment a run is of is not looked at, and one cut holds for all runs of a block. Where there is no
     difference between two of them, the block's difference after the cut is therefore as likely positive as negative,
@@ -123,8 +125,10 @@ def _choose_cut(cuts: Sequence[Cut], sizes: npt.NDArray[np.intp], sums: FloatArr
     start, end = span
     longest = block_cut(cuts)
     seconds = min(longest.seconds if longest else 0, int(sizes[start:end].min()) // 2)
-    if not seconds:
+    if longest is None or not seconds:
         return 0
+    if longest.clear:
+        return seconds
     after = _after(sums[:end], sizes[:end], seconds)
     shifts = (sums[:end, seconds] / seconds - after) / (sums[:end, -1] / sizes[:end])
     return seconds if is_shift(shifts[sizes[:end] > seconds]) else 0

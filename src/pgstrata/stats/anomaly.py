@@ -302,9 +302,12 @@ def _curve_error(x: FloatArray, values: FloatArray, worst: int) -> float:
         worst: the inner point that is judged, which does not count where it would judge itself.
     """
     distances = chord_residuals(x, values)
-    blocks = np.isfinite(distances).sum(axis=0).max()
+    blocks = np.isfinite(distances).sum(axis=0).max(initial=0)
+    if blocks == 0:
+        return math.inf
     if blocks == 1:
-        rest = np.delete(distances[0], [worst - 1, worst, worst + 1] if 0 < worst < x.size - 3 else [worst])
+        fullest = distances[int(np.isfinite(distances).sum(axis=1).argmax())]
+        rest = np.delete(fullest, [worst - 1, worst, worst + 1] if 0 < worst < x.size - 3 else [worst])
         rest = rest[np.isfinite(rest)]
         return MAD_TO_SD * float(np.median(np.abs(rest - np.median(rest)))) if rest.size else 0.0
     first, second = np.triu_indices(len(values), k=1)

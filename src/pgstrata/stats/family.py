@@ -7,7 +7,7 @@ so Holm's procedure on them is too); Benjamini & Hochberg 1995.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -77,7 +77,8 @@ def decide_families(
     decisions = make_decisions(
         arrays, flat_rules, levels, looks, [member.n for member in walks], [member.quick for member in walks]
     )
-    return tuple(_split(decisions, [len(family) for family in families]))
+    placed = [replace(each, block=member.block) for each, member in zip(decisions, walks, strict=True)]
+    return tuple(_split(placed, [len(family) for family in families]))
 
 
 def step_down(
@@ -110,6 +111,10 @@ class _Member:
     share: int = 1
     open: bool = True
     quick: bool = False
+    block: int | None = None
+
+    def close(self, share: int, block: int) -> None:
+        self.open, self.share, self.block = False, share, block
 
 
 def _walk(members: Sequence[_Member], looks: Looks, fast: BoolArray) -> None:
@@ -121,13 +126,13 @@ def _walk(members: Sequence[_Member], looks: Looks, fast: BoolArray) -> None:
         undecided = [member for member in members if member.open and member.n]
         while crossed := [member for member in undecided if _crosses(member, left, looks, fast)]:
             for member in crossed:
-                member.open, member.share = False, left
+                member.close(left, block)
                 member.quick = bool(fast[member.row, member.n - 1])
             left -= len(crossed)
             undecided = [member for member in undecided if member.open]
         for member in undecided:
             if looks.edge[member.row, member.n - 1] <= critical_row(C_EQ)[member.n - 1]:
-                member.open, member.share = False, left
+                member.close(left, block)
     for member in members:
         if member.open:
             member.share = left

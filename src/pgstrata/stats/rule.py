@@ -103,7 +103,9 @@ class Decision:
 
     `n` are the blocks at the decision, or all there are; `decided` is false for insufficient and inconclusive.
     `repeated_p` is the smallest level of the grid whose boundary "no difference" had crossed at n or before, None
-    where it crossed none. `alpha` is the level of the grid at which a difference was looked for.
+    where it crossed none. `alpha` is the level of the grid at which a difference was looked for. `block` is the number
+    of the block after which one of a family was decided, which need not be one of its own; None outside of families,
+    and where nothing was.
     """
 
     verdict: Verdict
@@ -113,6 +115,7 @@ class Decision:
     decided: bool
     repeated_p: float | None
     alpha: float
+    block: int | None = None
 
 
 def judge(estimate: Estimate | None, *, delta: float) -> Verdict:

@@ -24,6 +24,7 @@ BATCH_SECONDS: Final = 5
 _BATCHES_LEFT: Final = 5
 MIN_BATCHES: Final = 2 * _BATCHES_LEFT + 1
 _UNSTEADY_ERRORS: Final = 5.0
+_CLEAR_ERRORS: Final = 10.0
 
 _MIN_SECONDS: Final = 8
 _MIN_RUNS: Final = 6
@@ -43,10 +44,15 @@ _Z_HALF_PERCENT: Final = 2.5758293035489004
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Where the steady part begins: `seconds` are cut from the start; not steady where that is above half."""
+    """Where the steady part begins: `seconds` are cut from the start; not steady where that is above half.
+
+    `clear` if what is cut off differs from the rest by more than 10 standard errors, so that this run alone shows a
+    warm-up: of steady ones of 20 s (lag-1 autocorrelation 0.6) one in fifty does, of 60 s one in two hundred.
+    """
 
     seconds: int
     steady: bool
+    clear: bool = False
 
 
 def choose_batch(seconds: int) -> int:
@@ -107,11 +113,13 @@ def _cuts(means: FloatArray, starts: npt.NDArray[np.intp], seconds: int) -> list
     early = 2 * starts[: errors.shape[1]] <= seconds
     places = errors.argmin(axis=1)
     best_early = np.where(early, errors, np.inf).argmin(axis=1)
-    cuts = []
-    for row, place, place_early in zip(means, places.tolist(), best_early.tolist(), strict=True):
-        steady = bool(early[place]) or not _differ(row[:place], row[place:])
-        cuts.append(Cut(seconds=int(starts[place_early if steady else place]), steady=steady))
-    return cuts
+    steady = early[places] | ~_differ(means, places, _UNSTEADY_ERRORS)
+    chosen = np.where(steady, best_early, places)
+    clear = _differ(means, chosen, _CLEAR_ERRORS)
+    return [
+        Cut(seconds=int(starts[place]), steady=bool(is_steady), clear=bool(is_clear))
+        for place, is_steady, is_clear in zip(chosen.tolist(), steady, clear, strict=True)
+    ]
 
 
 def _errors(means: FloatArray) -> FloatArray:
@@ -124,9 +132,23 @@ def _errors(means: FloatArray) -> FloatArray:
     return np.asarray((squares / left**2)[:, ::-1], dtype=np.float64)
 
 
-def _differ(first: FloatArray, rest: FloatArray) -> bool:
-    error = float(rest.std(ddof=1)) * math.sqrt(1 / first.size + 1 / rest.size)
-    return abs(float(first.mean() - rest.mean())) > _UNSTEADY_ERRORS * error
+def _differ(means: FloatArray, places: npt.NDArray[np.intp], times: float) -> npt.NDArray[np.bool_]:
+    """Whether what lies before a place differs from the rest by more than so many standard errors, in each row.
+
+    The scatter is that of the rest: a warm-up scatters in itself. Nothing lies before place 0.
+    """
+    rows = np.arange(len(means))
+    centred = means - means.mean(axis=1, keepdims=True)
+    sums, squares = np.cumsum(centred, axis=1), np.cumsum(centred**2, axis=1)
+    before = np.maximum(places, 1)
+    after = means.shape[1] - before
+    first, total = sums[rows, before - 1], squares[:, -1] - squares[rows, before - 1]
+    # centred rows add up to nothing
+    rest = -first / after
+    variance = np.maximum(total - after * rest**2, 0.0) / np.maximum(after - 1, 1)
+    errors = np.sqrt(variance * (1 / before + 1 / after))
+    far = np.abs(first / before - rest) > times * errors + TIE * np.abs(means).max(axis=1)
+    return np.asarray(far & (places > 0), dtype=np.bool_)
 
 
 def is_shift(shifts: npt.ArrayLike) -> bool:
@@ -163,7 +185,11 @@ def block_cut(cuts: Sequence[Cut | None]) -> Cut | None:
     known = [cut for cut in cuts if cut is not None]
     if not known:
         return None
-    return Cut(seconds=max(cut.seconds for cut in known), steady=all(cut.steady for cut in known))
+    return Cut(
+        seconds=max(cut.seconds for cut in known),
+        steady=all(cut.steady for cut in known),
+        clear=any(cut.clear for cut in known),
+    )
 
 
 def effective_size(values: npt.ArrayLike) -> float | None:
