@@ -80,6 +80,16 @@ def test_a_warm_up_that_no_run_shows_by_itself_is_cut_once_they_show_it_together
     assert all(cuts[block] > 0 for block in range(10, 17))
 
 
+def test_a_dip_somewhere_in_a_run_is_no_warm_up():
+    def dipping(random):
+        start = random.integers(8, 30)
+        places = np.arange(SECONDS)
+        return steady(random) * np.where((places >= start) & (places < start + 10), 0.6, 1.0)
+
+    parts = find_steady(study({BASE: dipping, OTHER: dipping}, blocks=24))
+    assert sum(part.cut > 0 for part in parts.values()) <= 0.1 * len(parts)
+
+
 def test_a_warm_up_of_one_environment_does_not_make_two_kinds_of_blocks():
     shapes = {BASE: steady, OTHER: lambda random: warming(random, by=0.8, seconds=8)}
     (found,) = compare_study(make_plan(blocks=24), study(shapes, blocks=24), metrics=())

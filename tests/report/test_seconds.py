@@ -28,12 +28,14 @@ def with_seconds(study, *, warming=0.0):
 def test_a_cell_says_what_its_seconds_are_worth(desk):
     study = with_seconds(desk.answer(blocks=9).study)
     text = say_seconds(study, _CELL)
-    assert re.fullmatch(r"What counts of a run \(1 min\) is worth about \d\d independent seconds", text), text
+    assert re.fullmatch(r"The part of a run that counts \(1 min\) is worth about \d\d independent seconds", text), text
 
 
 def test_a_cell_says_where_warm_up_was_cut(desk):
     text = say_seconds(with_seconds(desk.answer(blocks=9).study, warming=0.5), _CELL)
-    assert re.match(r"Cut \d+ s( to \d+ s)? of warm-up in \d of 9 blocks; what counts of a run \(\d+ s\)", text), text
+    assert re.match(
+        r"Cut \d+ s( to \d+ s)? of warm-up in \d of 9 blocks; the part of a run that counts \(\d+ s\)", text
+    ), text
 
 
 def test_runs_too_short_to_tell_say_nothing(desk):

@@ -17,7 +17,7 @@ from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
     name="pgstrata",
-    help="Find which layer changed PostgreSQL's performance: by how much, how surely, and why.",
+    help="Find which layer changed PostgreSQL's performance, by how much and how surely.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -162,7 +162,8 @@ def floor(
 ) -> None:
     """Measure the noise floor: how much two equal environments differ here.
 
-    It is kept for 30 days, and `plan`, `run` and `show` say what it lets them see. Exit code 3: too few differences.
+    It is kept for 30 days; `plan` and `show` say what it lets a study see, and `run` relies on it. Exit code 3: too few
+    differences.
     """
     from pgstrata.app.floor import FloorWishes
     from pgstrata.cli.floor import measure_and_tell

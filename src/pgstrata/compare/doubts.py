@@ -201,9 +201,7 @@ def _warn_of_companions(finding: Finding) -> list[ResultWarning]:
     for metric, word in (("checkpoints", "checkpoints"), ("autovacuums", "autovacuum runs")):
         ours, theirs = (_mean(side, metric) for side in (arm, base))
         if ours is not None and theirs is not None and abs(ours - theirs) >= _UNEQUAL_COUNT:
-            text = (
-                f"{word} in a run: {ours:.1f} in {arm.name}, {theirs:.1f} in {base.name}: the arms did not share them"
-            )
+            text = f"{word} in a run: {ours:.1f} in {arm.name}, {theirs:.1f} in {base.name}: they did not share them"
             warnings.append(ResultWarning(code=f"{metric}_differ", text=text))
     ours, theirs = (_mean(side, "wal_per_tx") for side in (arm, base))
     if ours and theirs and max(ours, theirs) > _LITTLE_WAL and not 1 / _UNEQUAL_WAL < ours / theirs < _UNEQUAL_WAL:

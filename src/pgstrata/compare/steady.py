@@ -38,8 +38,8 @@ def find_steady(runs: Iterable[RunRecord]) -> Mapping[str, SteadyPart]:
     """The part that counts of each run, by identity: MSER-5 on its seconds, the longest cut of a block for all of it.
 
     A cut is made only where there is a warm-up: where one run of the block shows it by itself (`Cut.clear`), so that a
-    warm-up of one environment alone is cut from the first block on, or where the seconds before the cut differ from
-    those after it in the runs of the cell, in this block and those before (`is_shift`). Steady runs keep all their
+    warm-up of one environment alone is cut from the first block on, or where the first seconds differ from those after
+    the cut in the runs of the cell, in this block and those before (`is_shift`). Steady runs keep all their
     seconds so, and a cut stays what it is when further blocks come. It is never longer than half of the shortest run of
     the block.
 
@@ -95,7 +95,8 @@ def _judge_cell(runs: Sequence[RunRecord]) -> dict[str, SteadyPart]:
     sums = np.concatenate([np.zeros((len(known), 1)), rows.cumsum(axis=1)], axis=1)
     found: dict[str, SteadyPart] = {}
     for start, end in _spans([run.block for run in known]):
-        cut = 0 if known[start].block in gaps else _choose_cut(cuts[start:end], sizes, sums, (start, end))
+        whole = known[start].block in gaps
+        cut = 0 if whole else _choose_cut(cuts[start:end], sizes[:end], rows[:end])
         ratios = _after(sums[start:end], sizes[start:end], cut) / (sums[start:end, -1] / sizes[start:end])
         for place, ratio in zip(range(start, end), ratios.tolist(), strict=True):
             part = SteadyPart(cut=cut, ratio=ratio if cut else 1.0, steady=cuts[place].steady)
@@ -120,18 +121,22 @@ def _spans(blocks: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(blocks)], strict=True))
 
 
-def _choose_cut(cuts: Sequence[Cut], sizes: npt.NDArray[np.intp], sums: FloatArray, span: tuple[int, int]) -> int:
-    """Seconds to be cut in the block of that span; `cuts` are those of its runs, sizes and sums those of all runs."""
-    start, end = span
-    longest = block_cut(cuts)
-    seconds = min(longest.seconds if longest else 0, int(sizes[start:end].min()) // 2)
+def _choose_cut(cuts: Sequence[Cut], sizes: npt.NDArray[np.intp], rows: FloatArray) -> int:
+    """Seconds to be cut in a block; `cuts` are those of its runs, which are the last of the sizes and rows so far."""
+    shortest = int(sizes[-len(cuts) :].min())
+    longest = block_cut([cut for cut in cuts if cut.clear]) or block_cut(cuts)
+    seconds = min(longest.seconds if longest else 0, shortest // 2)
     if longest is None or not seconds:
         return 0
     if longest.clear:
         return seconds
-    after = _after(sums[:end], sizes[:end], seconds)
-    shifts = (sums[:end, seconds] / seconds - after) / (sums[:end, -1] / sizes[:end])
-    return seconds if is_shift(shifts[sizes[:end] > seconds]) else 0
+    # The first seconds, not all that would be cut, and the median of the rest: a dip, such as a checkpoint's, is no
+    # warm-up, wherever it is.
+    long = sizes > seconds
+    behind = np.arange(rows.shape[1]) < sizes[long, np.newaxis]
+    later = np.nanmedian(np.where(behind, rows[long], np.nan)[:, seconds:], axis=1)
+    first = rows[long, : choose_batch(shortest)].mean(axis=1)
+    return seconds if is_shift((first - later) / (rows[long].sum(axis=1) / sizes[long])) else 0
 
 
 def _after(sums: FloatArray, sizes: npt.NDArray[np.intp], seconds: int) -> FloatArray:

@@ -103,7 +103,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
     }
     text = [
         "# Written by pgstrata try. Change what you like, look at it with `pgstrata plan FILE`,",
-        "# and carry it out with `pgstrata run FILE`; all keys: docs/reference/experiment.schema.json",
+        "# and carry it out with `pgstrata run FILE`; all keys: docs/reference/experiment.md in the source of pgstrata",
         *(f"{key} = {_toml(value)}" for key, value in head.items() if value is not None),
         "",
         "# Each key is something that varies; its first level is the baseline.",

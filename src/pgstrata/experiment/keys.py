@@ -58,7 +58,8 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 def suggest(word: str, choices: Iterable[str], *, noun: str = "one of") -> str:
     """A remedy: the nearest choice if there is one, and all that are allowed."""
-    listed = tuple(choices)
+    # also of enums, whose repr is nobody's word
+    listed = tuple(map(str, choices))
     near = nearest(word, listed)
     allowed = f"{noun} {', '.join(listed)}"
     return f"did you mean {near!r}? Allowed: {allowed}" if near else f"allowed: {allowed}"

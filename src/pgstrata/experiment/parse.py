@@ -84,7 +84,7 @@ def _check_availability(file: ExperimentFile, findings: Findings) -> None:
     for index, control in enumerate(file.controls):
         if control == ControlKind.REBOOT:
             what = f"this version of pgstrata has no control {control!r}"
-            findings.add(("controls", index), what, 'write controls = ["same"]')
+            findings.add(("controls", index), what, 'write controls = ["same"] or ["rebuild"]')
         elif control in file.controls[:index]:
             findings.add(("controls", index), f"the control {control!r} stands twice", "take one of them out")
 

@@ -123,7 +123,7 @@ def _note(detail: ErrorDetails, raw: dict[str, Any], findings: Findings) -> None
 
 def _list_remedy(path: Path) -> str:
     if path == ("controls",):
-        return 'write controls = ["same"]'
+        return 'write controls = ["same"] or ["rebuild"]'
     if path[-1] == "scripts":
         return 'write scripts = [{ file = "script.sql", weight = 1 }]'
     return f"write it as [[{path[-1]}]], with two brackets, once for each"

@@ -53,5 +53,5 @@ def floor_note(answer: Answer, cell: str) -> str:
 
 def _say_sight(sight: Sight) -> str:
     if sight.effect is None:
-        return f"{count(sight.blocks, 'block')} show nothing yet"
+        return f"{count(sight.blocks, 'block')} too few to show anything"
     return f"differences from {render_effect(sight.effect)} on could be seen with {count(sight.blocks, 'block')}"

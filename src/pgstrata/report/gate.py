@@ -54,11 +54,10 @@ class Gate:
 
     @property
     def code(self) -> ExitCode:
-        """The exit code: nothing exploratory passes, and a control that differs leaves everything undecided."""
-        if self.alarms:
-            return ExitCode.UNDECIDED
+        """The exit code: nothing exploratory passes, and nothing beside a control that differs."""
         code = gate_code(item.verdict for item in self.headlines)
-        return ExitCode.UNDECIDED if self.exploratory and code is ExitCode.DONE else code
+        passes = not self.exploratory and not self.alarms
+        return code if passes or code is not ExitCode.DONE else ExitCode.UNDECIDED
 
     @property
     def reason(self) -> str:
@@ -110,7 +109,9 @@ def render_gate(gate: Gate) -> str:
         lines.append(f"exploratory: asked was {_say(gate.asked)}, but the plan froze {_say(gate.frozen)}")
     if gate.missing is not None:
         measured, planned = gate.missing
-        lines.append(f"incomplete: {measured} of {count(planned, 'planned block')}; `pgstrata run` goes on")
+        lines.append(
+            f"incomplete: {measured} of {count(planned, 'planned block')}; `pgstrata run FILE --study STUDY` goes on"
+        )
     lines.append(f"exit code {int(gate.code)}: {gate.reason}")
     return "\n".join(lines) + "\n"
 

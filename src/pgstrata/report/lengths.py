@@ -62,7 +62,7 @@ def say_length(length: RunLength) -> str:
     best, planned = render_duration(round(length.best)), render_duration(length.planned)
     return (
         f"{length.cell}: runs of about {best} would learn most per minute (now {planned}): "
-        f"{length.saving * 100:.0f} % less variance x time, of {say_runs(length.runs)}"
+        f"{length.saving * 100:.0f} % less variance x time; measured: {say_runs(length.runs)}"
     )
 
 

@@ -11,7 +11,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 _AGAIN = {
     ControlKind.SAME: "a second time",
     ControlKind.REBOOT: "after another boot",
-    ControlKind.REBUILD: "from another build",
+    ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
 

@@ -11,7 +11,7 @@ from pgstrata.units import render_duration
 
 
 def say_seconds(study: Study, cell: str) -> str:
-    """Cut 5 s to 10 s of warm-up in 3 of 12 blocks; what counts of a run (1 min) is worth about 14 independent seconds.
+    """Cut 5 s of warm-up in 3 of 12 blocks; the part of a run that counts (1 min) is worth about 9 independent seconds.
 
     Empty for a cell in slices, and for runs that are too short to tell.
     """
@@ -22,8 +22,8 @@ def say_seconds(study: Study, cell: str) -> str:
     if found.worth is None:
         return cut
     worth = count(max(1, round(found.worth)), "independent second")
-    start = f"{cut}; what" if cut else "What"
-    return f"{start} counts of a run ({render_duration(found.seconds)}) is worth about {worth}"
+    start = f"{cut}; the part" if cut else "The part"
+    return f"{start} of a run that counts ({render_duration(found.seconds)}) is worth about {worth}"
 
 
 def _say_cut(found: SteadySeconds) -> str:

@@ -46,8 +46,8 @@ _Z_HALF_PERCENT: Final = 2.5758293035489004
 class Cut:
     """Where the steady part begins: `seconds` are cut from the start; not steady where that is above half.
 
-    `clear` if what is cut off differs from the rest by more than 10 standard errors, so that this run alone shows a
-    warm-up: of steady ones of 20 s (lag-1 autocorrelation 0.6) one in fifty does, of 60 s one in two hundred.
+    `clear` if its first batch differs from what is left by more than 10 standard errors, so that this run alone shows a
+    warm-up; a dip later on, such as a checkpoint's, which MSER likes to cut away as well, is none.
     """
 
     seconds: int
@@ -113,9 +113,9 @@ def _cuts(means: FloatArray, starts: npt.NDArray[np.intp], seconds: int) -> list
     early = 2 * starts[: errors.shape[1]] <= seconds
     places = errors.argmin(axis=1)
     best_early = np.where(early, errors, np.inf).argmin(axis=1)
-    steady = early[places] | ~_differ(means, places, _UNSTEADY_ERRORS)
+    steady = early[places] | ~_differ(means, places)
     chosen = np.where(steady, best_early, places)
-    clear = _differ(means, chosen, _CLEAR_ERRORS)
+    clear = _begins_apart(means, chosen)
     return [
         Cut(seconds=int(starts[place]), steady=bool(is_steady), clear=bool(is_clear))
         for place, is_steady, is_clear in zip(chosen.tolist(), steady, clear, strict=True)
@@ -132,8 +132,19 @@ def _errors(means: FloatArray) -> FloatArray:
     return np.asarray((squares / left**2)[:, ::-1], dtype=np.float64)
 
 
-def _differ(means: FloatArray, places: npt.NDArray[np.intp], times: float) -> npt.NDArray[np.bool_]:
-    """Whether what lies before a place differs from the rest by more than so many standard errors, in each row.
+def _begins_apart(means: FloatArray, places: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Whether the first batch differs from what lies behind a place, in each row; not where nothing lies before it."""
+    behind = np.arange(means.shape[1]) >= places[:, np.newaxis]
+    after = behind.sum(axis=1)
+    rest = np.where(behind, means, 0.0).sum(axis=1) / after
+    squares = np.where(behind, (means - rest[:, np.newaxis]) ** 2, 0.0).sum(axis=1)
+    errors = np.sqrt(squares / np.maximum(after - 1, 1) * (1 + 1 / after))
+    far = np.abs(means[:, 0] - rest) > _CLEAR_ERRORS * errors + TIE * np.abs(means).max(axis=1)
+    return np.asarray(far & (places > 0), dtype=np.bool_)
+
+
+def _differ(means: FloatArray, places: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Whether what lies before a place differs from the rest by more than 5 standard errors, in each row.
 
     The scatter is that of the rest: a warm-up scatters in itself. Nothing lies before place 0.
     """
@@ -147,7 +158,7 @@ def _differ(means: FloatArray, places: npt.NDArray[np.intp], times: float) -> np
     rest = -first / after
     variance = np.maximum(total - after * rest**2, 0.0) / np.maximum(after - 1, 1)
     errors = np.sqrt(variance * (1 / before + 1 / after))
-    far = np.abs(first / before - rest) > times * errors + TIE * np.abs(means).max(axis=1)
+    far = np.abs(first / before - rest) > _UNSTEADY_ERRORS * errors + TIE * np.abs(means).max(axis=1)
     return np.asarray(far & (places > 0), dtype=np.bool_)
 
 
@@ -159,7 +170,7 @@ def is_shift(shifts: npt.ArrayLike) -> bool:
     all is therefore asked of the runs: seconds depend on each other, runs do not.
 
     Args:
-        shifts: for each run what lies before the cut minus what lies after it, relative to the run's mean, shape (n,).
+        shifts: for each run by how much its first seconds differ from those after the cut, as a share, shape (n,).
 
     Returns:
         False for fewer than 6 runs. The quantile of t is the expansion of Abramowitz & Stegun, 26.7.5: within 1 %.
