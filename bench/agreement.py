@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import Figure
-from live import by_block, percent, visit_difference
+from live import ENVIRONMENT, by_block, percent, visit_difference
 from observer import Silence
 
 from pgstrata.app.question import load_plan
@@ -27,22 +27,7 @@ question = "Do slices and runs agree?"
 blocks = {blocks}
 seed = {seed}
 interleave = "{interleave}"
-[[environments]]
-name = "18"
-server = "18"
-options.extra_work = 0
-[[environments]]
-name = "slow"
-server = "18"
-options.extra_work = {work}
-[[environments]]
-name = "17"
-server = "17"
-options.extra_work = 0
-[[environments]]
-name = "16"
-server = "16"
-options.extra_work = 0
+{environments}
 [[cells]]
 workload = "{workload}"
 scale = 10
@@ -70,9 +55,15 @@ def _compare(workload: str) -> Figure:
 
 def _estimate(workload: str, interleave: str) -> tuple[Mapping[str, Estimate], float]:
     """Estimates by arm, and the seconds that the study took."""
-    text = EXPERIMENT.format(
-        blocks=VISITS[interleave], seed=len(workload), interleave=interleave, work=WORK[workload], workload=workload
+    servers = {"18": "18", "slow": "18", "17": "17", "16": "16"}
+    environments = "".join(
+        ENVIRONMENT.format(name=name, server=server, work=WORK[workload] if name == "slow" else 0)
+        for name, server in servers.items()
     )
+    text = EXPERIMENT.format(
+        blocks=VISITS[interleave], seed=len(workload), interleave=interleave, environments=environments,
+        workload=workload,
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "question.toml"
         file.write_text(text)

@@ -5,14 +5,13 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from pgstrata.app.question import load_plan
-from pgstrata.model.metrics import Measurement
-from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.ports.store import FinishedRun, RunHeader
-from pgstrata.store.study import StudyStore
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from stored import write_study
+from studies import NOISE
 
 QUESTION = """
 question = "?"
@@ -26,25 +25,6 @@ scale = 1
 clients = 2
 run = "1s"
 """
-NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
-
-
-def make_record(run, tps):
-    cpu = Measurement(metric="server_cpu_per_tx", value=0.5 / tps)
-    return RunRecord(
-        identity=run.identity, block=run.block, environment=run.environment, cell=run.cell,
-        status=RunStatus.COMPLETED, validity=Validity.VALID, reasons=(), started="2026-01-01T00:00:00+00:00",
-        measured_seconds=1.0, measurements=(Measurement(metric="tps", value=tps), cpu),
-    )  # fmt: skip
-
-
-def make_header(run, plan):
-    return RunHeader(
-        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started="2026-01-01T00:00:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=0.1, postmaster_pid=4,
-        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="", failure_kind="",
-        remarks=(), dead_time={}, facts={}, version="0.1.0",
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +42,14 @@ def measure(tmp_path_factory):
 
 
 def make_study(place, levels, blocks):
-    (place / "ask.toml").write_text(QUESTION)
-    plan = load_plan(place / "ask.toml")
-    names = [environment.name for environment in plan.experiment.environments]
-    with StudyStore.create(place / "study", plan, "0.1.0") as store:
-        for run in plan.runs:
-            arm = names.index(run.environment)
-            if run.block <= blocks:
-                tps = levels[arm] * math.exp(NOISE[(run.block * (arm + 1) + arm) % 12])
-                evidence = store.begin(run.identity)
-                evidence.keep("pgbench.out", b"")
-                finished = FinishedRun(evidence=evidence, header=make_header(run, plan), record=make_record(run, tps))
-                store.commit(finished)
+    def values(plan, run):
+        if run.block > blocks:
+            return None
+        arm = [environment.name for environment in plan.experiment.environments].index(run.environment)
+        tps = levels[arm] * math.exp(NOISE[(run.block * (arm + 1) + arm) % 12])
+        return {"tps": tps, "server_cpu_per_tx": 0.5 / tps}
+
+    write_study(place, QUESTION, values)
 
 
 def gate(place, *arguments):

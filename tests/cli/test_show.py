@@ -5,15 +5,15 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.question import load_plan
-from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
-from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.ports.store import FinishedRun, RunHeader
-from pgstrata.store.study import StudyStore
+from pgstrata.model.metrics import LATENCY_QUANTILES
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from stored import write_study
 
 QUESTION = """
 question = "?"
@@ -30,40 +30,20 @@ run = "1s"
 LEVELS = {"pg16": 1000.0, "pg17": 1100.0, "pg18": 1000.0}
 
 
-def make_run(run):
+def values_of(plan, run):
     noise = math.exp(0.004 * math.sin(7 * run.block + sum(map(ord, run.environment))))
     tps = LEVELS.get(run.environment, 1000.0) * noise
     latencies = {name: quantile / tps for name, quantile in LATENCY_QUANTILES.items()}
     if run.environment == "pg17":
         # faster everywhere but in the tail
         latencies["latency_p99"] *= 1.5
-    return RunRecord(
-        identity=run.identity, block=run.block, environment=run.environment, cell=run.cell,
-        status=RunStatus.COMPLETED, validity=Validity.VALID, reasons=(), started="2026-01-01T00:00:00+00:00",
-        measured_seconds=1.0,
-        measurements=tuple(Measurement(metric=name, value=value) for name, value in {"tps": tps, **latencies}.items()),
-    )  # fmt: skip
-
-
-def make_header(run, plan):
-    return RunHeader(
-        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started="2026-01-01T00:00:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=0.1, postmaster_pid=4,
-        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="", failure_kind="",
-        remarks=(), dead_time={}, facts={}, version="0.1.0",
-    )  # fmt: skip
+    return {"tps": tps, **latencies}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("show")
-    (place / "ask.toml").write_text(QUESTION)
-    plan = load_plan(place / "ask.toml")
-    with StudyStore.create(place / "study", plan, "0.1.0") as store:
-        for run in plan.runs:
-            evidence = store.begin(run.identity)
-            evidence.keep("pgbench.out", b"")
-            store.commit(FinishedRun(evidence=evidence, header=make_header(run, plan), record=make_run(run)))
+    write_study(place, QUESTION, values_of)
     return place
 
 

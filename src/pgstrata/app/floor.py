@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from glob import escape
 from pathlib import Path
 from typing import Final
 
 from pgstrata.app.host_floors import fit_designs, harvest_floors, keep_floors, with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
-from pgstrata.app.run import as_begun, run_experiment
+from pgstrata.app.run import as_begun, find_studies, run_experiment
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import StudyError, UsageError
 from pgstrata.experiment.compose import compose_try
@@ -133,12 +132,12 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
 
 def choose_study(plan: Plan, file: Path | None) -> Path:
     """studies/floor-NAME-IDENTITY: what was interrupted today goes on, what is complete is followed by a new one."""
-    stem = f"floor-{file.stem}-{plan.identity[:8]}" if file else f"floor-{plan.identity[:8]}"
+    name = f"floor-{file.stem}" if file else "floor"
     # one that was begun may have other rounds than a plan of today, and another name for it
-    begun = sorted(Path("studies").glob(f"{escape(stem.removesuffix(plan.identity[:8]))}*/{PLAN_FILE}"))
-    for path in begun:
-        if _goes_on(path.parent, as_begun(plan, path.parent)):
-            return path.parent
+    begun = (folder for folder in find_studies(name) if _goes_on(folder, as_begun(plan, folder)))
+    if (found := next(begun, None)) is not None:
+        return found
+    stem = f"{name}-{plan.identity[:8]}"
     for number in range(1, _MOST_FOLDERS):
         folder = Path("studies") / (stem if number == 1 else f"{stem}-{number}")
         if not (folder / PLAN_FILE).exists():

@@ -15,7 +15,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
-from pgstrata.model.metrics import ROUND_TPS, TPS
+from pgstrata.model.metrics import COMPARED_SERIES, TPS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
@@ -102,7 +102,7 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
     from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
     from pgstrata.store.load import load_study  # noqa: PLC0415
 
-    loaded = load_study(study, metrics=SECONDARY_METRICS, series=(ROUND_TPS, TPS.name))
+    loaded = load_study(study, metrics=SECONDARY_METRICS, series=COMPARED_SERIES)
     plan = loaded.plan
     host = load_fingerprint_files(study.absolute()).get(CONDITIONS)
     if host is None:

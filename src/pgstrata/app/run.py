@@ -45,8 +45,12 @@ def default_study(file: Path, plan: Plan) -> Path:
     folder = Path("studies") / f"{file.stem}-{plan.identity[:8]}"
     if (folder / PLAN_FILE).exists():
         return folder
-    begun = sorted(Path("studies").glob(f"{escape(file.stem)}-*/{PLAN_FILE}"))
-    return next((path.parent for path in begun if as_begun(plan, path.parent) is not plan), folder)
+    return next((begun for begun in find_studies(file.stem) if as_begun(plan, begun) is not plan), folder)
+
+
+def find_studies(stem: str) -> list[Path]:
+    """The folders studies/STEM-… below the current one in which a study was begun, by name."""
+    return [path.parent for path in sorted(Path("studies").glob(f"{escape(stem)}-*/{PLAN_FILE}"))]
 
 
 def as_begun(plan: Plan, study: Path) -> Plan:

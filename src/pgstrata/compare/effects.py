@@ -67,7 +67,7 @@ def _to_effect(contrast: Contrast, decision: Decision, cell: str, metric: str) -
     change, *given = contrast.changes
     estimate = decision.estimate
     return FactorEffect(
-        kind=EffectKind.INTERACTION if given else EffectKind.MAIN,
+        kind=EffectKind.INTERACTION if contrast.is_interaction else EffectKind.MAIN,
         factor=change.factor,
         level=change.level,
         reference=change.against,

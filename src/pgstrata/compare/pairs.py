@@ -12,7 +12,7 @@ import numpy as np
 from pgstrata.compare.aligned import Shared, align, over_rounds, shared_blocks
 from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter
 from pgstrata.model.answer import ALL_CELLS, Interval
-from pgstrata.model.experiment import Environment
+from pgstrata.model.experiment import Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
@@ -97,6 +97,17 @@ def pair_metrics(
     shared = shared_blocks(sides)
     known = [metric for metric in metrics if any(metric in side.values for side in sides)]
     return [_pair(environment, cell, metric, sides, shared) for metric in known]
+
+
+def pair_all(arms: Arms, experiment: Experiment, metrics: Sequence[str]) -> list[Pairing]:
+    """As `pair_metrics`, of every environment against the baseline, by environment and cell in the plan's order."""
+    return [
+        pairing
+        for environment in experiment.environments
+        if environment.name != experiment.baseline
+        for cell in experiment.cells
+        for pairing in pair_metrics(arms, environment, experiment.baseline, cell.identity, metrics)
+    ]
 
 
 def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Arm], shared: Shared) -> Pairing:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from pgstrata.compare.arms import sort_runs
 from pgstrata.compare.judging import find_floor, make_rule, threshold_of
-from pgstrata.compare.pairs import Pairing, median, pair_metrics
+from pgstrata.compare.pairs import Pairing, median, pair_all
 from pgstrata.model.answer import QuantileShift, Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.plan import Plan
@@ -34,16 +34,8 @@ def find_shifts(plan: Plan, runs: Sequence[RunRecord]) -> tuple[QuantileShift, .
     Raises:
         ValueError: a run is there twice.
     """
-    experiment = plan.experiment
     names = tuple(LATENCY_QUANTILES)
-    arms = sort_runs(runs, frozenset(names))
-    pairings = [
-        pairing
-        for environment in experiment.environments
-        if environment.name != experiment.baseline
-        for cell in experiment.cells
-        for pairing in pair_metrics(arms, environment, experiment.baseline, cell.identity, names)
-    ]
+    pairings = pair_all(sort_runs(runs, frozenset(names)), plan.experiment, names)
     decisions = decide_many(
         [pairing.sample for pairing in pairings],
         [make_rule(plan, pairing.metric, find_floor(plan, pairing)) for pairing in pairings],

@@ -10,7 +10,7 @@ from typing import Final
 from pgstrata.compare.arms import Arms, sort_runs
 from pgstrata.compare.doubts import Finding, find_doubts
 from pgstrata.compare.judging import Judged, find_floor, judge_primary, make_rule
-from pgstrata.compare.pairs import Pairing, median, over_cells, pair_metric, pair_metrics
+from pgstrata.compare.pairs import Pairing, median, over_cells, pair_all, pair_metric
 from pgstrata.compare.stability import find_instability
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.metrics import METRICS
@@ -77,14 +77,7 @@ def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
 
 def _judge_others(plan: Plan, arms: Arms, names: Sequence[str]) -> Mapping[tuple[str, str], list[Judged]]:
     """Secondary metrics by environment and cell."""
-    experiment = plan.experiment
-    pairings = [
-        pairing
-        for environment in experiment.environments
-        if environment.name != experiment.baseline
-        for cell in experiment.cells
-        for pairing in pair_metrics(arms, environment, experiment.baseline, cell.identity, names)
-    ]
+    pairings = pair_all(arms, plan.experiment, names)
     decisions = decide_many(
         [pairing.sample for pairing in pairings], [make_rule(plan, pairing.metric) for pairing in pairings]
     )

@@ -16,7 +16,7 @@ from pgstrata.units import render_bytes
 # Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
 SLICE_SECONDS: Final = 0.25
 ROUNDS: Final = 8
-# Slices that write scatter three to five times as much (flushes), so that dead time is shared by more of them.
+# Slices that write scatter more, because they wait for the disk: the time around a visit is shared by more of them.
 WRITING_ROUNDS: Final = 16
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.

@@ -23,7 +23,7 @@ from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import doubt_record, floor_key
-from pgstrata.units import render_duration
+from pgstrata.units import render_share, rough_duration
 
 # The optimum is flat, and a floor does not carry over to another number of rounds.
 _WORTH_KEEPING: Final = 1.10
@@ -94,16 +94,7 @@ def _waste(slices: SlicesMeasured, sigma_start: float, rounds: int) -> float:
 def _say(slices: SlicesMeasured, rounds: int) -> str:
     parts = slices.components
     return (
-        f"{rounds} rounds: {_percent(parts.sigma_round)} between rounds, at most "
-        f"{_percent(parts.sigma_start_upper)} between starts, {_seconds(slices.dead_seconds)} around "
-        f"{_seconds(rounds * slices.round_seconds)} of slices"
+        f"{rounds} rounds: {render_share(parts.sigma_round)} between rounds, at most "
+        f"{render_share(parts.sigma_start_upper)} between starts, {rough_duration(slices.dead_seconds)} around "
+        f"{rough_duration(rounds * slices.round_seconds)} of slices"
     )
-
-
-def _percent(sd: float) -> str:
-    return f"{100 * sd:.2g} %"
-
-
-def _seconds(share: float) -> str:
-    """One environment's share, with two digits."""
-    return render_duration(float(f"{share:.2g}"))

@@ -1,4 +1,4 @@
-"""What a noise floor says of rounds and run lengths: as a line and for JSON. Pure, and without numpy for plans."""
+"""A noise floor with what it says of rounds and run lengths: as a line and for JSON. Pure, without numpy for plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from pgstrata.model.floor import Floor, RunsMeasured, SlicesMeasured
-from pgstrata.units import render_duration
+from pgstrata.units import render_share, rough_duration
 
 
 def say_components(floor: Floor) -> str:
@@ -18,10 +18,11 @@ def say_components(floor: Floor) -> str:
 
 def _say_slices(slices: SlicesMeasured) -> str:
     parts = slices.components
+    dead, measured = rough_duration(slices.dead_seconds), rough_duration(parts.rounds * slices.round_seconds)
     return (
-        f"{_percent(parts.sigma_round)} between rounds, beyond that {_percent(parts.sigma_start)} between starts, at "
-        f"most {_percent(parts.sigma_start_upper)} ({parts.visits} visits); {_seconds(slices.dead_seconds)} around "
-        f"{_seconds(parts.rounds * slices.round_seconds)} of slices"
+        f"{render_share(parts.sigma_round)} between rounds, beyond that {render_share(parts.sigma_start)} between "
+        f"starts, at most {render_share(parts.sigma_start_upper)} ({parts.visits} visits); {dead} around {measured} of "
+        "slices"
     )
 
 
@@ -29,22 +30,22 @@ def say_runs(runs: RunsMeasured) -> str:
     """4 % between seconds (autocorrelation 0.60), beyond that 2 % between runs; 9.5 s around a run."""
     noise = runs.noise
     return (
-        f"{_percent(math.sqrt(noise.second))} between seconds (autocorrelation {noise.phi:.2f}), beyond that "
-        f"{_percent(math.sqrt(noise.run))} between runs; {_seconds(runs.overhead)} around a run"
+        f"{render_share(math.sqrt(noise.second))} between seconds (autocorrelation {noise.phi:.2f}), beyond that "
+        f"{render_share(math.sqrt(noise.run))} between runs; {rough_duration(runs.overhead)} around a run"
     )
 
 
-def _percent(sd: float) -> str:
-    return f"{100 * sd:.2g} %"
-
-
-def _seconds(seconds: float) -> str:
-    return render_duration(float(f"{seconds:.2g}"))
-
-
-def components_json(floor: Floor) -> dict[str, Any]:
-    """The fields `slices` and `runs` of a floor: standard deviations in log units, times in seconds."""
+def floor_fields(floor: Floor) -> dict[str, Any]:
+    """A floor with its components: standard deviations in log units, times in seconds."""
     return {
+        "s0": floor.s0,
+        "measured": floor.measured,
+        "cell": floor.cell,
+        "metric": floor.metric,
+        "design": floor.design,
+        "differences": floor.differences,
+        "source": floor.source,
+        "doubt": floor.doubt,
         "slices": None if floor.slices is None else _slices_json(floor.slices),
         "runs": None if floor.runs is None else runs_json(floor.runs),
     }

@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
-from pgstrata.report.components import components_json
+from pgstrata.report.components import floor_fields
 from pgstrata.report.names import TOGETHER
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import smallest_visible_effect
@@ -113,17 +113,4 @@ def measured_json(floors: Iterable[Floor]) -> list[dict[str, Any]]:
 
 
 def _sight_json(sight: Sight) -> dict[str, Any]:
-    floor = sight.floor
-    return {
-        "s0": floor.s0,
-        "smallest_visible_effect": sight.effect,
-        "measured": floor.measured,
-        "cell": floor.cell,
-        "metric": floor.metric,
-        "design": floor.design,
-        "differences": floor.differences,
-        "blocks": sight.blocks,
-        "source": floor.source,
-        "doubt": floor.doubt,
-        **components_json(floor),
-    }
+    return {**floor_fields(sight.floor), "smallest_visible_effect": sight.effect, "blocks": sight.blocks}

@@ -12,7 +12,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Block, Design, Plan
-from pgstrata.report.components import components_json
+from pgstrata.report.components import floor_fields
 from pgstrata.units import render_bytes, render_duration
 
 _WIDTH = 100
@@ -270,7 +270,7 @@ def plan_json(plan: Plan) -> str:
             "run_lengths": _lengths_json(plan),
             "floor_seconds": floor_seconds(plan),
         },
-        "floors": [_floor_json(floor) for floor in plan.floors.values()],
+        "floors": [floor_fields(floor) for floor in plan.floors.values()],
         "notes": list(experiment.notes),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
@@ -290,20 +290,6 @@ def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
     from pgstrata.report.lengths import lengths_json  # noqa: PLC0415 - as above
 
     return lengths_json(plan)
-
-
-def _floor_json(floor: Floor) -> dict[str, object]:
-    return {
-        "cell": floor.cell,
-        "metric": floor.metric,
-        "design": floor.design,
-        "s0": floor.s0,
-        "differences": floor.differences,
-        "measured": floor.measured,
-        "source": floor.source,
-        "doubt": floor.doubt,
-        **components_json(floor),
-    }
 
 
 def _design_json(design: Design) -> dict[str, object]:

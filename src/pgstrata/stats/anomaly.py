@@ -72,11 +72,6 @@ class Stability:
         return len(self.anomalies) / self.judged if self.judged else 0.0
 
     @property
-    def extra_blocks(self) -> int:
-        """One more block for each anomaly."""
-        return len(self.anomalies)
-
-    @property
     def is_unstable(self) -> bool:
         """Whether a single percentage would mislead: two modes, or at least three anomalies and more than a fifth."""
         many = len(self.anomalies) >= UNSTABLE_COUNT and self.rate > UNSTABLE_SHARE
