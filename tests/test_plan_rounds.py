@@ -87,6 +87,11 @@ def test_rounds_at_which_a_floor_was_measured_are_kept_where_they_cost_little_mo
     assert rounds_of(measured(**known), few) == 16
 
 
+def test_what_is_nearly_zero_is_no_number_out_of_range():
+    assert best_rounds(0.02, 5e-324, 0.0, 0.25) == 2
+    assert best_rounds(0.02, 5e-324, 1.0, 0.25) == best_rounds(0.02, 0.0, 1.0, 0.25) == 16
+
+
 positive = st.floats(1e-4, 0.2)
 
 

@@ -49,6 +49,14 @@ def test_a_missing_way_in_is_named():
         ShellHost(("no-such-way", "sh"), name="rig")
 
 
+def test_a_folder_in_path_that_may_not_be_entered_hides_no_missing_way_in(tmp_path, monkeypatch):
+    barred = tmp_path / "barred"
+    barred.mkdir(mode=0)
+    monkeypatch.setenv("PATH", f"{barred}:{os.environ['PATH']}")
+    with pytest.raises(HostNotFitError, match="no-such-way"):
+        ShellHost(("no-such-way", "sh"), name="rig")
+
+
 def test_programs_that_the_host_lacks_are_named_with_their_packages(tmp_path):
     for program in ("cat", "chmod", "date", "df", "env", "head", "id", "mkdir", "mktemp", "mv", "rm", "tail"):
         (tmp_path / program).symlink_to(shutil.which(program))

@@ -9,6 +9,7 @@ import os
 import secrets
 import select
 import shlex
+import shutil
 import subprocess
 import tempfile
 import time
@@ -80,7 +81,8 @@ class Door:
             )
         except OSError as error:
             self._complaints.close()
-            if isinstance(error, FileNotFoundError):
+            # A folder in PATH that may not be entered looks like a program that may not be run.
+            if ("/" not in argv[0] and shutil.which(argv[0]) is None) or isinstance(error, FileNotFoundError):
                 raise failures.program_missing(argv[0], host=self._name) from error
             reason = error.strerror or str(error)
             raise failures.host_lost(f"the shell cannot be started: {reason}", host=self._name) from error

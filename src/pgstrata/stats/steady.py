@@ -317,10 +317,10 @@ def best_rounds(sigma_round: float, sigma_start_upper: float, dead_seconds: floa
     """
     if round_seconds <= 0:
         raise ValueError("a round takes time")
-    if sigma_start_upper <= 0:
+    reached = sigma_round * math.sqrt(max(0.0, dead_seconds) / round_seconds)
+    if reached >= MOST_ROUNDS * sigma_start_upper:
         return MOST_ROUNDS
-    rounds = sigma_round / sigma_start_upper * math.sqrt(max(0.0, dead_seconds) / round_seconds)
-    return min(max(round(min(rounds, MOST_ROUNDS)), FEWEST_ROUNDS), MOST_ROUNDS)
+    return max(round(reached / sigma_start_upper), FEWEST_ROUNDS)
 
 
 def visit_cost(
