@@ -1,0 +1,95 @@
+"""What is changed on a host, and how it is undone: values that a ledger writes down before anything happens."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """Text for `sh -c`, with positional arguments ($1, $2, …): values never become part of the text."""
+
+    text: str
+    arguments: tuple[str, ...] = ()
+
+    def with_argument(self, argument: str) -> Script:
+        """The same with one more argument at the end."""
+        return Script(text=self.text, arguments=(*self.arguments, argument))
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command."""
+        return ("sh", "-c", self.text, "sh", *self.arguments)
+
+    def render(self) -> str:
+        """One line that a person can give to a shell."""
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing of a host that is to be different for a while.
+
+    `what` names the thing, for people, and is the same for every change of it ("sysctl vm.swappiness", "cgroup
+    /sys/fs/cgroup/cpu/pgstrata-1a2b"); `value` what it is to be ("10"). `read` prints the present state and changes
+    nothing; it prints nothing where the thing does not exist. `do` makes the change. `undo` brings back the former
+    state, which is given to it as its last argument, as `read` printed it (stripped); it must do no harm where the
+    change never happened or was undone already. `lasting` is what survives a reboot, such as a file.
+    """
+
+    what: str
+    value: str
+    read: Script
+    do: Script
+    undo: Script
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Who made a change: a process of a boot (ids are reused, so with its start), its user and the study."""
+
+    boot_id: str
+    pid: int
+    started: str
+    user: str
+    study: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line of the ledger: a change, written down before it was made.
+
+    `number` orders entries on one host; `before` is the state before the change as `read` printed it, `after` the state
+    right after it, None as long as that is not known (a kill in between); `undo` has its former state already.
+    `failure` is what went wrong when it was last tried to undo it.
+    """
+
+    number: int
+    what: str
+    value: str
+    before: str
+    after: str | None
+    read: Script
+    undo: Script
+    lasting: bool
+    owner: Owner
+    made: datetime
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostState:
+    """What `host status` says: entries that are open, oldest first, and which of them a living pgstrata still needs."""
+
+    host: str
+    boot_id: str
+    entries: tuple[Entry, ...] = ()
+    in_use: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def dirty(self) -> tuple[Entry, ...]:
+        """Entries that nobody will undo any more unless `host restore` does."""
+        return tuple(entry for entry in self.entries if entry.number not in self.in_use)
