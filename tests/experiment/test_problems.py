@@ -150,8 +150,33 @@ CASES = {
     "a misspelt control": ('controls = ["smae"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "TLS": ('[common]\nconnection = "tls"\n' + TWO + CELL, 2, "common.connection", "tcp"),
     "TLS as a level": ('[factors]\nconnection = ["tcp", "tls"]\n' + CELL, 2, "factors.connection[2]", "tcp"),
-    "a factor of the host": ('[factors]\npages = ["4kB", "2MB"]\n' + CELL, 2, "factors.pages", "huge_pages"),
-    "a dotted factor of the host": ('[factors]\n"cpu.governor" = ["a", "b"]\n' + CELL, 2, "factors.cpu", "taskset"),
+    "a factor of the host": ('[factors]\nhost = ["a", "b"]\n' + CELL, 2, "factors.host", "set the host up"),
+    "pages of a size that there is not": ('[factors]\npages = ["4kB", "3MB"]\n' + CELL, 2, "factors.pages[2]", "'2MB'"),
+    "a level of a layer without such a key": (
+        '[factors]\n"cpu.governer" = ["a", "b"]\n' + CELL,
+        2,
+        "factors.cpu.governer",
+        "'cpu.governor'",
+    ),
+    "a CPU list that runs backwards": (TWO + '[common.cpu]\nserver = "3-0"\n' + CELL, 4, "common.cpu.server", '"0-3"'),
+    "a memory limit without a unit": (
+        TWO + '[common.limits]\nmemory = "4 gigs"\n' + CELL,
+        4,
+        "common.limits.memory",
+        "4GB",
+    ),
+    "a sysctl that leaves its folder": (
+        TWO + '[common.sysctl]\n"vm/../../x" = 1\n' + CELL,
+        4,
+        "common.sysctl.vm/../../x",
+        "vm.swappiness",
+    ),
+    "a layer beneath a running server": (
+        '[factors]\nserver = ["dsn:a", "dsn:b"]\nthp = ["always", "never"]\n' + CELL,
+        3,
+        "factors.thp",
+        "take it out",
+    ),
     "a common layer of the host": ('[common]\nkernel = "6.1"\n' + TWO + CELL, 2, "common.kernel", "fingerprint"),
     "flags of the compiler": ('[factors]\nbuild.flags = ["-O2", "-O3"]\n' + CELL, 2, "factors.build", "prefix:DIR"),
     "a setting that pgstrata needs": (
@@ -230,7 +255,7 @@ def test_it_is_reported_with_line_key_and_remedy(problems, case):
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file(problems):
     found = problems(
-        'treshold = 1\nblocks = 99\n[factors]\nserver = ["61", "18"]\npages = ["4kB"]\n'
+        'treshold = 1\nblocks = 99\n[factors]\nserver = ["61", "18"]\npages = ["4"]\n'
         '[[cells]]\nworkload = "nothing-like-it"\nscale = 0\nclients = 0\nrun = "x"\nfoo = 1\n'
     )
     assert [problem.line for problem in found] == [1, 2, 4, 5, 7, 8, 9, 10, 11]

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from pgstrata.experiment.factors import Choice, Factor, read_factors
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path, suggest
+from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, Path, suggest
+from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.schema import AllowTable, EnvironmentTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server, server_slugs
@@ -26,6 +27,7 @@ from pgstrata.model.experiment import (
 
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
 # Controls that can be carried out, and what is added to the name of the baseline.
+_OF_OWN_SERVERS: Final = ("settings", "initdb", "checksums", "connection")
 _CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
 
 
@@ -94,6 +96,7 @@ def _environment(name: str, levels: tuple[Level, ...], stack: Stack) -> Environm
         settings=dict(sorted(stack.settings.items())),
         initdb=dict(sorted(stack.initdb.items())),
         options=dict(sorted(stack.options.items())),
+        layers=dict(sorted(stack.layers.items())),
     )
 
 
@@ -124,6 +127,7 @@ def _declared(stack: Stack) -> tuple[Level, ...]:
         levels.append(("checksums", render_scalar(stack.checksums)))
     for kind, entries in (("settings", stack.settings), ("initdb", stack.initdb), ("options", stack.options)):
         levels.extend((f"{kind}.{name}", value) for name, value in entries.items())
+    levels.extend(stack.layers.items())
     return tuple(Level(factor=factor, value=value) for factor, value in levels)
 
 
@@ -137,8 +141,8 @@ def _note_useless(factors: tuple[Factor, ...], structure: Structure, findings: F
     """A common value beneath a factor never takes effect; two factors on one setting contradict each other."""
     common = structure.file.common
     singles = {factor.key for factor in factors}
-    given = {key for key in ("server", "connection", "checksums") if getattr(common, key) is not None}
-    for kind in ("settings", "initdb", "options"):
+    given = {key for key in PLAIN_FACTORS if getattr(common, key) is not None}
+    for kind in TABLE_FACTORS:
         given |= {f"{kind}.{name}" for name in flatten(getattr(common, kind))}
     for key in sorted(given & singles):
         path: Path = ("common", *key.split(".", 1))
@@ -265,13 +269,16 @@ def _check_running(
     what = "would have to be changed on a running server (dsn:), and pgstrata never reconfigures one"
     remedy = "take it out; or let pgstrata start the servers itself: embedded, 14 to 18 or prefix:DIR"
     for factor in factors:
-        if factor.key.partition(".")[0] in {"settings", "initdb", "checksums", "connection"}:
+        if factor.key.partition(".")[0] in {*_OF_OWN_SERVERS, *PLAIN_LAYERS, *LAYER_TABLES}:
             findings.add(factor.path, what, remedy)
     stacks: list[tuple[Path, Stack]] = [(("common",), common)]
     for index, environment in enumerate(environments if structure.file.environments else ()):
         if environment.server.kind is ServerKind.DSN:
             table = structure.file.environments[index]
-            own = Stack(checksums=table.checksums, settings=flatten(table.settings), initdb=flatten(table.initdb))
+            own = Stack(
+                checksums=table.checksums, settings=flatten(table.settings), initdb=flatten(table.initdb),
+                layers=environment.layers,
+            )  # fmt: skip
             stacks.append((("environments", index), own))
     for path, stack in stacks:
         for key, given in (
@@ -282,6 +289,8 @@ def _check_running(
         ):
             if given:
                 findings.add((*path, key), what, remedy)
+        for key in dict.fromkeys(name.partition(".")[0] for name in stack.layers):
+            findings.add((*path, key), what, remedy)
 
 
 def _with_controls(

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import UNAVAILABLE, Path
+from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, check_key
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
@@ -46,7 +47,7 @@ def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor,
             reader.findings.add((*path, key), what, UNAVAILABLE[key])
         elif key == "settings":
             factors.extend(_read_settings(value, reader))
-        elif key in {"initdb", "options"}:
+        elif key in {"initdb", "options", *LAYER_TABLES}:
             for name, levels in _named_levels(value):
                 factors.append(_read_factor(f"{key}.{name}", (*path, key, name), levels, reader))
         else:
@@ -91,7 +92,11 @@ def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackR
 
 def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Factor:
     try:
+        check_key(key)
         levels = read_levels(value)
+    except LayerLevelError as error:
+        reader.findings.add(path, error.what, error.remedy)
+        return Factor(key=key, path=path, choices=())
     except PydanticCustomError as error:
         context = error.context or {}
         reader.findings.add(path, str(context["what"]), str(context["remedy"]))
@@ -119,6 +124,8 @@ def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -
             return reader.read_connection(level, path)
         case "checksums":
             return reader.read_checksums(level, path)
+        case _ if key in PLAIN_LAYERS:
+            return reader.read_layer(key, level, path)
         case _:
             kind, _, name = key.partition(".")
             return reader.read_entry(kind, name, level, path)
@@ -131,7 +138,9 @@ def _text(key: str, stack: Stack, written: str) -> str:
 def _slug(key: str, text: str, name: str | None) -> str:
     if name is not None:
         return slug(name)
-    return slug(text) if key in {"server", "connection"} else slug(f"{key.partition('.')[2] or key}-{text}")
+    return (
+        slug(text) if key in {"server", "connection", "filesystem"} else slug(f"{key.partition('.')[2] or key}-{text}")
+    )
 
 
 def _with_server_slugs(key: str, levels: Levels, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
@@ -164,7 +173,7 @@ def _canonical(key: str, choice: Choice) -> object:
     stack = choice.stack
     if key == "server":
         return stack.server.text if stack.server else ""
-    entries = {**stack.settings, **stack.initdb, **stack.options}
+    entries = {**stack.settings, **stack.initdb, **stack.options, **stack.layers}
     if not entries:
         return (stack.connection, stack.checksums)
     value = next(iter(entries.values()))

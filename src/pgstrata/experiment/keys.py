@@ -13,28 +13,19 @@ from typing import Final
 Path = tuple[str | int, ...]
 """Where something stands in the file: table names, keys, and indices counted from 0."""
 
-TABLE_FACTORS: Final = ("settings", "initdb", "options")
-PLAIN_FACTORS: Final = ("server", "connection", "checksums")
+TABLE_FACTORS: Final = ("settings", "initdb", "options", "cpu", "limits", "storage", "sysctl")
+PLAIN_FACTORS: Final = ("server", "connection", "checksums", "pages", "thp", "filesystem")
 CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 
 _HOST_REMEDY = (
     "take it out; set the host up as you want it before the run: it is recorded in the fingerprint, "
     "and all environments share it"
 )
-_PAGES_REMEDY = 'reserve the pages on the host, and compare "settings.huge_pages" = ["off", "on"]'
-_GROUP_REMEDY = "take it out; start pgstrata itself under taskset or systemd-run: all environments then share the limit"
 _BUILD_REMEDY = 'build both variants yourself and compare them: server = ["prefix:DIR-A", "prefix:DIR-B"]'
 
 UNAVAILABLE: Final = {
     "host": _HOST_REMEDY,
     "kernel": _HOST_REMEDY,
-    "pages": _PAGES_REMEDY,
-    "thp": _HOST_REMEDY,
-    "filesystem": _HOST_REMEDY,
-    "storage": _HOST_REMEDY,
-    "cpu": _GROUP_REMEDY,
-    "limits": _GROUP_REMEDY,
-    "sysctl": _HOST_REMEDY,
     "build": _BUILD_REMEDY,
 }
 """Layers that the file can name and that this version cannot change, with what to do instead."""

@@ -65,6 +65,14 @@ Connection = Annotated[
     PlainValidator(values.read_choice("connection", ("socket", "tcp", "tls"))),
     WithJsonSchema(_words(("socket", "tcp", "tls"))),
 ]
+_DOTTED: Final = r"^(settings|initdb|options|cpu|limits|storage|sysctl)\..+$"
+_PAGES: Final = "Memory pages of the server's shared memory: 4kB, 2MB, 1GB; reserved for each run."
+_THP: Final = "Transparent huge pages, for anonymous and shared memory: always, madvise, never."
+_FILESYSTEM: Final = "File system of the data, made anew for each visit on a loop device: ext4, xfs, btrfs."
+_CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, governor, turbo."
+_LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
+_STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, scheduler, read_ahead."
+_SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
 _LATER: Final = "Not available in this version of pgstrata."
 
 
@@ -75,33 +83,31 @@ class _Edge(BaseModel):
 class _Layers(_Edge):
     host: Any = Field(None, description=_LATER)
     kernel: Any = Field(None, description=_LATER)
-    pages: Any = Field(None, description=_LATER)
-    thp: Any = Field(None, description=_LATER)
-    filesystem: Any = Field(None, description=_LATER)
-    storage: Any = Field(None, description=_LATER)
-    cpu: Any = Field(None, description=_LATER)
-    limits: Any = Field(None, description=_LATER)
-    sysctl: Any = Field(None, description=_LATER)
     build: Any = Field(None, description=_LATER)
 
 
 class StackTable(_Layers):
     """What all environments are made of, beneath their factors."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"patternProperties": {r"^(settings|initdb|options)\..+$": _SCALAR}}
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _SCALAR}})
 
     server: ScalarValue | None = Field(
         None, description="embedded (default), 14 to 18, prefix:DIR, a folder, dsn:SERVICE or dsn:CONNECTION-STRING."
     )
     connection: Connection | None = Field(None, description="How the client reaches the server; default socket.")
     checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")
+    pages: ScalarValue | None = Field(None, description=_PAGES)
+    thp: ScalarValue | None = Field(None, description=_THP)
+    filesystem: ScalarValue | None = Field(None, description=_FILESYSTEM)
     settings: Table = Field(
         default_factory=dict, description="PostgreSQL settings by name: strings, numbers, booleans."
     )
     initdb: Table = Field(default_factory=dict, description="Options of initdb by name, without the leading hyphens.")
     options: Table = Field(default_factory=dict, description="Options of the workload by name.")
+    cpu: Table = Field(default_factory=dict, description=_CPU)
+    limits: Table = Field(default_factory=dict, description=_LIMITS)
+    storage: Table = Field(default_factory=dict, description=_STORAGE)
+    sysctl: Table = Field(default_factory=dict, description=_SYSCTL)
 
 
 class EnvironmentTable(StackTable):
@@ -113,18 +119,23 @@ class EnvironmentTable(StackTable):
 class FactorsTable(_Layers):
     """What varies: every key is one factor; environments are the full cross of the levels."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"patternProperties": {r"^(settings|initdb|options)\..+$": _LEVELS}}
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _LEVELS}})
 
     server: LevelsValue = Field(default_factory=tuple, description="Servers: a list, or a table of named levels.")
     connection: LevelsValue = Field(default_factory=tuple, description="Ways to connect.")
     checksums: LevelsValue = Field(default_factory=tuple, description="Data checksums: [true, false].")
+    pages: LevelsValue = Field(default_factory=tuple, description=_PAGES)
+    thp: LevelsValue = Field(default_factory=tuple, description=_THP)
+    filesystem: LevelsValue = Field(default_factory=tuple, description=_FILESYSTEM)
     settings: Table = Field(
         default_factory=dict, description="Named sets of settings as tables; or levels of single settings as lists."
     )
     initdb: Table = Field(default_factory=dict, description="Levels of options of initdb.")
     options: Table = Field(default_factory=dict, description="Levels of options of the workload.")
+    cpu: Table = Field(default_factory=dict, description=_CPU)
+    limits: Table = Field(default_factory=dict, description=_LIMITS)
+    storage: Table = Field(default_factory=dict, description=_STORAGE)
+    sysctl: Table = Field(default_factory=dict, description=_SYSCTL)
 
 
 class ScriptTable(_Edge):

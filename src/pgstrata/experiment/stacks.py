@@ -13,6 +13,7 @@ from typing import Any, Final
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import SETTING_NAME, UNAVAILABLE, Path, suggest
+from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, read_level
 from pgstrata.experiment.schema import StackTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server
 from pgstrata.experiment.values import Scalar, kind_of
@@ -42,6 +43,7 @@ class Stack:
     settings: Mapping[str, str] = field(default_factory=dict)
     initdb: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    layers: Mapping[str, str] = field(default_factory=dict)
 
     def over(self, other: Stack) -> Stack:
         """This one, and what `other` says where this one says nothing."""
@@ -52,6 +54,7 @@ class Stack:
             settings={**other.settings, **self.settings},
             initdb={**other.initdb, **self.initdb},
             options={**other.options, **self.options},
+            layers={**other.layers, **self.layers},
         )
 
 
@@ -89,8 +92,11 @@ class StackReader:
             stack = (self.read_server(table.server, (*path, "server")) or Stack()).over(stack)
         if table.connection is not None:
             stack = (self.read_connection(table.connection, (*path, "connection")) or Stack()).over(stack)
-        for kind, entries in (("settings", table.settings), ("initdb", table.initdb), ("options", table.options)):
-            for name, value in flatten(entries).items():
+        for name in PLAIN_LAYERS:
+            if (level := getattr(table, name)) is not None:
+                stack = (self.read_layer(name, level, (*path, name)) or Stack()).over(stack)
+        for kind in ("settings", "initdb", "options", *LAYER_TABLES):
+            for name, value in flatten(getattr(table, kind)).items():
                 stack = (self.read_entry(kind, name, value, (*path, kind, name)) or Stack()).over(stack)
         return stack
 
@@ -129,8 +135,16 @@ class StackReader:
             return None
         return Stack(checksums=value)
 
+    def read_layer(self, key: str, value: Scalar, path: Path) -> Stack | None:
+        """A level of a host layer."""
+        try:
+            return Stack(layers={key: read_level(key, value)})
+        except LayerLevelError as error:
+            self.findings.add(path, error.what, error.remedy)
+            return None
+
     def read_entry(self, kind: str, name: str, value: object, path: Path) -> Stack | None:
-        """One setting, option of initdb or option of the workload."""
+        """One setting, option of initdb, option of the workload, or level in the table of a host layer."""
         if not isinstance(value, str | int | float):
             remedy = "write one value; several levels belong under [factors]"
             self.findings.add(path, f"{kind_of(value)} is no value of {name!r}", remedy)
@@ -143,6 +157,8 @@ class StackReader:
                 return self._read_setting(name, value, path)
             case "initdb":
                 return self._read_initdb(name, value, path)
+            case _ if kind in LAYER_TABLES:
+                return self.read_layer(f"{kind}.{name}", value, path)
             case _:
                 return self._read_option(name, value, path)
 

@@ -1,0 +1,88 @@
+"""Levels of host layers, from the file to the environment."""
+
+import pytest
+
+from pgstrata.experiment.layers import LAYER_KEYS, LayerLevelError, read_level
+
+CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "level"),
+    [
+        ("pages", "2MB", "2MB"),
+        ("pages", "2048 kB", "2MB"),
+        ("pages", "1gb".upper(), "1GB"),
+        ("thp", "Always", "always"),
+        ("cpu.server", "0-3, 8", "0-3,8"),
+        ("cpu.client", 5, "5"),
+        ("cpu.quota", "50 %", "0.5"),
+        ("cpu.quota", 2, "2"),
+        ("cpu.quota", 0.5, "0.5"),
+        ("cpu.policy", "FIFO:10", "fifo:10"),
+        ("cpu.turbo", False, "off"),
+        ("limits.memory", "4GB", "4294967296"),
+        ("limits.read_bytes", "100MB/s", "104857600"),
+        ("limits.write_operations", 500, "500"),
+        ("filesystem", "XFS", "xfs"),
+        ("storage.read_ahead", "128kB", "131072"),
+        ("sysctl.vm.swappiness", 10, "10"),
+        ("sysctl.net.ipv4.tcp_rmem", "4096  87380\t6291456", "4096 87380 6291456"),
+        ("sysctl.net.ipv4.conf.eth0/1.forwarding", True, "1"),
+    ],
+)
+def test_a_level_is_normalised(key, written, level):
+    assert read_level(key, written) == level
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("pages", "3MB"), ("pages", True), ("thp", "sometimes"), ("cpu.server", "a"), ("cpu.server", 1.5),
+        ("cpu.server", ""), ("cpu.quota", "0 %"), ("cpu.quota", "much"), ("cpu.quota", True), ("cpu.policy", "fifo"),
+        ("cpu.policy", "rr:100"), ("cpu.turbo", "maybe"), ("cpu.nothing", "1"), ("limits.memory", "1kB"),
+        ("limits.memory", True), ("limits.read_operations", 0), ("limits.read_operations", "1"), ("filesystem", "ntfs"),
+        ("storage.mount", ""), ("storage.scheduler", "a b"), ("sysctl.x", 1), ("sysctl.vm..x", 1),
+        ("sysctl.vm/../x", 1), ("sysctl./vm.x", 1),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told_with_a_remedy(key, written):
+    with pytest.raises(LayerLevelError) as caught:
+        read_level(key, written)
+    assert caught.value.what
+    assert caught.value.remedy
+
+
+def test_layers_are_factors_and_common_parts_like_any_other(parse):
+    experiment = parse(
+        'baseline = { pages = "4kB", thp = "never" }\n[factors]\npages = ["4kB", "2MB"]\nthp = ["always", "never"]\n'
+        '[common]\nfilesystem = "xfs"\ncpu.server = "0"\n[common.sysctl]\nvm.swappiness = 1\n' + CELL
+    )
+    common = {"cpu.server": "0", "filesystem": "xfs", "sysctl.vm.swappiness": "1"}
+    assert [dict(environment.layers) for environment in experiment.environments] == [
+        {**common, "pages": pages, "thp": thp} for pages in ("4kB", "2MB") for thp in ("always", "never")
+    ]
+    assert experiment.baseline == "pages-4kB-thp-never"
+    assert experiment.environments[2].title == "pages = 2MB, thp = always"
+
+
+def test_listed_environments_say_their_layers_for_themselves(parse):
+    experiment = parse('[[environments]]\nname = "half"\ncpu.quota = "50 %"\n[[environments]]\nname = "whole"\n' + CELL)
+    assert [dict(environment.layers) for environment in experiment.environments] == [{"cpu.quota": "0.5"}, {}]
+    assert experiment.factors == ("cpu.quota",)
+
+
+def test_levels_that_come_to_the_same_stand_twice(problems):
+    (found,) = problems('[factors]\n"cpu.quota" = ["50 %", 0.5, 1]\n' + CELL)
+    assert "are the same" in found.what
+
+
+def test_a_common_level_beneath_a_factor_is_useless(problems):
+    (found,) = problems('[factors]\n"limits.memory" = ["1GB", "2GB"]\n[common.limits]\nmemory = "4GB"\n' + CELL)
+    assert found.key == "common.limits.memory"
+
+
+def test_every_key_has_its_reader_and_refuses_a_table_of_nonsense():
+    for key in LAYER_KEYS:
+        with pytest.raises(LayerLevelError):
+            read_level(key, " ")
