@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from pgstrata.model.experiment import Environment
+from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What upper layers ask of lower ones: `shared_memory`, bytes that the server asks of the kernel in one piece."""
-
-    shared_memory: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What layers add to the start of a server and of its client.
-
-    `server` and `client` are words in front of the command, such as ("taskset", "--cpu-list", "0-3"): programs that
-    change themselves and then become the command, so that the process id stays. `settings` are added to the server's.
-    `data` is the folder in which its clone is to lie, empty for the usual one.
-    """
-
-    server: tuple[str, ...] = ()
-    client: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    data: str = ""
-
-    def beneath(self, other: Launch) -> Launch:
-        """Both: this one is the outer of the two."""
-        return Launch(
-            server=(*self.server, *other.server),
-            client=(*self.client, *other.client),
-            settings={**self.settings, **other.settings},
-            data=other.data or self.data,
-        )
+__all__ = ["HostLayer", "Launch", "Needs"]
 
 
 class HostLayer(Protocol):
