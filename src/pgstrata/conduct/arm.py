@@ -95,6 +95,7 @@ def make_load(rig: Rig, arm: Arm, server: RunningServer, *, seconds: float, seed
         address=server.address,
         seconds=seconds,
         seed=seed,
+        launch=server.launch.client,
     )
 
 

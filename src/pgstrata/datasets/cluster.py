@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pgstrata.datasets.control_file import CONTROL_FILE, SHUT_DOWN, parse_cluster_state
 from pgstrata.datasets.marker import (
     MARKER,
     Marker,
@@ -120,7 +121,7 @@ class ClusterDatasets:
             if marker is None:
                 self._refuse_foreign(folder)
                 marker = self._build(folder, identity, environment, build, cell)
-            self._verify_stopped(build, f"{folder}/data")
+            self._verify_stopped(f"{folder}/data")
             self._known[identity] = Dataset(
                 identity=identity, location=f"{folder}/data", bytes=marker.bytes, seconds_building=marker.seconds
             )
@@ -248,26 +249,20 @@ class ClusterDatasets:
         done = self._host.run(Command(argv=("du", "-s", "--block-size=1", f"{folder}/data")))
         return int(done.text.split()[0])
 
-    def _verify_stopped(self, build: Build, data: str) -> None:
-        done = self._host.run(
-            Command(
-                argv=(build.program("pg_controldata"), data),
-                environment={**build.process_environment, "LC_ALL": "C"},
-            )
-        )
-        state = next((line for line in done.text.splitlines() if line.startswith("Database cluster state:")), "")
-        if state.partition(":")[2].strip() != "shut down":
+    def _verify_stopped(self, data: str) -> None:
+        state = parse_cluster_state(self._host.read(f"{data}/{CONTROL_FILE}"))
+        if state != SHUT_DOWN:
             raise HostNotFitError(
-                f"the dataset was not stopped cleanly ({state.strip() or 'no state found'})",
+                f"the dataset was not stopped cleanly ({state})",
                 where=data,
                 remedy="remove the dataset's folder; it will be built again",
             )
 
     # -------------------------------------------------------------------------------------------- clone
 
-    def clone(self, dataset: Dataset, name: str) -> Clone:
+    def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:
         """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
-        folder = f"{self._root}/clones/{self._study}/{name}"
+        folder = f"{folder or f'{self._root}/clones/{self._study}'}/{name}"
         if self._host.exists(folder):
             self.discard(Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder))
         marker = Marker(purpose="clone", subject=name, study=self._study, owner=observe_owner(self._host))

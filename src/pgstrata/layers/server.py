@@ -13,6 +13,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, UsageError, find_disk_full
 from pgstrata.layers.settings import render_settings
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
+from pgstrata.model.launch import Launch
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
@@ -55,36 +56,40 @@ class ClusterControl:
         self._socket_root = socket_root
         self._processes: dict[int, Process] = {}
 
-    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+    def start(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> RunningServer:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
         for last in (False,) * (_PORT_TRIES - 1) + (True,):
             try:
-                return self._start_once(environment, build, clone)
+                return self._start_once(environment, build, clone, launch or Launch())
             except _PortTakenError as error:
                 if last:
                     raise ServerFailedError(str(error), where=build.prefix, remedy="free a TCP port") from error
         raise AssertionError("unreachable")
 
-    def _start_once(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+    def _start_once(self, environment: Environment, build: Build, clone: Clone, launch: Launch) -> RunningServer:
         address = self._address(environment.connection, clone)
         folder = address.host if environment.connection is ConnectionKind.SOCKET else ""
         settings = {
             **environment.settings,
+            **launch.settings,
             "port": str(address.port),
             "listen_addresses": "" if folder else address.host,
             "unix_socket_directories": folder,
         }
         self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(settings).encode())
         try:
-            process = self._spawn(build, clone, folder)
+            process = self._spawn(build, clone, folder, launch)
         except BaseException:
             if folder:
                 self._host.remove_tree(folder)
             raise
         self._processes[process.pid] = process
         server = RunningServer(
-            environment=environment, build=build, clone=clone, address=address, postmaster_pid=process.pid
-        )
+            environment=environment, build=build, clone=clone, address=address, postmaster_pid=process.pid,
+            launch=launch,
+        )  # fmt: skip
         try:
             self._await_ready(server, process)
         except BaseException:
@@ -93,14 +98,14 @@ class ClusterControl:
             raise
         return server
 
-    def _spawn(self, build: Build, clone: Clone, socket_folder: str) -> Process:
+    def _spawn(self, build: Build, clone: Clone, socket_folder: str, launch: Launch) -> Process:
         if socket_folder:
             self._host.make_folder(socket_folder)
         # one log for each start: what an earlier one said must not be held against this one
         self._host.remove_tree(f"{clone.folder}/server.log")
         return self._host.spawn(
             Command(
-                argv=(build.program("postgres"), "-D", clone.location),
+                argv=(*launch.server, build.program("postgres"), "-D", clone.location),
                 environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
                 folder=clone.location,
             ),
@@ -209,7 +214,9 @@ class RunningControl:
     def __init__(self, address: Address) -> None:
         self._address = address
 
-    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+    def start(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> RunningServer:
         """The address of the clone's database."""
         return RunningServer(
             environment=environment,
@@ -217,6 +224,7 @@ class RunningControl:
             clone=clone,
             address=self._address.with_database(clone.database),
             postmaster_pid=None,
+            launch=launch or Launch(),
         )
 
     def alive(self, server: RunningServer) -> bool:  # noqa: ARG002 - the Protocol's

@@ -15,7 +15,10 @@ from pgstrata.ports.host import Process, StopSignal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One execution of a driver; `sampling_rate` None means no transaction log, `progress` is seconds or None."""
+    """One execution of a driver; `sampling_rate` None means no transaction log, `progress` is seconds or None.
+
+    `launch` are words in front of the driver's own command.
+    """
 
     cell: Cell
     workload: Workload
@@ -25,6 +28,7 @@ class Load:
     sampling_rate: float | None = None
     progress: int | None = 1
     transactions: int | None = None
+    launch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
-
 __all__ = ["HostLayer", "Launch", "Needs"]
 
 

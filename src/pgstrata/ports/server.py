@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pgstrata.model.experiment import Cell, Environment, ServerSpec
+from pgstrata.model.launch import Launch
 from pgstrata.model.server import Address, Build
 
 
@@ -77,8 +78,8 @@ class Datasets(Protocol):
         """The pristine dataset, built and verified if there is none yet."""
         ...
 
-    def clone(self, dataset: Dataset, name: str) -> Clone:
-        """A fresh copy; `name` is unique among those that are up."""
+    def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:
+        """A fresh copy, below `folder` or in the usual place; `name` is unique among those that are up."""
         ...
 
     def discard(self, clone: Clone) -> None:
@@ -88,19 +89,25 @@ class Datasets(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningServer:
-    """A server that is up on a clone. `postmaster_pid` is None if it is not ours or not on a host we see."""
+    """A server that is up on a clone. `postmaster_pid` is None if it is not ours or not on a host we see.
+
+    `launch` is what the layers of its host added to its start.
+    """
 
     environment: Environment
     build: Build
     clone: Clone
     address: Address
     postmaster_pid: int | None
+    launch: Launch = field(default_factory=Launch)
 
 
 class ServerControl(Protocol):
     """Starts and stops the server of an environment."""
 
-    def start(self, environment: Environment, build: Build, clone: Clone) -> RunningServer:
+    def start(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> RunningServer:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
         ...
 

@@ -72,7 +72,7 @@ class PgbenchDriver:
             self._host.write(path, script.text.encode())
         connection = compose_connection(load.address)
         command = Command(
-            argv=(self._tools.program("pgbench"), *self._options(load, folder), *connection.arguments),
+            argv=(*load.launch, self._tools.program("pgbench"), *self._options(load, folder), *connection.arguments),
             environment={**self._environment(), **connection.environment},
             secrets=connection.secrets,
             folder=folder,
