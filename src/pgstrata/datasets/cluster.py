@@ -191,7 +191,7 @@ class ClusterDatasets:
         if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:
             checksums = ("--no-data-checksums",)
         options = tuple(f"--{key.replace('_', '-')}={value}" for key, value in sorted(environment.initdb.items()))
-        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", "--no-sync")
+        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", "-N")  # no sync; its long name differs in 9.6
         command = Command(
             argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
