@@ -118,3 +118,51 @@ def test_an_answer_that_the_disk_does_not_take_is_no_pass(tmp_path):
     words = f"{sys.executable} -m pgstrata decide results.csv > /dev/full"
     done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 4
+
+
+STAIRS = table({"14": 1000, "15": 1000, "16": 1060, "17": 1060})
+
+
+def test_ordered_environments_say_which_level_brought_the_change(tmp_path):
+    done = decide(tmp_path, STAIRS, "--ordered", "--metric", "tps")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert "Along the environments: 16 brought +" in said
+    assert "throughput (better, p = 0.0002), over 12 blocks" in said
+    assert "Ordered as they first appear in the file: 14, 15, 16, 17; steps by permutation within blocks" in said
+    assert max(map(len, done.stdout.splitlines())) <= 78
+
+
+def test_a_step_back_that_stays_above_the_baseline_fails_nothing_and_is_called_worse(tmp_path):
+    done = decide(tmp_path, table({"14": 1000, "15": 1200, "16": 1100}), "--ordered")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert "16 brought -" in said
+    assert "(worse, p = " in said
+
+
+def test_ordered_steps_are_in_the_document_and_other_fields_stay(tmp_path):
+    plain = json.loads(decide(tmp_path, STAIRS, "--json").stdout)
+    ordered = json.loads(decide(tmp_path, STAIRS, "--json", "--ordered").stdout)
+    (axis,) = ordered["axes"]
+    assert (axis["factor"], axis["cell"], axis["levels"]) == ("environment", "all", ["14", "15", "16", "17"])
+    assert [step["after"] for step in axis["steps"]] == ["16"]
+    assert {**ordered, "axes": []} == plain
+
+
+def test_two_environments_are_no_ordered_axis(tmp_path):
+    done = decide(tmp_path, FASTER, "--ordered")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--ordered: an ordered axis takes 3 environments or more, and results.csv has 2: main, change" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (table({"14": 1000, "15": 1000, "16": 1060}, n=2), "too early for any step, the clearest one in 2 blocks has p ="),
+        ("environment,value\n" + "".join(f"{e},{v}\n" for e in "abc" for v in (1, 2, 3)), "no step stands out (p = 1), without"),
+        ("environment,value\na,1\nb,2\nc,3\n", "the clearest one in so few values has p = "),
+    ],
+)  # fmt: skip
+def test_where_no_step_is_found_it_is_said_whether_one_could_have_been(tmp_path, rows, said):
+    assert said in " ".join(decide(tmp_path, rows, "--ordered").stdout.split())

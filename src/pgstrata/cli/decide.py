@@ -14,10 +14,17 @@ from pgstrata.report.decide import decision_json, render_decision
 
 
 def decide_and_end(
-    file: Path, *, baseline: str | None, threshold: float | None, lower_is_better: bool, metric: str | None, json: bool
+    file: Path,
+    *,
+    baseline: str | None,
+    threshold: float | None,
+    lower_is_better: bool,
+    metric: str | None,
+    ordered: bool,
+    json: bool,
 ) -> NoReturn:
-    """Print the answer; the exit code is that of a gate."""
-    question = ForeignQuestion(baseline=baseline, metric=metric, lower_is_better=lower_is_better)
+    """Print the answer; the exit code is that of a gate, by the headlines alone."""
+    question = ForeignQuestion(baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered)
     if threshold is not None:
         question = replace(question, threshold=threshold)
     answer = decide_file(file, question)

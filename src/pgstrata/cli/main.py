@@ -188,6 +188,9 @@ def decide(
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")
     ] = None,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: which step?")
+    ] = False,
 ) -> None:
     """Apply the rule to other tools' results.
 
@@ -197,8 +200,9 @@ def decide(
     from pgstrata.cli.decide import decide_and_end
 
     decide_and_end(
-        file, baseline=baseline, threshold=_ratio(threshold), lower_is_better=lower_is_better, metric=metric, json=json
-    )
+        file, baseline=baseline, threshold=_ratio(threshold), lower_is_better=lower_is_better, metric=metric,
+        ordered=ordered, json=json,
+    )  # fmt: skip
 
 
 @app.command()

@@ -132,6 +132,7 @@ def _measure(plan: Plan, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | No
         p=found.p,
         trend_p=found.trend.p if found.trend is not None else None,
         blocks=len(logs),
+        smallest_p=found.smallest_p,
     )
 
 

@@ -160,7 +160,9 @@ class AxisStep:
 class OrderedAxis:
     """Where along an ordered factor (versions, kernels) the metric changed, in one cell, all else equal.
 
-    `p` is the permutation test's for any step at all, `trend_p` Page's.
+    `p` is the permutation test's for any step at all, `trend_p` Page's; both None where nothing could be tested.
+    `smallest_p` is what the clearest step in so few values would have: above 5 % none could have been found. `blocks`
+    is 0 where the values were not measured in blocks.
     """
 
     factor: str
@@ -171,6 +173,7 @@ class OrderedAxis:
     p: float | None
     trend_p: float | None
     blocks: int
+    smallest_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,6 +214,8 @@ _DATA: Final = _guards(
     ("no_blocks", "runs one after the other are taken for runs side by side", "the file has no column of blocks"),
     ("one_look", "a look that waited for its moment is taken for a planned one", "more than 24 blocks: one look, now"),
     ("direction_assumed", "worse is taken for better", "nothing says which way is better"),
+    ("order_of_file", "the order in which levels were measured is taken for that of their versions",
+     "levels with numbers that the file has neither ascending nor descending"),
     ("ignored_columns", "columns that nobody reads are taken for used", "columns with other names"),
     ("insufficient_values", "three runs against three are taken for an interval", "too few values for any interval"),
     ("blocks_left_out", "half a block is taken for a pair", "a block in which one environment is missing"),

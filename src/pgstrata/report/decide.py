@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.compare.foreign import UNNAMED, Finding, ForeignAnswer, fewest_blocks, fewest_values
-from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
+from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
-from pgstrata.report.fields import SCHEMA, comparison_fields, render_document, warning_fields
+from pgstrata.report.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
+from pgstrata.report.fields import SCHEMA, axis_fields, comparison_fields, render_document, warning_fields
 from pgstrata.report.names import TOGETHER, count
 from pgstrata.report.verdicts import (
     DIFFERENT,
@@ -48,8 +49,10 @@ def render_decision(answer: ForeignAnswer) -> str:
     """The answer in words, tables, doubts; no line is longer than 78 columns, if the names allow it."""
     parts = [
         [line for text in _say_answer(answer) for line in _wrap(f"{capitalise(text)}.")],
+        [line for text in say_main_steps(answer) for line in _wrap(f"{capitalise(text)}.")],
         _wrap(_say_terms(answer)),
         *_tables(answer),
+        _single_steps(answer),
         _doubts(answer),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -173,7 +176,8 @@ def _say_terms(answer: ForeignAnswer) -> str:
     family = len(answer.headlines)
     shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
     explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
-    return f"{base}; {better}; threshold {render_threshold(answer.threshold)}{shared}{explored}."
+    order = f" {said}." if (said := say_order(answer)) else ""
+    return f"{base}; {better}; threshold {render_threshold(answer.threshold)}{shared}{explored}.{order}"
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -234,6 +238,11 @@ def _render_effect(effect: float | None) -> str:
     return render_percent_change(effect) if effect is not None else "-"
 
 
+def _single_steps(answer: ForeignAnswer) -> list[str]:
+    said = [line for text in say_single_steps(answer) for line in _wrap(text, first="- ", rest="  ")]
+    return ["Steps in single cells, exploratory", *said] if said else []
+
+
 # ------------------------------------------------------------------------------------------------ doubts
 
 
@@ -278,12 +287,16 @@ def decision_json(answer: ForeignAnswer) -> str:
         "scatter": [],
         "seconds": [],
         "effects": [],
-        "axes": [],
+        "axes": [_axis(answer, axis) for axis in answer.axes],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),
     }
     return render_document(document)
+
+
+def _axis(answer: ForeignAnswer, axis: OrderedAxis) -> dict[str, Any]:
+    return axis_fields(axis, cell=ALL_CELLS if is_over_all(answer, axis) else {"identity": axis.cell})
 
 
 def _environment(name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pgstrata.model.answer import Comparison, Interval, ResultWarning
+from pgstrata.model.answer import AxisStep, Comparison, Interval, OrderedAxis, ResultWarning
 from pgstrata.units import Direction
 
 SCHEMA: Final = 1
@@ -87,4 +87,29 @@ def comparison_fields(
         "exploratory": item.exploratory,
         "control": item.control,
         "warnings": warning_fields(item.warnings),
+    }
+
+
+def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str, Any]:
+    """An ordered axis; `cell` as in `comparison_fields`."""
+    return {
+        "factor": axis.factor,
+        "levels": list(axis.levels),
+        "cell": cell,
+        "metric": axis.metric,
+        "steps": [_step_fields(step) for step in axis.steps],
+        "p": number_field(axis.p),
+        "smallest_p": number_field(axis.smallest_p),
+        "trend_p": number_field(axis.trend_p),
+        "blocks": axis.blocks,
+    }
+
+
+def _step_fields(step: AxisStep) -> dict[str, Any]:
+    return {
+        "before": step.before,
+        "after": step.after,
+        "effect": number_field(step.effect),
+        "interval": interval_field(step.interval),
+        "p": number_field(step.p),
     }

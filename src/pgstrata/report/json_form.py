@@ -9,10 +9,8 @@ from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.answer import (
     ALL_CELLS,
     Answer,
-    AxisStep,
     Comparison,
     FactorEffect,
-    OrderedAxis,
     QuantileShift,
     Study,
 )
@@ -21,6 +19,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.report.fields import (
     SCHEMA,
+    axis_fields,
     comparison_fields,
     interval_field,
     number_field,
@@ -53,7 +52,7 @@ def answer_json(answer: Answer) -> str:
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
-        "axes": [_axis(experiment, axis) for axis in answer.axes],
+        "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "warnings": warning_fields(answer.warnings),
@@ -157,29 +156,6 @@ def _given(effect: FactorEffect) -> Mapping[str, str] | None:
         return None
     factor, level, reference = effect.given
     return {"factor": factor, "level": level, "reference": reference}
-
-
-def _axis(experiment: Experiment, axis: OrderedAxis) -> dict[str, Any]:
-    return {
-        "factor": axis.factor,
-        "levels": list(axis.levels),
-        "cell": _place(experiment, axis.cell),
-        "metric": axis.metric,
-        "steps": [_step(step) for step in axis.steps],
-        "p": number_field(axis.p),
-        "trend_p": number_field(axis.trend_p),
-        "blocks": axis.blocks,
-    }
-
-
-def _step(step: AxisStep) -> dict[str, Any]:
-    return {
-        "before": step.before,
-        "after": step.after,
-        "effect": number_field(step.effect),
-        "interval": interval_field(step.interval),
-        "p": number_field(step.p),
-    }
 
 
 def _anomaly(anomaly: Anomaly) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.names import count, name_factor, name_where
 from pgstrata.report.verdicts import render_interval
+from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import render_percent_change
-
-_TREND = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +51,19 @@ def say_axis(axis: OrderedAxis, experiment: Experiment) -> str:
         what = METRICS[axis.metric].title
         steps = ", ".join(f"{step.after} brought {say_step(step)} {what} (p = {step.p:.2g})" for step in axis.steps)
         return f"{head}: {steps}{over}"
+    ends = f"{head} from {axis.levels[0]} to {axis.levels[-1]}"
+    if axis.smallest_p is not None and axis.smallest_p > LEVEL:
+        few = count(axis.blocks, "block")
+        return f"{ends}: too early for any step, the clearest one in {few} has p = {axis.smallest_p:.2g}"
     chance = f" (p = {axis.p:.2g})" if axis.p is not None else ""
-    text = f"{head} from {axis.levels[0]} to {axis.levels[-1]}: no step stands out{chance}{over}"
-    if axis.trend_p is not None and axis.trend_p <= _TREND:
-        text += f"; but there is a trend (p = {axis.trend_p:.2g}, Page's test)"
-    return text
+    return f"{ends}: no step stands out{chance}{over}{say_trend(axis)}"
+
+
+def say_trend(axis: OrderedAxis) -> str:
+    """What follows where no step stands out: empty, or that Page's test finds a trend."""
+    if axis.trend_p is None or axis.trend_p > LEVEL:
+        return ""
+    return f"; but there is a trend (p = {axis.trend_p:.2g}, Page's test)"
 
 
 def say_step(step: AxisStep) -> str:

@@ -30,6 +30,8 @@ SEED: Final = 1963
 _ROUNDING: Final = 1e-9
 _DIGITS: Final = 12
 _FEWEST_LEVELS: Final = 2
+# The logarithm of what a float can hold.
+_WIDEST: Final = 700.0
 # Beyond these Page's statistic is close to normal, and counting would take long.
 _EXACT_LEVELS: Final = 8
 _EXACT_BLOCKS: Final = 30
@@ -233,9 +235,8 @@ def _paired_estimate(left: FloatArray, right: FloatArray) -> Estimate | None:
 
 def _shift_estimate(left: FloatArray, right: FloatArray) -> Estimate | None:
     centre = np.median(left)
-    return decide_unpaired(
-        np.exp(right - centre), np.exp(left - centre), rule=Rule(delta=0.0), higher_is_better=True
-    ).estimate
+    left, right = (np.exp(np.clip(side - centre, -_WIDEST, _WIDEST)) for side in (left, right))
+    return decide_unpaired(right, left, rule=Rule(delta=0.0), higher_is_better=True).estimate
 
 
 def page_trend(logs: npt.ArrayLike) -> Trend | None:

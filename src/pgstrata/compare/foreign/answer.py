@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgstrata.model.answer import Comparison, ResultWarning
+from pgstrata.model.answer import Comparison, OrderedAxis, ResultWarning
 from pgstrata.units import Direction
 
 
@@ -16,6 +16,8 @@ class ForeignQuestion:
     baseline: str | None = None
     metric: str | None = None
     lower_is_better: bool = False
+    ordered: bool = False
+    """Whether the environments are levels of one ordered axis, in the order in which they first appear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +55,7 @@ class ForeignAnswer:
     headlines: tuple[Finding, ...]
     explored: tuple[Finding, ...]
     warnings: tuple[ResultWarning, ...]
+    levels: tuple[str, ...] = ()
+    """All environments in the order of the file, where that was asked for."""
+    axes: tuple[OrderedAxis, ...] = ()
+    """Steps along the environments in the order of the file, over all cells first; none unless asked for."""

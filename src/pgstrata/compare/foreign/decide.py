@@ -18,6 +18,7 @@ from pgstrata.compare.foreign.arms import (
     sort_by_place,
 )
 from pgstrata.compare.foreign.doubts import doubt_heaps, doubt_pairs, doubt_table
+from pgstrata.compare.foreign.steps import find_table_axes
 from pgstrata.compare.foreign.table import Table
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, Verdict
@@ -62,13 +63,22 @@ def decide_table(table: Table, question: ForeignQuestion) -> ForeignAnswer:
 
     With blocks: differences within blocks, the headline of an environment over the geometric mean of all cells, the
     cells behind it exploratory. Without blocks the unpaired form, each cell a headline of its own, because nothing ties
-    a run in one cell to a run in another. Headlines share the error probability (`step_down`).
+    a run in one cell to a run in another. Headlines share the error probability (`step_down`). Steps along ordered
+    environments are told beside them and change none of them.
 
     Raises:
-        UsageError: there is no such baseline, nothing to compare with it, too much of it, or the direction asked for
-            contradicts the metric's own.
+        UsageError: there is no such baseline, nothing to compare with it, too much of it, too few levels of an ordered
+            axis, or the direction asked for contradicts the metric's own.
     """
     terms = _make_terms(table, question)
+    names = tuple(dict.fromkeys(row.environment for row in table.rows))
+    axes = (
+        find_table_axes(
+            table.rows, metric=table.metric, cells=terms.cells, paired=bool(terms.blocks), source=table.source
+        )
+        if question.ordered
+        else ()
+    )
     headlines, explored = _decide_paired(terms) if terms.blocks else (_decide_unpaired(terms), ())
     most_blocks = max(finding.comparison.blocks for finding in headlines)
     return ForeignAnswer(
@@ -86,8 +96,10 @@ def decide_table(table: Table, question: ForeignQuestion) -> ForeignAnswer:
         explored=explored,
         warnings=doubt_table(
             metric=table.metric, direction=terms.direction, ignored=table.ignored, paired=bool(terms.blocks),
-            most_blocks=most_blocks,
+            most_blocks=most_blocks, ordered=names if question.ordered else (),
         ),
+        levels=names if question.ordered else (),
+        axes=axes,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What must be doubted of a table of results, as warnings with stable codes.
 
-About the table: ignored_columns, no_blocks, one_look, direction_assumed. About a comparison: insufficient_blocks,
-insufficient_values, undecided, unstable, blocks_left_out, outliers, identical.
+About the table: ignored_columns, no_blocks, one_look, direction_assumed, order_of_file. About a comparison:
+insufficient_blocks, insufficient_values, undecided, unstable, blocks_left_out, outliers, identical.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from pgstrata.compare.foreign.arms import Heaps, Pairs
 from pgstrata.compare.foreign.stability import say_instability
+from pgstrata.compare.foreign.steps import order_by_number
 from pgstrata.model.answer import Comparison, ResultWarning, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.stats.anomaly import Stability
@@ -29,6 +30,9 @@ _NO_BLOCKS: Final = (
     "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
     "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
     "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
+)
+_NO_BLOCKS_ORDERED: Final = (
+    "; along ordered levels such a drift is found as a step, or hides one, and there is no test for a trend"
 )
 _LOWER_BY_NAME: Final = re.compile(
     r"(?<![a-z])(latency|duration|time|elapsed|seconds?|secs?|ms|us|ns|cpu|p\d\d+|misses|faults|bytes|rss|errors)(?![a-z])"
@@ -53,12 +57,35 @@ def fewest_values(level: float) -> int:
 
 
 def doubt_table(
-    *, metric: str, direction: Direction, ignored: Sequence[str], paired: bool, most_blocks: int
+    *,
+    metric: str,
+    direction: Direction,
+    ignored: Sequence[str],
+    paired: bool,
+    most_blocks: int,
+    ordered: Sequence[str] = (),
 ) -> tuple[ResultWarning, ...]:
-    """Doubts about all comparisons of a table; `most_blocks` is the largest number that one of them is made of."""
+    """Doubts about all comparisons of a table.
+
+    Args:
+        metric: its name.
+        direction: which way it is good.
+        ignored: columns that are not used.
+        paired: whether there are blocks.
+        most_blocks: the largest number that one of the comparisons is made of.
+        ordered: the levels of an ordered axis, empty where none was asked for.
+    """
     warnings = []
     if not paired:
-        warnings.append(ResultWarning(code="no_blocks", text=_NO_BLOCKS))
+        text = f"{_NO_BLOCKS}{_NO_BLOCKS_ORDERED if ordered else ''}"
+        warnings.append(ResultWarning(code="no_blocks", text=text))
+    by_number = order_by_number(ordered) if ordered else ()
+    if by_number:
+        text = (
+            f"the levels are taken in the order of the file, {_name_some(ordered)}; by number it would be "
+            f"{_name_some(by_number)}: begin the file with a block in the order that you mean"
+        )
+        warnings.append(ResultWarning(code="order_of_file", text=text))
     if most_blocks > MAX_BLOCKS:
         text = (
             f"beyond {MAX_BLOCKS} blocks the rule holds for one look: if you look after each new block until a "
