@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from pgstrata.conduct.rig import Rig, Supply
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Environment, Level, ServerKind, ServerSpec
+from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
 from pgstrata.model.workload import Data, Workload
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, RunningServer, Table
+from pgstrata.testing_ledger import FakeLedger
 
 WORKLOAD = Workload(
     name="select-only", title="", data=Data.PGBENCH, writes=False, builtin="select-only", bytes_per_scale=1
@@ -101,10 +103,10 @@ class FakeDatasets:
     def ensure(self, environment, build, cell):
         return Dataset(identity=f"data-s{cell.scale}", location="/data", bytes=1, seconds_building=1)
 
-    def clone(self, dataset, name):
+    def clone(self, dataset, name, folder=""):
         self.world.log.append(("clone", name))
         self.world.clones.add(name)
-        return Clone(dataset=dataset, location=f"/clones/{name}", database="bench", folder=name)
+        return Clone(dataset=dataset, location=f"{folder or '/clones'}/{name}", database="bench", folder=name)
 
     def discard(self, clone):
         if self.world.fail_discard and "preflight" not in clone.folder:
@@ -117,14 +119,20 @@ class FakeControl:
     def __init__(self, world):
         self.world = world
 
-    def start(self, environment, build, clone):
+    def start(self, environment, build, clone, launch=None):
         if (environment.name, "preflight" in clone.folder) in self.world.fail_start:
             raise ServerFailedError("the server did not start", details=("FATAL: no",))
         self.world.now += self.world.start_seconds
         self.world.log.append(("start", environment.name))
         self.world.up.add(environment.name)
         address = Address(host="/s", port=1, user="u", database="bench")
-        return RunningServer(environment=environment, build=build, clone=clone, address=address, postmaster_pid=7)
+        return RunningServer(
+            environment=environment, build=build, clone=clone, address=address, postmaster_pid=7, launch=launch or Launch()
+        )  # fmt: skip
+
+    def needs(self, environment, build, dataset):
+        self.world.log.append(("needs", environment.name))
+        return Needs(shared_memory=1000)
 
     def alive(self, server):
         return server.environment.name in self.world.up
@@ -265,12 +273,12 @@ class Recorder:
         self.events.append(event)
 
 
-def make_rig(world, plan, *, store=None, layers=()):
+def make_rig(world, plan, *, store=None, layers=(), host_layers=()):
     supply = Supply(build=build(), datasets=FakeDatasets(world), control=FakeControl(world))
     host = FakeHost(world)
     return Rig(
         host=host, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
-        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM},
+        collectors=(), layers=(*layers, *host_layers), host_layers=host_layers, ledger=FakeLedger(), workloads={"select-only": WORKLOAD, "custom": CUSTOM},
         supplies={environment.name: supply for environment in plan.experiment.environments}, events=Recorder(),
         scratch="/scratch", warm_sql=lambda workload: "SELECT 1;", host_facts={"host.txt": b"x"}, host_fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
         version="0",

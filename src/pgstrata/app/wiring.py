@@ -20,10 +20,11 @@ from pgstrata.datasets.cluster import ClusterDatasets, Recipe
 from pgstrata.datasets.databases import DatabaseDatasets
 from pgstrata.drivers.pgbench.driver import PgbenchDriver
 from pgstrata.drivers.pgbench.parse import parse_result
-from pgstrata.errors import PlanRefusedError
+from pgstrata.errors import HostNotFitError, PlanRefusedError
 from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ClusterControl, RunningControl, ServerLayer
 from pgstrata.layers.settings import SettingsLayer
+from pgstrata.model.changes import Change
 from pgstrata.model.experiment import Allow, Environment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
@@ -81,6 +82,8 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
         sql=sql,
         collectors=make_collectors(),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),
+        host_layers=(),
+        ledger=_Untouched(),
         workloads=builtin_workloads(),
         supplies=_Supplies(machine=machine, host=host, sql=sql, tools=tools, study=study_key(study)).make(plan, builds),
         events=events,
@@ -90,6 +93,19 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
         host_fingerprint=fingerprint,
         version=__version__,
     )
+
+
+class _Untouched:
+    """A ledger (`ports.Ledger`) of a host that is not changed."""
+
+    def change(self, change: Change) -> str:
+        raise HostNotFitError("pgstrata does not change this host", where=change.what, remedy="take the layer out")
+
+    def mark(self) -> int:
+        return 0
+
+    def undo_to(self, mark: int) -> None:
+        """Nothing was changed."""
 
 
 def socket_root(machine: Machine, study: str) -> str:

@@ -16,6 +16,7 @@ from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import EMULATION
 from pgstrata.conduct.observe import assert_levels
+from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, to_the_end
 from pgstrata.errors import HostNotFitError, ServerFailedError
 from pgstrata.model.plan import Plan, PlannedRun
@@ -65,15 +66,23 @@ def _try_environment(rig: Rig, arms: Sequence[Arm], fastest: dict[str, float]) -
         dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
         together.setdefault(dataset.identity, (dataset, []))[1].append(arm)
     for dataset, users in together.values():
-        clone = supply.datasets.clone(dataset, f"preflight-{arms[0].environment.name}")
+        with layers_undone(rig):
+            _try_dataset(rig, users, dataset, fastest)
+
+
+def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[str, float]) -> None:
+    environment = arms[0].environment
+    supply = rig.supplies[environment.name]
+    launch = prepare_layers(rig, arms[0], supply, dataset)
+    clone = supply.datasets.clone(dataset, f"preflight-{environment.name}", launch.data)
+    try:
+        server = supply.control.start(environment, supply.build, clone, launch)
         try:
-            server = supply.control.start(users[0].environment, supply.build, clone)
-            try:
-                _try_cells(rig, users, server, fastest)
-            finally:
-                to_the_end(partial(supply.control.stop, server))
+            _try_cells(rig, arms, server, fastest)
         finally:
-            to_the_end(partial(supply.datasets.discard, clone))
+            to_the_end(partial(supply.control.stop, server))
+    finally:
+        to_the_end(partial(supply.datasets.discard, clone))
 
 
 def _try_cells(rig: Rig, arms: Sequence[Arm], server: RunningServer, fastest: dict[str, float]) -> None:

@@ -11,6 +11,8 @@ from pgstrata.ports.collector import Collector
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Clock, Host
+from pgstrata.ports.layer import HostLayer
+from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import Datasets, Layer, RunningServer, ServerControl, Sql
 from pgstrata.ports.store import Store
 
@@ -38,8 +40,9 @@ class Rig:
     """Everything that carries out a plan.
 
     `scratch` is a folder on the client's memory-backed storage; `warm_sql` gives the statements that bring a workload's
-    relations into memory; `host_facts` are kept with every run, by evidence name, and `host_fingerprint` is what they
-    say; `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms.
+    relations into memory; `layers` are observed, and `host_layers` are those of them that change the host, the lowest
+    first, through its `ledger`; `host_facts` are kept with every run, by evidence name, and `host_fingerprint` is what
+    they say; `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms.
     """
 
     host: Host
@@ -50,6 +53,8 @@ class Rig:
     sql: Sql
     collectors: tuple[Collector, ...]
     layers: tuple[Layer, ...]
+    host_layers: tuple[HostLayer, ...]
+    ledger: Ledger
     workloads: Mapping[str, Workload]
     supplies: Mapping[str, Supply]
     events: Events

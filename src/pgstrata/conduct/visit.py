@@ -13,11 +13,13 @@ from functools import partial
 from pgstrata.conduct.arm import Arm, guarded, make_arm, step
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
+from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.conduct.run import measure, quiesce, warm
 from pgstrata.conduct.turns import take_turns
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Reset
+from pgstrata.model.launch import Launch
 from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.runs import RunRecord
 from pgstrata.ports.events import Event, EventKind
@@ -26,8 +28,9 @@ from pgstrata.ports.server import Clone, RunningServer
 
 @dataclass(slots=True, kw_only=True)
 class Residents:
-    """What is up within a visit and may be used again by its later runs (reset = restart or none)."""
+    """What is up and may be used again by later runs of the visit (reset = restart or none)."""
 
+    launches: dict[tuple[str, str], Launch] = field(default_factory=dict)
     clones: dict[tuple[str, str], Clone] = field(default_factory=dict)
     servers: dict[tuple[str, str], RunningServer] = field(default_factory=dict)
 
@@ -39,14 +42,26 @@ def conduct_visit(
 
     Every finished run is committed and told before the next begins; those that take turns in slices together.
     """
+    stages = [runs for stage in visit.stages if (runs := [run for run in stage.runs if run.identity in todo])]
+    if plan.experiment.reset is Reset.CLONE:
+        # what is fresh for each run begins with the layers below it
+        for runs in stages:
+            _conduct_stages(rig, plan, [runs], tell)
+    elif stages:
+        _conduct_stages(rig, plan, stages, tell)
+
+
+def _conduct_stages(
+    rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]], tell: Callable[[RunRecord], None]
+) -> None:
+    """One after the other; what is up, and what was changed on the host for it, goes at the end."""
     kept = Residents()
-    try:
-        for stage in visit.stages:
-            runs = [run for run in stage.runs if run.identity in todo]
-            if runs:
+    with layers_undone(rig):
+        try:
+            for runs in stages:
                 _conduct_stage(rig, plan, runs, kept, tell)
-    finally:
-        to_the_end(partial(_clear, rig, kept))
+        finally:
+            to_the_end(partial(_clear, rig, kept))
 
 
 def _conduct_stage(
@@ -83,14 +98,18 @@ def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, Run
     reset = plan.experiment.reset
 
     def action() -> None:
+        dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
+        key = (arm.environment.name, dataset.identity)
+        with step(rig, arm, "prepare"):
+            if key not in kept.launches:
+                kept.launches[key] = prepare_layers(rig, arm, supply, dataset)
+        launch = kept.launches[key]
         with step(rig, arm, "clone"):
-            dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
-            key = (arm.environment.name, dataset.identity)
             if key not in kept.clones:
-                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned))
+                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned), launch.data)
         with step(rig, arm, "start"):
             if key not in kept.servers:
-                kept.servers[key] = supply.control.start(arm.environment, supply.build, kept.clones[key])
+                kept.servers[key] = supply.control.start(arm.environment, supply.build, kept.clones[key], launch)
             up[arm.planned.identity] = kept.servers[key]
             if reset is not Reset.NONE:
                 del kept.servers[key]

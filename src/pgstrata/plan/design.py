@@ -38,6 +38,9 @@ _WRITES: Final = re.compile(
     r"call|do|notify|nextval|setval|for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|into)\b",
     re.IGNORECASE,
 )
+SIDE_BY_SIDE: Final = frozenset({"cpu.server", "cpu.client", "cpu.quota", "cpu.policy"})
+"""Layers of a host in which servers that are up together can differ."""
+_ONE_AT_A_TIME: Final = ("limits.", "storage.", "filesystem")
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -105,8 +108,7 @@ def obstacles(
     environments = experiment.environments
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
         yield "servers that are running already are not pgstrata's to pause and resume"
-    if any(environment.layers for environment in environments):
-        yield "layers below the server cannot differ between servers that are up together"
+    yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
         yield f'reset = "{experiment.reset}" keeps a server from run to run'
     if cell.rate is not None or cell.latency_limit is not None:
@@ -120,6 +122,18 @@ def obstacles(
     needed = sum(resident_bytes(environment, cell, workloads) for environment in environments)
     if needed > capacity.memory * MEMORY_SHARE:
         yield (f"all servers together would need {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory")
+
+
+def _layers_apart(environments: Iterable[Environment]) -> Iterable[str]:
+    """Why layers below the servers keep them apart: some belong to the whole host, some to one server at a time."""
+    levels = [environment.layers for environment in environments]
+    keys = dict.fromkeys(key for each in levels for key in each)
+    alone = [key for key in keys if key.startswith(_ONE_AT_A_TIME)]
+    if alone:
+        yield f"{', '.join(alone)}: servers that are up together would share what is meant for one"
+    differing = [key for key in keys if len({each.get(key) for each in levels}) > 1]
+    if shared := [key for key in differing if key not in SIDE_BY_SIDE and key not in alone]:
+        yield f"{', '.join(shared)} cannot differ between servers that are up together on one host"
 
 
 def _moving(environments: Iterable[Environment]) -> set[str]:

@@ -10,7 +10,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import LEAD_SECONDS, warmup_of
-from pgstrata.plan.load import MB, data_bytes, size_setting, workload_of
+from pgstrata.plan.load import DEFAULT_MAX_WAL, MB, data_bytes, size_setting, workload_of
 from pgstrata.units import render_duration
 
 _EVIDENCE_PER_RUN: Final = 2 * MB
@@ -20,7 +20,6 @@ _BUILD_BYTES_PER_SECOND: Final = 40 * MB
 _CLONE_BYTES_PER_SECOND: Final = 400 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
-_DEFAULT_MAX_WAL: Final = 1024 * MB
 BLOCKS_FOR_A_VERDICT: Final = 7
 
 
@@ -87,7 +86,7 @@ def _disk(
 def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:
     if not workload.writes:
         return _SEGMENTS
-    limit = size_setting(environment, "max_wal_size", _DEFAULT_MAX_WAL, unit=MB)
+    limit = size_setting(environment, "max_wal_size", DEFAULT_MAX_WAL, unit=MB)
     written = (cell.run + warmup_of(cell)) * _WAL_PER_SECOND
     # PostgreSQL oversteps max_wal_size while a checkpoint is under way.
     return _SEGMENTS + min(math.ceil(limit * 1.5), math.ceil(written))

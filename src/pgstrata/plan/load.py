@@ -16,6 +16,12 @@ _DEFAULT_SHARED_BUFFERS: Final = 128 * MB
 _BUFFER: Final = 8192
 # What a server needs besides its buffers: processes, catalogues, sort memory of simple queries.
 _MEMORY_AROUND_BUFFERS: Final = 128 * MB
+DEFAULT_MAX_WAL: Final = 1024 * MB
+# max_wal_size is a soft limit; rows that are updated leave dead ones behind; a file system keeps space for itself.
+_WAL_OVERSHOOT: Final = 1.5
+_GROWTH: Final = 1.5
+_ROOM: Final = 256 * MB
+_FILE_SYSTEM: Final = 1.1
 
 
 def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
@@ -48,6 +54,12 @@ def resident_bytes(environment: Environment, cell: Cell, workloads: Mapping[str,
     buffers, data = shared_buffers(environment), data_bytes(cell, workloads)
     used = buffers if environment.settings.get("huge_pages") == "on" else min(buffers, data)
     return used + data + _MEMORY_AROUND_BUFFERS
+
+
+def clone_bytes(environment: Environment, dataset: int) -> int:
+    """Bytes that a file system of its own needs for the clone of such a dataset, and for what a run writes to it."""
+    wal = size_setting(environment, "max_wal_size", DEFAULT_MAX_WAL, unit=MB)
+    return round((dataset * _GROWTH + _WAL_OVERSHOOT * wal + _ROOM) * _FILE_SYSTEM)
 
 
 def size_setting(environment: Environment, setting: str, default: int, *, unit: int) -> int:

@@ -1,0 +1,154 @@
+"""The layers of a host beneath a run: prepared, launched, undone, with fakes on every door."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.conduct.loop import Conduct
+from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.model.changes import Change, Script
+from pgstrata.model.experiment import Interleave, Reset
+from pgstrata.model.launch import Launch
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.runs import RunStatus
+from pgstrata.plan.design import choose_designs
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+from test_loop import CELLS, make_plan
+
+
+class FakeLayer:
+    """Sets one thing to the level that an environment asks for; the levels in `untaken` do not take."""
+
+    def __init__(self, key, *, launch=None, untaken=(), error=LevelNotTakenError):
+        self.name = self.key = key
+        self.launch, self.untaken, self.error = launch or Launch(), untaken, error
+        self.needs = []
+
+    def concerns(self, environment):
+        return self.key in environment.layers
+
+    def prepare(self, environment, needs, ledger):
+        self.needs.append(needs)
+        level = environment.layers[self.key]
+        nothing = Script(text=":")
+        ledger.change(Change(what=self.key, value=level, read=nothing, do=nothing, undo=nothing))
+        if level in self.untaken:
+            raise self.error(f"{self.key} = {level} did not take")
+        return self.launch
+
+    def observe(self, server, sql):
+        return {f"layer.{self.key}": server.environment.layers.get(self.key, "")}
+
+
+def layered(plan, **levels):
+    environments = tuple(
+        replace(environment, layers=levels.get(environment.name, {})) for environment in plan.experiment.environments
+    )
+    return replace(plan, experiment=replace(plan.experiment, environments=environments))
+
+
+def carry_out(plan, *layers):
+    world = fakes.World()
+    rig = fakes.make_rig(world, plan, host_layers=layers)
+    Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    return world, rig
+
+
+def test_an_environment_that_asks_for_a_layer_has_it_in_each_of_its_runs_and_nothing_is_left():
+    layer = FakeLayer("thp")
+    plan = layered(make_plan(), b={"thp": "always"})
+    world, rig = carry_out(plan, layer)
+    # once before the first block, and in each of two blocks
+    assert [change.value for change in rig.ledger.changes] == ["always"] * 3
+    assert not rig.ledger.open
+    assert len(rig.ledger.undone) == 3
+    assert ("needs", "b") not in world.log
+
+
+def test_layers_are_prepared_from_the_lowest_up_and_the_outer_words_come_first():
+    low = FakeLayer("filesystem", launch=Launch(data="/mnt/x", client=("nice",)))
+    high = FakeLayer("cpu.quota", launch=Launch(server=("in-group",), client=("taskset",), settings={"jit": "on"}))
+    plan = layered(make_plan(names=("a",)), a={"filesystem": "xfs", "cpu.quota": "0.5"})
+    world, rig = carry_out(plan, low, high)
+    assert [change.what for change in rig.ledger.changes[:2]] == ["filesystem", "cpu.quota"]
+    assert [change.what for change in rig.ledger.undone[:2]] == ["cpu.quota", "filesystem"]
+    assert {load.launch for _, load in world.loads} == {("nice", "taskset")}
+    assert low.needs[0].data > 256 * 1024**2
+
+
+def test_only_pages_ask_the_server_how_much_memory_it_wants():
+    layer = FakeLayer("pages")
+    world, _ = carry_out(layered(make_plan(names=("a",)), a={"pages": "2MB"}), layer)
+    assert ("needs", "a") in world.log
+    assert {needs.shared_memory for needs in layer.needs} == {1000}
+
+
+def test_a_level_that_does_not_take_is_found_before_the_first_block_and_undone():
+    plan = layered(make_plan(), b={"thp": "always"})
+    layer = FakeLayer("thp", untaken=("always",))
+    world = fakes.World()
+    rig = fakes.make_rig(world, plan, host_layers=(layer,))
+    with pytest.raises(LevelNotTakenError, match="did not take"):
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert not rig.ledger.open
+    assert not rig.store.kept
+
+
+def test_a_level_that_is_lost_later_fails_its_run_and_the_other_environment_goes_on():
+    plan = layered(make_plan(), b={"thp": "always"})
+
+    class Losing(FakeLayer):
+        def prepare(self, environment, needs, ledger):
+            self.untaken = ("always",) if self.needs else ()
+            return super().prepare(environment, needs, ledger)
+
+    world, rig = carry_out(plan, Losing("thp"))
+    statuses = {identity: record.status for identity, record in rig.store.kept.items()}
+    assert {status for identity, status in statuses.items() if "/b/" in identity} == {RunStatus.FAILED}
+    assert {status for identity, status in statuses.items() if "/a/" in identity} == {RunStatus.COMPLETED}
+    assert not rig.ledger.open
+    assert not world.up
+
+
+def test_what_the_host_cannot_do_ends_the_experiment_with_everything_undone():
+    plan = layered(make_plan(), b={"thp": "always"})
+    rig = fakes.make_rig(
+        fakes.World(), plan, host_layers=(FakeLayer("thp", untaken=("always",), error=HostNotFitError),)
+    )
+    with pytest.raises(HostNotFitError):
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert not rig.ledger.open
+
+
+def test_where_data_are_kept_from_run_to_run_layers_are_kept_as_long():
+    cells = (CELLS[0], replace(CELLS[0], clients=4))
+    plan = layered(make_plan(names=("a",), cells=cells, blocks=1, reset=Reset.RESTART), a={"thp": "always"})
+    _, rig = carry_out(plan, FakeLayer("thp"))
+    # preflight, and one for both cells
+    assert len(rig.ledger.changes) == 2
+    _, rig = carry_out(replace(plan, experiment=replace(plan.experiment, reset=Reset.CLONE)), FakeLayer("thp"))
+    assert len(rig.ledger.changes) == 3
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ({"cpu.quota": "0.5"}, {}, ""),
+        ({"cpu.server": "0"}, {"cpu.server": "1"}, ""),
+        ({"thp": "always"}, {"thp": "always"}, ""),
+        ({"thp": "always"}, {"thp": "never"}, "thp cannot differ"),
+        ({"sysctl.vm.swappiness": "1"}, {}, "sysctl.vm.swappiness cannot differ"),
+        ({"limits.memory": "1"}, {"limits.memory": "1"}, "limits.memory: servers"),
+        ({"filesystem": "xfs"}, {"filesystem": "ext4"}, "filesystem: servers"),
+    ],
+)
+def test_layers_that_belong_to_the_whole_host_keep_environments_apart(a, b, reason):
+    experiment = layered(make_plan(cells=(replace(CELLS[0], scale=10),)), a=a, b=b).experiment
+    capacity = HostCapacity(memory=32 * 1024**3, cpus=4, free_disk=1024**4)
+    (design,) = choose_designs(experiment, {"select-only": fakes.WORKLOAD}, capacity, Interleave.AUTO)
+    assert design.sliced == (not reason)
+    assert reason in design.reason
