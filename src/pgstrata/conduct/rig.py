@@ -42,7 +42,8 @@ class Rig:
     `scratch` is a folder on the client's memory-backed storage; `warm_sql` gives the statements that bring a workload's
     relations into memory; `layers` are observed, and `host_layers` are those of them that change the host, the lowest
     first, through its `ledger`; `host_facts` are kept with every run, by evidence name, and `host_fingerprint` is what
-    they say; `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms.
+    they say; `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all
+    arms.
     """
 
     host: Host
