@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, UsageError, find_disk_full
+from pgstrata.layers.needs import find_needs
 from pgstrata.layers.settings import render_settings
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
-from pgstrata.model.launch import Launch
+from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
-from pgstrata.ports.server import Clone, RunningServer, Sql
+from pgstrata.ports.server import Clone, Dataset, RunningServer, Sql
 
 USER: Final = "pgstrata"
 SETTINGS_FILE: Final = "pgstrata.conf"
@@ -55,6 +56,10 @@ class ClusterControl:
         self._clock = clock
         self._socket_root = socket_root
         self._processes: dict[int, Process] = {}
+
+    def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:
+        """The shared memory that the server will ask for, as it says itself; ServerFailedError if it does not."""
+        return find_needs(self._host, environment, build, dataset)
 
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
@@ -213,6 +218,10 @@ class RunningControl:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+
+    def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:  # noqa: ARG002 - the Protocol's
+        """Nothing: it has its memory already."""
+        return Needs()
 
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None

@@ -11,11 +11,12 @@ class Needs:
     """What upper layers ask of lower ones, in bytes.
 
     `shared_memory` is what the server asks of the kernel in one piece, 0 where nobody has to know; `data` what its
-    clone takes, with room for what a run writes.
+    clone takes, with room for what a run writes. `version` is the server's server_version_num, 0 where it is not known.
     """
 
     shared_memory: int = 0
     data: int = 0
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pgstrata.model.experiment import Cell, Environment, ServerSpec
-from pgstrata.model.launch import Launch
+from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build
 
 
@@ -104,6 +104,10 @@ class RunningServer:
 
 class ServerControl(Protocol):
     """Starts and stops the server of an environment."""
+
+    def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:
+        """What the server will ask of its host; ServerFailedError where it does not say."""
+        ...
 
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None

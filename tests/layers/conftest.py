@@ -1,0 +1,87 @@
+"""Real servers for layers: installed builds, and stopped clusters of them in a folder that goes away."""
+
+import os
+import platform
+import pwd
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.ports.host import Command
+from pgstrata.ports.server import Clone, Dataset
+from pgstrata.servers.places import find_places, server_user
+from pgstrata.servers.supply import Servers
+
+
+def known(name):
+    return name in {entry.pw_name for entry in pwd.getpwall()}
+
+
+@pytest.fixture(scope="session")
+def server_host():
+    """This machine as the user that servers run as."""
+    host = LocalHost(user=server_user(os.getuid(), os.environ, known=known))
+    yield host
+    host.close()
+
+
+@pytest.fixture(scope="session")
+def resolve(server_host):
+    """A build by its level: embedded, or a major of the catalogue."""
+    places = find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=False)
+    servers = Servers.make(
+        here=LocalHost(), host=server_host, cache=places.cache, machine=platform.machine(), python=sys.executable,
+        note=lambda line: None,
+    )  # fmt: skip
+
+    def resolve(level):
+        kind = ServerKind.EMBEDDED if level == "embedded" else ServerKind.CATALOGUE
+        return servers.resolve(ServerSpec(kind=kind, value="" if level == "embedded" else level))
+
+    return resolve
+
+
+@pytest.fixture(scope="session")
+def server_folder(server_host):
+    """A folder with a short name that belongs to the user of servers."""
+    folder = Path(tempfile.mkdtemp(prefix="pgstrata-layers-", dir="/tmp"))
+    if os.getuid() == 0:
+        shutil.chown(folder, server_host.user)
+    yield str(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def cluster(server_host, server_folder, resolve):
+    """A build and a stopped cluster of it as a clone, made once for each level."""
+    made = {}
+
+    def make(level):
+        if level not in made:
+            build = resolve(level)
+            folder = f"{server_folder}/{level}"
+            server_host.make_folder(folder)
+            argv = (
+                build.program("initdb"),
+                "-N",
+                "-U",
+                "pgstrata",
+                "-A",
+                "trust",
+                "--locale=C",
+                "-D",
+                f"{folder}/data",
+            )
+            server_host.run(Command(argv=argv, environment=build.process_environment), timeout=120)
+            conf = server_host.read(f"{folder}/data/postgresql.conf")
+            server_host.write(f"{folder}/data/postgresql.conf", conf + b"\ninclude_if_exists = 'pgstrata.conf'\n")
+            dataset = Dataset(identity=level, location=f"{folder}/data", bytes=0, seconds_building=0.0)
+            made[level] = build, Clone(dataset=dataset, location=f"{folder}/data", database="postgres", folder=folder)
+        return made[level]
+
+    return make
