@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.steady import MIN_BATCHES, Cut, block_cut, choose_batch, is_shift, mser5_rows
+from pgstrata.stats.steady import MIN_BATCHES, Cut, block_cut, choose_batch, is_shift, mser5
 
 _HALF_A_SECOND: Final = 0.5
 
@@ -109,7 +109,7 @@ def _cut_rows(rows: FloatArray, sizes: npt.NDArray[np.intp]) -> list[Cut]:
     cuts: dict[int, Cut] = {}
     for size in np.unique(sizes).tolist():
         places = np.flatnonzero(sizes == size)
-        found = mser5_rows(rows[places, :size], choose_batch(size))
+        found = mser5(rows[places, :size], choose_batch(size))
         assert found is not None
         cuts |= dict(zip(places.tolist(), found, strict=True))
     return [cuts[place] for place in range(sizes.size)]

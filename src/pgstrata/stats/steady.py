@@ -60,64 +60,33 @@ def choose_batch(seconds: int) -> int:
     return max(1, min(BATCH_SECONDS, seconds // (MIN_BATCHES + 1)))
 
 
-def mser5(values: npt.ArrayLike, batch: int = BATCH_SECONDS) -> Cut | None:
-    """The warm-up cut that leaves the smallest standard error (White 1997; White, Cobb & Spratt 2000).
+def mser5(values: FloatArray, batch: int = BATCH_SECONDS) -> list[Cut] | None:
+    """The warm-up cuts that leave the smallest standard error (White 1997; White, Cobb & Spratt 2000).
 
     Args:
-        values: one value per second, shape (n,); values that are not finite are left out of their batch.
-        batch: seconds per batch; an incomplete last batch is left out.
+        values: one value per second, one run in each row, shape (runs, n), finite.
+        batch: seconds per batch, at least one; an incomplete last batch is left out.
 
     Returns:
-        The shortest cut that minimises the sum of squares of the batches left over the square of their number. A cut
-        above half is taken only if what it cuts off differs from the rest by more than 5 standard errors; otherwise the
-        best one up to half. Of steady runs of 60 s (lag-1 autocorrelation 0.6) one in a hundred is called unsteady so,
-        one in ten without. None with fewer than `MIN_BATCHES` batches.
-
-    Raises:
-        ValueError: `batch` is below one.
-    """
-    if batch < 1:
-        raise ValueError(f"a batch of {batch} seconds holds nothing")
-    series = np.asarray(values, dtype=np.float64)
-    rows = series[: series.size // batch * batch].reshape(-1, batch)
-    present = np.isfinite(rows)
-    counts = present.sum(axis=1)
-    kept = np.flatnonzero(counts)
-    if kept.size < MIN_BATCHES:
-        return None
-    means = np.where(present, rows, 0.0).sum(axis=1)[kept] / counts[kept]
-    return _cuts(means[np.newaxis], batch * kept, series.size)[0]
-
-
-def mser5_rows(values: FloatArray, batch: int = BATCH_SECONDS) -> list[Cut] | None:
-    """`mser5` of runs of one length at once.
-
-    Args:
-        values: one run in each row, shape (runs, n), finite.
-        batch: as there.
-
-    Returns:
-        A cut for each row; None with fewer than `MIN_BATCHES` batches.
+        For each run the shortest cut that minimises the sum of squares of the batches left over the square of their
+        number. A cut above half is taken only if what it cuts off differs from the rest by more than 5 standard errors;
+        otherwise the best one up to half. Of steady runs of 60 s (lag-1 autocorrelation 0.6) one in a hundred is called
+        unsteady so, one in ten without. None with fewer than `MIN_BATCHES` batches.
     """
     runs, seconds = values.shape
     number = seconds // batch
     if number < MIN_BATCHES:
         return None
     means = values[:, : number * batch].reshape(runs, number, batch).mean(axis=2)
-    return _cuts(means, batch * np.arange(number), seconds)
-
-
-def _cuts(means: FloatArray, starts: npt.NDArray[np.intp], seconds: int) -> list[Cut]:
-    """The cuts of runs of `seconds` from the means of their batches, shape (runs, batches), which begin at `starts`."""
-    errors = _errors(means)[:, : starts.size - _BATCHES_LEFT + 1]
-    early = 2 * starts[: errors.shape[1]] <= seconds
+    errors = _errors(means)[:, : number - _BATCHES_LEFT + 1]
+    early = 2 * batch * np.arange(errors.shape[1]) <= seconds
     places = errors.argmin(axis=1)
     best_early = np.where(early, errors, np.inf).argmin(axis=1)
     steady = early[places] | ~_differ(means, places)
     chosen = np.where(steady, best_early, places)
     clear = _begins_apart(means, chosen)
     return [
-        Cut(seconds=int(starts[place]), steady=bool(is_steady), clear=bool(is_clear))
+        Cut(seconds=batch * place, steady=bool(is_steady), clear=bool(is_clear))
         for place, is_steady, is_clear in zip(chosen.tolist(), steady, clear, strict=True)
     ]
 
