@@ -7,7 +7,7 @@ from typing import Final
 from pgstrata.errors import CommandFailedError, HostNotFitError, ParseError
 from pgstrata.model.metrics import Measurement
 from pgstrata.ports.collector import Subject, Window
-from pgstrata.ports.host import Command
+from pgstrata.ports.host import Command, Host
 
 # About twenty milliseconds in dash and eighty in bash: long beside the start of a process, short beside a run.
 _ROUNDS: Final = 30_000
@@ -22,18 +22,23 @@ class CanaryCollector:
         return "canary"
 
     def capture(self, subject: Subject) -> bytes:
-        begun = subject.host.clock().monotonic
         try:
-            subject.host.run(Command(argv=("sh", "-c", _LOOP)), timeout=60)
+            return f"seconds {time_loop(subject.host):.6f}\n".encode()
         except (CommandFailedError, HostNotFitError):
             return b""
-        return f"seconds {subject.host.clock().monotonic - begun:.6f}\n".encode()
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:  # noqa: ARG002
         """Metric `canary`: the mean of both times in seconds."""
         if not before or not after:
             return ()
         return (Measurement(metric="canary", value=(_seconds(before) + _seconds(after)) / 2),)
+
+
+def time_loop(host: Host) -> float:
+    """Seconds that the loop takes now. CommandFailedError, HostNotFitError: there is no `sh -c`."""
+    begun = host.clock().monotonic
+    host.run(Command(argv=("sh", "-c", _LOOP)), timeout=60)
+    return host.clock().monotonic - begun
 
 
 def _seconds(text: bytes) -> float:

@@ -37,23 +37,27 @@ class ProcfsCollector:
         return "procfs"
 
     def capture(self, subject: Subject) -> bytes:
-        host = subject.host
-        ticks = self._clock_ticks(host)
-        files = host.read_files(FILES)
-        processes = host.read_matching(PROCESSES)
-        sections = {TICKS: ticks, **{path: files[path] for path in FILES if path in files}, PROCESSES: processes}
-        return b"".join(render_heading(name) + _closed(content) for name, content in sections.items())
+        return capture_counters(subject.host, self._clock_ticks(subject.host))
 
     def _clock_ticks(self, host: Host) -> bytes:
         if host.name not in self._ticks:
-            self._ticks[host.name] = _observe_ticks(host)
+            self._ticks[host.name] = observe_ticks(host)
         return self._ticks[host.name]
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_window(before, after, window)
 
 
-def _observe_ticks(host: Host) -> bytes:
+def capture_counters(host: Host, ticks: bytes) -> bytes:
+    """The kernel's counters and all processes of a host, at this moment."""
+    files = host.read_files(FILES)
+    processes = host.read_matching(PROCESSES)
+    sections = {TICKS: ticks, **{path: files[path] for path in FILES if path in files}, PROCESSES: processes}
+    return b"".join(render_heading(name) + _closed(content) for name, content in sections.items())
+
+
+def observe_ticks(host: Host) -> bytes:
+    """What getconf says of the length of a tick."""
     try:
         answer = host.run(Command(argv=("getconf", "CLK_TCK")), timeout=60)
     except (CommandFailedError, HostNotFitError):
