@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pgstrata.errors import LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.ports.host import Command
@@ -20,6 +21,42 @@ from pgstrata.servers.supply import Servers
 
 def known(name):
     return name in {entry.pw_name for entry in pwd.getpwall()}
+
+
+class DirectLedger:
+    """Changes this machine and undoes it, without writing anything down (`ports.Ledger`)."""
+
+    def __init__(self):
+        self.host = LocalHost()
+        self.open = []
+
+    def change(self, change):
+        before = self.host.run(Command(argv=change.read.argv)).text.strip()
+        self.open.append((change, before))
+        done = self.host.run(Command(argv=change.do.argv), check=False)
+        if done.code:
+            self.undo_to(len(self.open) - 1)
+            raise LevelNotTakenError("it was refused", details=tuple(done.stderr.decode().splitlines()))
+        return self.host.run(Command(argv=change.read.argv)).text.strip()
+
+    def mark(self):
+        return len(self.open)
+
+    def undo_to(self, mark):
+        while len(self.open) > mark:
+            change, before = self.open.pop()
+            for _ in range(2):  # a second time it does no harm
+                self.host.run(Command(argv=change.undo.with_argument(before).argv))
+            now = self.host.run(Command(argv=change.read.argv)).text.strip()
+            assert now == before, f"{change.what} is {now}, it was {before}"
+
+
+@pytest.fixture
+def direct_ledger():
+    """A ledger that really changes this machine; everything is undone at the end of the test."""
+    ledger = DirectLedger()
+    yield ledger
+    ledger.undo_to(0)
 
 
 @pytest.fixture(scope="session")
