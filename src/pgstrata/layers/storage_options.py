@@ -1,0 +1,154 @@
+"""Pure: levels of storage as commands; options that reach beyond the file system that pgstrata makes are refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pgstrata.errors import LevelNotTakenError, UsageError
+from pgstrata.units import render_bytes
+
+MB: Final = 1024**2
+# btrfs gives room away in large pieces, one kind of data each, so that a part of it stays out of reach.
+_ROOM: Final = 1.1
+_LEAST: Final = 512 * MB
+_UNKNOWN: Final = 4096 * MB
+# Options that name another device or file, or that are pgstrata's own.
+_FOREIGN: Final = re.compile(r"/|\b(?:device|logdev|rtdev|dev|name|file|journal_dev|UUID|LABEL)=")
+_MOUNT_REFUSED: Final = frozenset({
+    "bind", "rbind", "move", "remount", "loop", "ro", "noauto", "user", "users", "owner", "group", "discard",
+    "discard=async", "discard=sync", "private", "shared", "slave", "unbindable",
+})  # fmt: skip
+# Flags of the mount itself that the kernel always shows; others may be shown in other words, or not at all.
+_SHOWN: Final = frozenset(
+    {"noatime", "nodiratime", "relatime", "sync", "dirsync", "lazytime", "nodev", "nosuid", "noexec"}
+)
+
+
+class FileSystem(StrEnum):
+    """File systems that can be made."""
+
+    EXT4 = "ext4"
+    XFS = "xfs"
+    BTRFS = "btrfs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """How a file system is made: its package, options that are always given, the smallest that it agrees to.
+
+    Nothing is left to be done after the mount (lazy initialisation would be measured), and no blocks are discarded.
+    mkfs.ext4 would choose blocks of 1 kB on less than 512 MB, which nobody's server has. The last of two options counts.
+    """
+
+    package: str
+    options: tuple[str, ...]
+    least: int
+
+
+MAKERS: Final[Mapping[FileSystem, Maker]] = {
+    FileSystem.EXT4: Maker(package="e2fsprogs", options=("-q", "-F", "-b", "4096"), least=64 * MB),
+    FileSystem.XFS: Maker(package="xfsprogs", options=("-q", "-f", "-K"), least=300 * MB),
+    FileSystem.BTRFS: Maker(package="btrfs-progs", options=("-q", "-f", "-K"), least=128 * MB),
+}
+_EXT4_EXTENDED: Final = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+
+
+def mkfs_words(kind: FileSystem, options: str, label: str) -> tuple[str, ...]:
+    """The command without the device; UsageError for options that name other devices, files or labels.
+
+    mkfs.ext4 takes the last -E only, so that the user's is joined with what is always given.
+    """
+    try:
+        asked = shlex.split(options)
+    except ValueError as error:
+        raise _refused("storage.mkfs", options, f"cannot be split into words: {error}") from error
+    for word in asked:
+        if _FOREIGN.search(word):
+            raise _refused("storage.mkfs", options, f"{word!r} would name another device or file")
+        if word.startswith(("-L", "--label")):
+            raise _refused("storage.mkfs", options, "the label is pgstrata's own mark")
+    if asked and not asked[0].startswith("-"):
+        raise _refused("storage.mkfs", options, f"{asked[0]!r} is no option")
+    if kind is FileSystem.EXT4:
+        extended, asked = _take_extended(asked)
+        asked = ["-E", ",".join([_EXT4_EXTENDED, *extended]), *asked]
+    return (f"mkfs.{kind}", *MAKERS[kind].options, "-L", label, *asked)
+
+
+def _take_extended(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The values of -E, and all other words."""
+    values, others, rest = [], [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "-E" and rest:
+            values.append(rest.pop(0))
+        elif word.startswith("-E") and len(word) > 2:  # noqa: PLR2004 - the letter and its value in one word
+            values.append(word[2:])
+        else:
+            others.append(word)
+    return values, others
+
+
+def mount_options(options: str) -> tuple[str, ...]:
+    """Mount options one by one; UsageError for those that mean more than a file system of pgstrata's own."""
+    words = tuple(word.strip() for word in options.split(",") if word.strip())
+    for word in words:
+        if word in _MOUNT_REFUSED or _FOREIGN.search(word) or word.lower().startswith("x-"):
+            reason = (
+                "on an image file it would make holes" if word.startswith("discard") else "it is not for this mount"
+            )
+            raise _refused("storage.mount", options, f"{word!r} is refused: {reason}")
+    return words
+
+
+def check_mount_options(asked: Sequence[str], seen: Sequence[str], *, where: str) -> None:
+    """LevelNotTakenError where an option is seen to be different; what the kernel does not show cannot be judged."""
+    values = dict(option.partition("=")[::2] for option in seen)
+    for option in asked:
+        name, _, value = option.partition("=")
+        missing = option in _SHOWN and option not in values
+        # btrfs shows compress=zstd as compress=zstd:3
+        other = bool(value) and name in values and values[name].partition(":")[0] != value.partition(":")[0]
+        if missing or other or (name.startswith("no") and name[2:] in values):
+            raise LevelNotTakenError(
+                f"the mount option {option} was asked for, the mount has {','.join(seen)}", where=where,
+                remedy="choose options that this kernel takes",
+            )  # fmt: skip
+
+
+def image_size(kind: FileSystem, asked: str, needed: int) -> int:
+    """Bytes of the image, whole MB: what was asked for, else what is needed, the same for all file systems.
+
+    Args:
+        kind: the file system; each has a smallest size.
+        asked: `storage.size`, bytes as text, empty if it was not given.
+        needed: bytes of the clone and of what a run writes; 0 if unknown.
+
+    Raises:
+        UsageError: the size that was asked for is too small for the file system itself.
+    """
+    if not asked:
+        return -(-max(_LEAST, round((needed or _UNKNOWN) * _ROOM)) // MB) * MB
+    size = int(asked) // MB * MB
+    if size < MAKERS[kind].least:
+        raise UsageError(
+            f"{kind} needs at least {render_bytes(MAKERS[kind].least)}, {render_bytes(size)} were asked for",
+            where="storage.size", remedy="give a larger size, or leave storage.size out: it then follows the data",
+        )  # fmt: skip
+    return size
+
+
+def file_system_label(key: str) -> str:
+    """The mark of what pgstrata made; xfs allows twelve characters (mkfs.xfs(8))."""
+    return f"pgstrata-{key[:3]}"
+
+
+def _refused(key: str, options: str, why: str) -> UsageError:
+    return UsageError(
+        f"{key} = {options!r}: {why}", where=key, remedy="leave it out: only the file system itself is made"
+    )

@@ -1,0 +1,277 @@
+"""Where a folder lies: its mount and the devices below it, down to the disks. One script gathers, the rest is pure.
+
+A device below a device (md, dm, the disk of a partition) is one step deeper. Below a loop device comes the mount on
+which its image lies, and so on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pgstrata.errors import ParseError
+from pgstrata.model.changes import Script
+
+SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
+"""An ordinary user has no folders of administration in the path."""
+
+# `read` is the shell's own: no process for each of some twenty files. Functions in parentheses are subshells, so that
+# their variables are their own. The number of the device comes from stat, because a mount's source may be a name that
+# leads nowhere (/dev/root); btrfs has a number of its own, there the source is right.
+_WALK: Final = r"""
+place() (
+    [ "$2" -lt 8 ] || exit 0
+    mount=$(findmnt --noheadings --pairs --nofsroot --output TARGET,SOURCE,FSTYPE,OPTIONS --target "$1") || exit 0
+    printf '== mount %s\n%s\n' "$2" "$mount"
+    number=$(stat -c %d -- "$1") || exit 0
+    number=$(( number >> 8 & 4095 )):$(( number & 255 | number >> 12 & 1048320 ))
+    if [ -e "/sys/dev/block/$number" ]; then
+        device=$(readlink -f "/sys/dev/block/$number")
+    else
+        source=$(findmnt --noheadings --raw --nofsroot --output SOURCE --target "$1")
+        device=$(readlink -f -- "$source")
+    fi
+    device "${device##*/}" "$2" 0
+)
+device() (
+    [ -n "$1" ] && [ -e "/sys/class/block/$1" ] && [ "$3" -lt 8 ] || exit 0
+    folder=$(readlink -f "/sys/class/block/$1")
+    printf '== device %s\nname=%s\ndepth=%s\n' "$2" "$1" "$3"
+    if [ -e "$folder/partition" ]; then
+        folder=${folder%/*}
+        printf 'disk=%s\n' "${folder##*/}"
+    fi
+    for name in queue/scheduler queue/read_ahead_kb queue/write_cache queue/logical_block_size device/model dm/name \
+        dm/uuid md/level loop/dio loop/backing_file
+    do
+        [ -r "$folder/$name" ] && IFS= read -r line <"$folder/$name" && printf '%s=%s\n' "$name" "$line"
+    done
+    for name in /sys/fs/btrfs/*/devices/"$1"; do
+        file=${name%/devices/*}/bdi/read_ahead_kb
+        [ -r "$file" ] && IFS= read -r line <"$file" && printf 'btrfs=%s\nbdi/read_ahead_kb=%s\n' "$file" "$line"
+    done
+    if [ -r "$folder/loop/backing_file" ]; then
+        IFS= read -r line <"$folder/loop/backing_file" && place "$line" $(( $2 + 1 ))
+    fi
+    for name in "$folder"/slaves/*; do
+        [ -e "$name" ] && device "${name##*/}" "$2" $(( $3 + 1 ))
+    done
+    exit 0
+)
+"""
+
+_PAIR: Final = re.compile(r'(?P<name>[A-Z:_]+)="(?P<value>[^"]*)"')
+_ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
+_FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
+
+
+def observe_script(place: str, pid: int | None) -> Script:
+    """Prints the stack below a folder, or below the folder in which a process works."""
+    text = SBIN + _WALK + (
+        'inside=$([ -z "$2" ] || readlink "/proc/$2/cwd")\n'
+        'real=$(readlink -f -- "$1") || real=$1\n'
+        'printf "== place\\ninside=%s\\nreal=%s\\n" "$inside" "$real"\n'
+        'place "${inside:-$1}" 0\n'
+    )  # fmt: skip
+    return Script(text=text, arguments=(place, "" if pid is None else str(pid)))
+
+
+def check_script(folder: str, name: str, programs: Iterable[str]) -> Script:
+    """Prints what must be known before anything is made in a folder: programs, space, what is there; and its stack."""
+    text = SBIN + _WALK + (
+        'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
+        'printf "== check\\nfolder=%s\\n" "$folder"\n'
+        '! [ -e "$folder/$2" ] && ! [ -L "$folder/$2" ] || printf "taken=%s\\n" "$folder/$2"\n'
+        "[ -e /dev/loop-control ] || echo loops=none\n"
+        'set -- "$folder" $(stat -f -c "%a %S" -- "$folder") "$@"\n'
+        'printf "free=%s\\n" $(( $2 * $3 ))\n'
+        "shift 5\n"
+        'for program in "$@"; do command -v "$program" >/dev/null || printf "missing=%s\\n" "$program"; done\n'
+        'place "$folder" 0\n'
+    )  # fmt: skip
+    return Script(text=text, arguments=(folder, name, *programs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A mounted file system: where, from what, its type and options (of the mount and of the file system)."""
+
+    target: str
+    source: str
+    type: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A block device. `disk` is the whole device of a partition, else itself; `facts` by their names in sysfs."""
+
+    name: str
+    disk: str
+    depth: int
+    facts: Mapping[str, str]
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler in use; empty where there is none to be chosen."""
+        return chosen(self.facts.get("queue/scheduler", ""))
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """All that can be chosen."""
+        return tuple(self.facts.get("queue/scheduler", "").replace("[", "").replace("]", "").split())
+
+    @property
+    def read_ahead(self) -> int | None:
+        """Bytes; that of the file system itself where it has its own, as btrfs does."""
+        text = self.facts.get("bdi/read_ahead_kb", self.facts.get("queue/read_ahead_kb", ""))
+        return int(text) * 1024 if text.isdigit() else None
+
+    @property
+    def scheduler_file(self) -> str:
+        """Where its scheduler is chosen."""
+        return f"/sys/block/{self.disk}/queue/scheduler"
+
+    @property
+    def read_ahead_file(self) -> str:
+        """Where its read-ahead is chosen, in kB."""
+        return self.facts.get("btrfs") or f"/sys/block/{self.disk}/queue/read_ahead_kb"
+
+    def render(self) -> str:
+        """For people and fingerprints; loop devices are numbered anew each time, so without their number."""
+        loop = "loop/backing_file" in self.facts
+        words = [
+            "direct I/O" if self.facts.get("loop/dio") == "1" else "buffered" if loop else "",
+            " ".join(self.facts.get("device/model", "").split()),
+            f"md {self.facts['md/level']}" if self.facts.get("md/level") else "",
+            f"dm {self.facts.get('dm/uuid', '').partition('-')[0]} {self.facts['dm/name']}".replace("  ", " ")
+            if "dm/name" in self.facts
+            else "",
+            self.facts.get("queue/write_cache", ""),
+        ]
+        said = ", ".join(word for word in words if word)
+        name = "loop" if loop else self.name
+        return f"{name} ({said})" if said else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A mount and the devices below it, depth first; `below` is the stack on which the image of a loop device lies."""
+
+    mount: Mount
+    devices: tuple[Device, ...] = ()
+    below: Stack | None = None
+
+    @property
+    def scheduled(self) -> tuple[Device, ...]:
+        """The uppermost devices that have a choice of schedulers: md and dm have none, then it is the disks below."""
+        able = [device for device in self.devices if len(device.schedulers) > 1]
+        top = min((device.depth for device in able), default=0)
+        return tuple(device for device in able if device.depth == top)
+
+    @property
+    def logical_block(self) -> int:
+        """The largest block that a device wants to be written as a whole, bytes."""
+        sizes = (device.facts.get("queue/logical_block_size", "") for device in self.devices)
+        return max((int(size) for size in sizes if size.isdigit()), default=512)
+
+    def render(self) -> str:
+        """From the file system down to the disks."""
+        devices = [device.render() for device in self.devices]
+        rest = [self.below.render()] if self.below else []
+        return " on ".join([self.mount.type, *devices, *rest])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a script of this module printed: single facts, and the stack (None where no mount was found)."""
+
+    facts: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    stack: Stack | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Section:
+    kind: str
+    level: int
+    lines: list[str] = field(default_factory=list)
+
+
+def parse_observed(text: str) -> Observed:
+    """What `observe_script` or `check_script` printed; ParseError where a line has an unknown shape."""
+    sections = list(_sections(text))
+    pairs = [pair for section in sections if section.kind in {"place", "check"} for pair in _facts(section)]
+    return Observed(
+        facts=dict(pairs),
+        missing=tuple(value for name, value in pairs if name == "missing"),
+        stack=_stack([section for section in sections if section.kind in {"mount", "device"}], 0),
+    )
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    section = None
+    for line in text.splitlines():
+        if line.startswith("== "):
+            if section is not None:
+                yield section
+            words = line.split()
+            section = _Section(kind=words[1], level=int(words[2]) if len(words) == 3 else 0)  # noqa: PLR2004
+        elif section is None:
+            raise ParseError(f"a section was expected: {line!r}", where="storage")
+        else:
+            section.lines.append(line)
+    if section is not None:
+        yield section
+
+
+def _facts(section: _Section) -> list[tuple[str, str]]:
+    pairs = []
+    for line in section.lines:
+        match = _FACT.match(line)
+        if match is None:
+            raise ParseError(f"name=value was expected: {line!r}", where="storage")
+        pairs.append((match.group("name"), match.group("value")))
+    return pairs
+
+
+def _stack(sections: list[_Section], level: int) -> Stack | None:
+    mounts = [section for section in sections if section.kind == "mount" and section.level == level]
+    if not mounts:
+        return None
+    devices = [section for section in sections if section.kind == "device" and section.level == level]
+    return Stack(
+        mount=_mount(mounts[0]),
+        devices=tuple(_device(dict(_facts(section))) for section in devices),
+        below=_stack(sections, level + 1),
+    )
+
+
+def _mount(section: _Section) -> Mount:
+    # of two mounts on one place the later one is seen
+    line = section.lines[-1] if section.lines else ""
+    pairs = {match.group("name"): _unescape(match.group("value")) for match in _PAIR.finditer(line)}
+    try:
+        return Mount(
+            target=pairs["TARGET"], source=pairs["SOURCE"], type=pairs["FSTYPE"],
+            options=tuple(pairs["OPTIONS"].split(",")),
+        )  # fmt: skip
+    except KeyError as error:
+        raise ParseError(f"findmnt gave no {error.args[0]}: {line!r}", where="storage") from error
+
+
+def _device(facts: dict[str, str]) -> Device:
+    name, depth = facts.pop("name"), int(facts.pop("depth"))
+    return Device(name=name, disk=facts.pop("disk", name), depth=depth, facts=facts)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
+
+
+def chosen(text: str) -> str:
+    """The word in brackets: none [mq-deadline] kyber -> mq-deadline."""
+    match = re.search(r"\[([^\]]+)\]", text)
+    return match.group(1) if match else text.strip()
