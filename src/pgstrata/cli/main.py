@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pgstrata.cli.host import host_app
 from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(servers_app, name="servers")
+app.add_typer(host_app, name="host")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyFolder = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
@@ -246,6 +248,18 @@ def reparse(study: StudyFolder) -> None:
     from pgstrata.app.reparse import reparse as rebuild
 
     print(f"{rebuild(study)} runs derived anew from their evidence")
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Examine this host: what can be a factor here, what measuring costs, how quiet it is.
+
+    It takes about ten seconds, changes nothing, and says what would make the rest possible. Exit code 4: nothing can be
+    measured here.
+    """
+    from pgstrata.cli.doctor import examine_and_tell
+
+    examine_and_tell(json=json)
 
 
 @servers_app.command("list")

@@ -63,8 +63,8 @@ class Entry:
     """A line of the ledger: a change, written down before it was made.
 
     `number` orders entries on one host; `before` is the state before the change as `read` printed it, `after` the state
-    right after it, None as long as that is not known (a kill in between); `undo` has its former state already.
-    `failure` is what went wrong when it was last tried to undo it.
+    in which pgstrata left it, None as long as that is not known: while it is being changed or undone, and so after a
+    kill in between. `undo` has its former state already. `failure` is what went wrong when undoing was last tried.
     """
 
     number: int
@@ -82,14 +82,39 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """What `host status` says: entries that are open, oldest first, and which of them a living pgstrata still needs."""
+    """What `host status` says: entries that are open, oldest first, and which of them a living pgstrata still needs.
+
+    `unreadable` are files of the ledger that are no entries (any more): what they stood for is not known.
+    """
 
     host: str
     boot_id: str
     entries: tuple[Entry, ...] = ()
     in_use: frozenset[int] = field(default_factory=frozenset)
+    unreadable: tuple[str, ...] = ()
 
     @property
     def dirty(self) -> tuple[Entry, ...]:
         """Entries that nobody will undo any more unless `host restore` does."""
         return tuple(entry for entry in self.entries if entry.number not in self.in_use)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left to be restored."""
+        return not self.dirty and not self.unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """An entry that is closed: undone, or found reset by a reboot; `note` says what was seen where that matters."""
+
+    entry: Entry
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What came of undoing: entries that are closed, latest first, and those that are kept, each with its `failure`."""
+
+    closed: tuple[Closed, ...] = ()
+    kept: tuple[Entry, ...] = ()

@@ -1,0 +1,41 @@
+"""`pgstrata host status | restore`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+host_app = typer.Typer(
+    help="What pgstrata has changed on this host, and its undoing.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@host_app.command("status")
+def host_status(json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False) -> None:
+    """Show what is changed on this host, by whom, and how it is undone.
+
+    Exit code 4: something is left over of a pgstrata that is no longer at work.
+    """
+    from pgstrata.app.host import show_host
+    from pgstrata.cli.ending import end_with
+    from pgstrata.errors import ExitCode
+    from pgstrata.report.host import host_state_json, render_host_state
+
+    state = show_host()
+    text = host_state_json(state) if json else render_host_state(state)
+    end_with(text, ExitCode.DONE if state.clean else ExitCode.HOST_NOT_FIT)
+
+
+@host_app.command("restore")
+def host_restore(
+    force: Annotated[bool, typer.Option("--force", help="Also what somebody else has changed meanwhile.")] = False,
+) -> None:
+    """Undo what a pgstrata left changed that was killed or could not undo it.
+
+    Values that a reboot has reset are only noted. Exit code 4: something could not be undone, and is kept.
+    """
+    from pgstrata.app.host import restore_host
+    from pgstrata.report.host import render_undone
+
+    print(render_undone(restore_host(force=force)), end="")

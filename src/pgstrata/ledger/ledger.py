@@ -1,0 +1,150 @@
+"""The ledger of a host, for one pgstrata at work on it; and the restoring of what earlier ones left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
+from pgstrata.ledger.entries import (
+    host_state,
+    latest_number,
+    moment,
+    observe_boot,
+    observe_owner,
+    rewrite,
+    sweep_aside,
+    write_ahead,
+)
+from pgstrata.ledger.steps import At, Step, go_on
+from pgstrata.ledger.undo import Undoer, raise_if_kept, read_state
+from pgstrata.model.changes import Change, Entry, Owner, Undone
+from pgstrata.ports.host import Clock, Command, Completed, Host
+
+
+class HostLedger:
+    """Makes changes of a host and undoes them (`ports.Ledger`); entries are files in a folder of that host.
+
+    Args:
+        host: a door as the user of pgstrata.
+        privilege: words in front of a script that changes something: none as root, ("sudo", "-n") otherwise.
+        folder: where the entries are; made when it is needed.
+        clock: the time for `made`.
+        study: who asks for the changes.
+        at: called at each step, for tests that stop there.
+    """
+
+    def __init__(
+        self, host: Host, privilege: tuple[str, ...], folder: str, clock: Clock, study: str, *, at: At = go_on
+    ) -> None:
+        self._host = host
+        self._folder = folder
+        self._clock = clock
+        self._study = study
+        self._at = at
+        self._undoer = Undoer(host=host, privilege=privilege, folder=folder, at=at)
+        self._owner: Owner | None = None
+        self._latest = 0
+        self._open: list[Entry] = []
+
+    def change(self, change: Change) -> str:
+        owner = self._owner or self._begin()
+        before = read_state(self._host, change.what, change.read)
+        entry = self._write_ahead(change, before, owner)
+        self._at(Step.BEFORE_CHANGE)
+        try:
+            done = self._host.run(Command(argv=(*self._undoer.privilege, *change.do.argv)), check=False)
+        except PgstrataError as error:
+            self._undo([entry])
+            raise LevelNotTakenError(
+                f"{change.what} cannot be set to {change.value}: {error.what}", where=error.where,
+                remedy=error.remedy, details=error.details,
+            ) from error  # fmt: skip
+        self._at(Step.CHANGED)
+        if done.code:
+            self._undo([entry])
+            raise self._refused(change, done)
+        after = read_state(self._host, change.what, change.read)
+        completed = replace(entry, after=after)
+        rewrite(self._host, self._folder, completed)
+        self._open[-1] = completed
+        self._at(Step.COMPLETED)
+        return after
+
+    def mark(self) -> int:
+        return self._latest
+
+    def undo_to(self, mark: int) -> None:
+        self._undo([entry for entry in self._open if entry.number > mark])
+
+    def _begin(self) -> Owner:
+        """Before the first change: who we are, whether we may, and where entries go."""
+        privilege = self._undoer.privilege
+        if privilege and (done := self._host.run(Command(argv=(*privilege, "true")), check=False)).code:
+            raise HostNotFitError(
+                f"{self._host.user} may not change this host: {' '.join(privilege)} is refused", where=self._host.name,
+                details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
+                remedy="start pgstrata as root, or allow this user to use sudo without a password",
+            )  # fmt: skip
+        self._host.make_folder(self._folder)
+        self._host.run(Command(argv=("sync", "--", self._folder, self._folder.rpartition("/")[0] or "/")))
+        self._owner = observe_owner(self._host, self._study)
+        return self._owner
+
+    def _write_ahead(self, change: Change, before: str, owner: Owner) -> Entry:
+        self._at(Step.BEFORE_ENTRY)
+        number = max(self._latest, latest_number(self._host, self._folder))
+        while True:
+            number += 1
+            entry = Entry(
+                number=number, what=change.what, value=change.value, before=before, after=None, read=change.read,
+                undo=change.undo.with_argument(before), lasting=change.lasting, owner=owner,
+                made=moment(self._clock.wall()),
+            )  # fmt: skip
+            # known here before it is written: an interruption in between must not leave it behind
+            self._open.append(entry)
+            self._latest = number
+            try:
+                if write_ahead(self._host, self._folder, entry):
+                    return entry
+            except PgstrataError:
+                self._open.pop()
+                raise
+            self._open.pop()
+
+    def _refused(self, change: Change, done: Completed) -> LevelNotTakenError:
+        lines = done.stderr.decode("utf-8", "replace").splitlines()[-5:]
+        return LevelNotTakenError(
+            f"{change.what} cannot be set to {change.value} (exit code {done.code})",
+            where=self._host.name, details=tuple(lines), remedy="choose a level that this host accepts",
+        )  # fmt: skip
+
+    def _undo(self, entries: list[Entry]) -> None:
+        if not entries:
+            return
+        undone = self._undoer.undo(entries, boot_id=observe_boot(self._host))
+        numbers = {closed.entry.number for closed in undone.closed}
+        kept = {entry.number: entry for entry in undone.kept}
+        self._open = [kept.get(entry.number, entry) for entry in self._open if entry.number not in numbers]
+        raise_if_kept(self._host, self._folder, undone)
+
+
+def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool = False, at: At = go_on) -> Undone:
+    """Undo everything that no living pgstrata needs; entries of an earlier boot are closed by observation.
+
+    Args:
+        host: a door as the user of pgstrata.
+        privilege: as of `HostLedger`.
+        folder: that of the ledger.
+        force: also what somebody else changed meanwhile.
+        at: called at each step.
+
+    Raises:
+        HostNotFitError: something could not be undone, or a file of the ledger cannot be read; all others are undone.
+    """
+    state = host_state(host, folder)
+    sweep_aside(host, folder)
+    undone = Undoer(host=host, privilege=privilege, folder=folder, at=at).undo(
+        state.dirty, boot_id=state.boot_id, force=force
+    )
+    raise_if_kept(host, folder, undone, state.unreadable)
+    return undone

@@ -1,0 +1,149 @@
+"""One pgstrata at a time on a host: a lock that dies with its owner, and the owner's identity for who comes second.
+
+The lock is held by a process on the host that does nothing else and dies with pgstrata, however that dies. The file is
+one for all users of the host, where there is a folder for such files.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from pgstrata.errors import HostNotFitError
+from pgstrata.ledger.entries import moment, observe_owner, start_times
+from pgstrata.model.changes import Owner
+from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
+
+LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
+"""Names another file: whoever measures twice at a time on one host has to say so."""
+
+_FOLDER: Final = "/run/lock"
+_NAME: Final = "pgstrata.lock"
+_PATIENCE: Final = 5.0
+_POLL: Final = 0.005
+_TAKEN: Final = 75
+_UNUSABLE: Final = 76
+_NO_FLOCK: Final = 77
+
+# In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
+# shells do: hence it is made by noclobber, opened for reading and written by dd.
+_HOLD: Final = f"""
+command -v flock >/dev/null || exit {_NO_FLOCK}
+[ -e "$1" ] || (umask 0; set -C; : >"$1")
+[ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] || exit {_UNUSABLE}
+exec 9<"$1"
+flock --nonblock 9 || exit {_TAKEN}
+printf %s "$2" | dd of="$1" conv=nocreat || exit {_UNUSABLE}
+exec sleep infinity
+"""
+
+
+class HostHeldError(HostNotFitError):
+    """Another pgstrata is at work on the host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLock:
+    """Held until `release`; the kernel releases it too when pgstrata dies."""
+
+    path: str
+    process: Process
+
+    def release(self) -> None:
+        """Give the host free; nothing happens the second time."""
+        self.process.signal(StopSignal.KILL)
+        self.process.wait(_PATIENCE)
+
+
+def find_lock_file(host: Host, state: str) -> str:
+    """The file of a host's lock: in /run/lock where everybody may write there, else in the state folder."""
+    mode = host.run(Command(argv=("stat", "-c", "%a", _FOLDER)), check=False).text.strip()
+    return f"{_FOLDER}/{_NAME}" if mode[-1:] in set("2367") else f"{state}/{_NAME}"
+
+
+def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
+    """Take the lock of a host.
+
+    Args:
+        host: a door as the user of pgstrata.
+        path: the file of the lock.
+        study: what the host is taken for, for the one who comes second.
+        clock: the time, and waiting for a killed pgstrata that is just ending.
+
+    Raises:
+        HostHeldError: another pgstrata is at work.
+        HostNotFitError: the file cannot be used, or flock is missing.
+    """
+    identity = _render_identity(observe_owner(host, study), moment(clock.wall()).isoformat(timespec="seconds"))
+    deadline = clock.monotonic() + _PATIENCE
+    while True:
+        process = host.spawn(
+            Command(argv=("sh", "-c", _HOLD, "sh", path, identity)),
+            stdout="/dev/null", stderr="/dev/null", on_parent_death=StopSignal.KILL,
+        )  # fmt: skip
+        code = _await(host, process, path, identity, clock)
+        if code is None:
+            return HostLock(path=path, process=process)
+        holder = _read(host, path)
+        if code != _TAKEN:
+            raise _unusable(path, code)
+        # one that was killed this moment gives the lock free in the next
+        if _alive(host, holder) or clock.monotonic() > deadline:
+            raise _held(host, path, holder)
+        clock.sleep(_POLL)
+
+
+def _await(host: Host, process: Process, path: str, identity: str, clock: Clock) -> int | None:
+    """None when the lock is held, or the exit code of who could not take it."""
+    while True:
+        if _read(host, path) == identity:
+            return None
+        if (ending := process.poll()) is not None:
+            return ending.code
+        clock.sleep(_POLL)
+
+
+def _read(host: Host, path: str) -> str:
+    return host.read_files((path,)).get(path, b"").decode("utf-8", "replace")
+
+
+def _render_identity(owner: Owner, since: str) -> str:
+    return json.dumps({**asdict(owner), "since": since, "nonce": secrets.token_hex(8)})
+
+
+def _parse_identity(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _alive(host: Host, holder: str) -> bool:
+    fields = _parse_identity(holder)
+    pid = fields.get("pid")
+    return isinstance(pid, int) and start_times(host, (pid,)).get(pid) == fields.get("started")
+
+
+def _held(host: Host, path: str, holder: str) -> HostHeldError:
+    fields = _parse_identity(holder)
+    who = "it has not said which"
+    if {"pid", "user", "study", "since"} <= fields.keys():
+        said = f"process {fields['pid']} of {fields['user']}, {fields['study']}, since {fields['since']}"
+        who = "".join(letter if letter.isprintable() else "?" for letter in said)
+    return HostHeldError(
+        f"another pgstrata is at work on this host ({who})", where=f"{host.name}: {path}",
+        remedy="wait for it or stop it: two at a time would measure each other. Who wants that all the same gives one "
+        f"of them another lock: {LOCK_VARIABLE}=FILE",
+    )  # fmt: skip
+
+
+def _unusable(path: str, code: int) -> HostNotFitError:
+    if code == _NO_FLOCK:
+        return HostNotFitError("the program flock is missing", remedy="install the package util-linux")
+    return HostNotFitError(
+        f"the lock of this host cannot be used (exit code {code})", where=path,
+        remedy=f"it has to be a file that you may read and write; {LOCK_VARIABLE}=FILE names another one",
+    )  # fmt: skip

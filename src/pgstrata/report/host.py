@@ -1,0 +1,89 @@
+"""What is changed on a host as words and JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pgstrata.model.changes import Entry, HostState, Undone
+
+_LONGEST: Final = 80
+
+
+def say_entry(entry: Entry) -> str:
+    """An entry in a sentence."""
+    return (
+        f"{entry.what}: was {shown(entry.before)}, set to {shown(entry.value)} on {entry.made:%Y-%m-%d %H:%M} UTC "
+        f"by process {entry.owner.pid} of {entry.owner.user} for {entry.owner.study}"
+    )
+
+
+def render_host_state(state: HostState) -> str:
+    """What `host status` prints, each line ended."""
+    if not state.entries and not state.unreadable:
+        return f"{state.host}: nothing is changed\n"
+    lines = [f"{state.host}: {len(state.entries)} changed"]
+    for entry in state.entries:
+        lines.append(f"  {entry.number}  {say_entry(entry)}")
+        if entry.number in state.in_use:
+            lines.append("     in use: that pgstrata is at work and will undo it")
+        elif entry.owner.boot_id != state.boot_id:
+            reset = "it survives that and is still to be undone" if entry.lasting else "which has reset it"
+            lines.append(f"     made before the last boot: {reset}")
+        if entry.failure:
+            lines.append(f"     not undone: {entry.failure}")
+        lines.append(f"     undone by: {entry.undo.render()}")
+    lines += [f"  {path}: no entry that can be read: nobody knows what it stands for" for path in state.unreadable]
+    if not state.clean:
+        lines.append("`pgstrata host restore` undoes what nobody needs any more")
+    return "\n".join(lines) + "\n"
+
+
+def host_state_json(state: HostState) -> str:
+    """The same for programs."""
+    entries = [_entry_fields(state, entry) for entry in state.entries]
+    fields = {
+        "host": state.host,
+        "boot_id": state.boot_id,
+        "clean": state.clean,
+        "entries": entries,
+        "unreadable": list(state.unreadable),
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def _entry_fields(state: HostState, entry: Entry) -> dict[str, Any]:
+    owner = entry.owner
+    return {
+        "number": entry.number,
+        "what": entry.what,
+        "value": entry.value,
+        "before": entry.before,
+        "after": entry.after,
+        "made": entry.made.isoformat(),
+        "lasting": entry.lasting,
+        "in_use": entry.number in state.in_use,
+        "earlier_boot": owner.boot_id != state.boot_id,
+        "failure": entry.failure,
+        "undo": list(entry.undo.argv),
+        "owner": {"pid": owner.pid, "user": owner.user, "study": owner.study},
+    }
+
+
+def render_undone(undone: Undone) -> str:
+    """What `host restore` prints, each line ended."""
+    if not undone.closed:
+        return "nothing to restore\n"
+    lines = []
+    for closed in undone.closed:
+        now = closed.note or f"is {shown(closed.entry.before)} again"
+        lines.append(f"{closed.entry.what}: {now}\n")
+    return "".join(lines)
+
+
+def shown(state: str) -> str:
+    """A state for a sentence: one line, not endless."""
+    line = " ".join(state.split())
+    if not line:
+        return "nothing"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -1,0 +1,321 @@
+"""A ledger changes files of a real host, writes down what it does, and undoes it."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.ledger.entries import host_state, parse_entry, render_entry
+from pgstrata.ledger.steps import Step
+from pgstrata.model.changes import Change, Script
+from pgstrata.testing_ledger import FakeLedger, LedgerConformance
+
+
+class TestHostLedger(LedgerConformance):
+    pass
+
+
+def entry_files(place):
+    return [Path(place.folder, name) for name in place.entries()]
+
+
+def pretend(path, **fields):
+    """Change fields of an entry's file."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def earlier_boot(path):
+    owner = json.loads(path.read_text())["owner"]
+    pretend(path, owner={**owner, "boot_id": "a boot of yesterday"})
+
+
+def dead_owner(path):
+    owner = json.loads(path.read_text())["owner"]
+    pretend(path, owner={**owner, "started": "1"})
+
+
+def test_a_change_is_written_down_with_its_undo_before_it_is_made(place, things):
+    seen = []
+
+    def look(step):
+        if step is Step.BEFORE_CHANGE:
+            (path,) = entry_files(place)
+            seen.append((json.loads(path.read_text()), things.state("one")))
+
+    place.ledger(look).change(things.make("one", "second"))
+    ((fields, state),) = seen
+    assert state == "first"
+    assert (fields["before"], fields["after"], fields["value"]) == ("first", None, "second")
+    assert fields["undo"]["arguments"][-1] == "first"
+    assert fields["undo_by_hand"].startswith("sh -c ")
+    assert fields["owner"]["pid"] == os.getpid()
+    assert fields["owner"]["study"] == "studies/a"
+    (path,) = entry_files(place)
+    assert json.loads(path.read_text())["after"] == "second"
+
+
+def test_the_undo_by_hand_does_what_it_says(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    (path,) = entry_files(place)
+    assert os.system(json.loads(path.read_text())["undo_by_hand"]) == 0
+    assert things.state("one") == "first"
+    ledger.undo_to(0)  # what is as before already is no conflict
+    assert place.entries() == []
+
+
+def test_an_entry_survives_being_written_and_read(place, ledger, things):
+    ledger.change(things.make("two", "a\tb 'c' \udcff"))
+    (entry,) = host_state(place.host, place.folder).entries
+    assert parse_entry(render_entry(entry).encode()) == entry
+    assert entry.after == "a\tb 'c' \udcff"
+
+
+def test_what_was_not_there_is_not_there_afterwards(place, ledger, things):
+    assert ledger.change(things.make("three", "made")) == "made"
+    ledger.undo_to(0)
+    assert not things.path("three").exists()
+    assert place.entries() == []
+
+
+def test_a_refused_change_says_the_last_words_and_leaves_no_entry(place, ledger, things):
+    with pytest.raises(LevelNotTakenError) as caught:
+        ledger.change(things.make("one", "refused"))
+    assert "file one cannot be set to refused" in caught.value.what
+    assert caught.value.details == ("not this",)
+    assert place.entries() == []
+
+
+def test_what_a_failed_change_did_half_is_undone(place, ledger, things):
+    half = 'printf "%s\\n" half >"$1"; exit 1'
+    with pytest.raises(LevelNotTakenError):
+        ledger.change(things.make("one", "second", do=half))
+    assert things.state("one") == "first"
+    assert place.entries() == []
+
+
+def test_a_thing_that_cannot_be_read_is_not_changed(place, ledger, things):
+    change = things.make("one", "second")
+    unreadable = replace(change, read=Script(text="echo broken >&2; exit 1"))
+    with pytest.raises(HostNotFitError) as caught:
+        ledger.change(unreadable)
+    assert "file one cannot be read" in caught.value.what
+    assert caught.value.details == ("broken",)
+    assert things.state("one") == "first"
+    assert place.entries() == []
+
+
+def test_a_failed_undo_is_loud_keeps_its_entry_and_the_others_are_undone(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    ledger.change(things.make("three", "made", undo="echo stuck >&2; exit 5"))
+    ledger.change(things.make("two", "second"))
+    with pytest.raises(HostNotFitError) as caught:
+        ledger.undo_to(0)
+    assert "1 change of this host could not be undone" in caught.value.what
+    assert caught.value.details == ("file three: undoing it ended with exit code 5: stuck",)
+    assert "pgstrata host restore" in caught.value.remedy
+    assert (things.state("one"), things.state("two"), things.state("three")) == ("first", "first", "made")
+    (kept,) = host_state(place.host, place.folder).entries
+    assert (kept.what, kept.after) == ("file three", "made")
+    assert "stuck" in kept.failure
+    with pytest.raises(HostNotFitError):  # it is tried again, and told again
+        ledger.undo_to(0)
+
+
+def test_an_undo_that_says_it_went_well_and_did_not_is_found_out(place, ledger, things):
+    ledger.change(things.make("one", "second", undo="true"))
+    with pytest.raises(HostNotFitError) as caught:
+        ledger.undo_to(0)
+    assert caught.value.details == ("file one: undoing it left second, it was first",)
+    assert len(place.entries()) == 1
+
+
+def test_below_a_later_change_that_is_stuck_nothing_of_the_same_thing_is_undone(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    ledger.change(things.make("one", "third", undo="exit 1"))
+    with pytest.raises(HostNotFitError) as caught:
+        ledger.undo_to(0)
+    assert len(caught.value.details) == 2
+    assert things.state("one") == "third"
+    assert len(place.entries()) == 2
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten_unless_forced(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    things.path("one").write_text("theirs\n")
+    with pytest.raises(HostNotFitError) as caught:
+        ledger.undo_to(0)
+    (said,) = caught.value.details
+    assert "it was first, pgstrata made it second, it is theirs" in said
+    assert "--force" in caught.value.remedy
+    assert things.state("one") == "theirs"
+    (path,) = entry_files(place)
+    dead_owner(path)
+    with pytest.raises(HostNotFitError):
+        place.restore()
+    assert things.state("one") == "theirs"
+    (closed,) = place.restore(force=True).closed
+    assert closed.note == "somebody else had made it theirs"
+    assert things.state("one") == "first"
+    assert place.entries() == []
+
+
+def test_a_thing_that_an_undo_left_half_way_can_be_restored_without_force(place, ledger, things):
+    half = '[ -e "$1.go" ] || { printf "%s\\n" half >"$1"; exit 1; }; printf "%s\\n" "$2" >"$1"'
+    ledger.change(things.make("one", "second", undo=half))
+    with pytest.raises(HostNotFitError):
+        ledger.undo_to(0)
+    assert things.state("one") == "half"
+    dead_owner(*entry_files(place))
+    things.path("one.go").write_text("")
+    place.restore()
+    assert things.state("one") == "first"
+
+
+def test_what_a_reboot_resets_is_closed_with_a_note_and_files_are_undone(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    ledger.change(things.make("two", "second", lasting=True))
+    for path in entry_files(place):
+        earlier_boot(path)
+    things.path("one").write_text("of this boot\n")
+    undone = place.restore()
+    assert [closed.entry.what for closed in undone.closed] == ["file two", "file one"]
+    assert undone.closed[1].note == ("changed before the last boot, which reset it: it was first and is of this boot")
+    assert (things.state("one"), things.state("two")) == ("of this boot", "first")
+    assert place.entries() == []
+
+
+def test_entries_of_a_living_pgstrata_are_left_alone(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    state = host_state(place.host, place.folder)
+    assert state.clean
+    assert state.in_use == {state.entries[0].number}
+    assert place.restore().closed == ()
+    assert things.state("one") == "second"
+    dead_owner(*entry_files(place))
+    assert not host_state(place.host, place.folder).clean
+    place.restore()
+    assert things.state("one") == "first"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"program": "pgstrata", "format": 1}', b"torn"]
+)
+def test_a_damaged_entry_is_named_and_never_removed(place, ledger, things, content):
+    ledger.change(things.make("one", "second"))
+    dead_owner(*entry_files(place))
+    damaged = Path(place.folder, "00000007.json")
+    damaged.write_bytes(content or b"")
+    state = host_state(place.host, place.folder)
+    assert state.unreadable == (str(damaged),)
+    assert not state.clean
+    for force in (False, True):
+        with pytest.raises(HostNotFitError) as caught:
+            place.restore(force=force)
+        assert str(damaged) in caught.value.details[-1]
+    assert damaged.read_bytes() == content
+    assert things.state("one") == "first"
+    assert place.ledger().change(things.make("one", "second")) == "second"  # its number is not used again
+
+
+def test_an_entry_under_another_name_is_damage(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    (path,) = entry_files(place)
+    Path(place.folder, "00000009.json").write_bytes(path.read_bytes())
+    assert host_state(place.host, place.folder).unreadable == (f"{place.folder}/00000009.json",)
+
+
+def test_two_ledgers_in_one_folder_number_their_entries_apart(place, things):
+    first, second = place.ledger(), place.ledger()
+    first.change(things.make("one", "second"))
+    second.change(things.make("two", "second"))
+    first.change(things.make("three", "second"))
+    assert len(place.entries()) == 3
+    first.undo_to(0)
+    assert (things.state("one"), things.state("two"), things.state("three")) == ("first", "second", "")
+    second.undo_to(0)
+    assert place.entries() == []
+
+
+def test_a_number_that_is_taken_in_between_is_left_out(place, things):
+    other = place.ledger()
+    raced = []
+
+    def race(step):
+        if step is Step.BEFORE_ENTRY and not raced:
+            raced.append(other.change(things.make("two", "second")))
+
+    place.ledger(race).change(things.make("one", "second"))
+    assert len(place.entries()) == 2
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_on_a_full_disk_nothing_is_changed_and_everything_can_be_undone(host, tmp_path, things):
+    import subprocess
+
+    from pgstrata.errors import DiskFullError
+    from pgstrata.ledger.ledger import HostLedger
+    from pgstrata.testing import FakeClock
+
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "small", small], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount here: {mounted.stderr.decode()}")
+    try:
+        ledger = HostLedger(host, (), f"{small}/ledger", FakeClock(), "a")
+        ledger.change(things.make("one", "second"))
+        (small / "filling").write_bytes(b"")
+        subprocess.run(["dd", "if=/dev/zero", f"of={small}/filling", "bs=4096"], capture_output=True)
+        with pytest.raises(DiskFullError) as caught:
+            ledger.change(things.make("two", "second"))
+        assert "PGSTRATA_STATE" in caught.value.remedy
+        assert things.state("two") == "first"
+        ledger.undo_to(0)
+        assert things.state("one") == "first"
+        assert list((small / "ledger").iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_who_has_no_privilege_is_told_before_anything_is_written(place, things):
+    with pytest.raises(HostNotFitError) as caught:
+        place.ledger(privilege=("false",)).change(things.make("one", "second"))
+    assert "may not change this host: false is refused" in caught.value.what
+    assert things.state("one") == "first"
+    assert place.entries() == []
+
+
+def test_privilege_stands_before_what_changes_and_not_before_what_reads(place, things, tmp_path):
+    log = tmp_path / "log"
+    script = tmp_path / "privileged"
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$3" >>"{log}"\nexec "$@"\n')
+    script.chmod(0o755)
+    ledger = place.ledger(privilege=(str(script),))
+    change = things.make("one", "second")
+    ledger.change(change)
+    ledger.undo_to(0)
+    assert log.read_text().count(change.do.text) == 1
+    assert change.read.text not in log.read_text()
+
+
+def test_the_fake_remembers_and_runs_nothing():
+    fake = FakeLedger(lambda change: f"{change.value} kB", refused=("sysctl b",))
+    never = Script(text="exit 1")
+
+    def make(what):
+        return Change(what=what, value="1", read=never, do=never, undo=never)
+
+    assert fake.change(make("sysctl a")) == "1 kB"
+    mark = fake.mark()
+    assert fake.change(make("sysctl c")) == "1 kB"
+    with pytest.raises(LevelNotTakenError):
+        fake.change(make("sysctl b"))
+    fake.undo_to(mark)
+    assert [change.what for change in fake.open] == ["sysctl a"]
+    assert [change.what for change in fake.undone] == ["sysctl c"]
+    fake.undo_to(0)
+    assert [change.what for change in fake.changes] == ["sysctl a", "sysctl c"]
