@@ -148,8 +148,12 @@ CASES = {
     "an unknown way": ('interleave = "slice"\n' + TWO + CELL, 1, "interleave", "'slices'"),
     "a control by reboot": ('controls = ["reboot"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "a misspelt control": ('controls = ["smae"]\n' + TWO + CELL, 1, "controls[1]", "same"),
-    "TLS": ('[common]\nconnection = "tls"\n' + TWO + CELL, 2, "common.connection", "tcp"),
-    "TLS as a level": ('[factors]\nconnection = ["tcp", "tls"]\n' + CELL, 2, "factors.connection[2]", "tcp"),
+    "a way to connect that there is not": (
+        '[factors]\nconnection = ["tcp", "ssl"]\n' + CELL,
+        2,
+        "factors.connection[2]",
+        "socket, tcp, tls",
+    ),
     "a factor of the host": ('[factors]\nhost = ["a", "b"]\n' + CELL, 2, "factors.host", "set the host up"),
     "pages of a size that there is not": ('[factors]\npages = ["4kB", "3MB"]\n' + CELL, 2, "factors.pages[2]", "'2MB'"),
     "a level of a layer without such a key": (

@@ -7,8 +7,8 @@ from pgstrata.workloads.pgbench_data import marker_sql, verify_sql, warm_sql
 WORKLOADS = builtin_workloads()
 
 
-def test_there_are_three_built_in_workloads_and_one_for_scripts():
-    assert WORKLOADS.keys() == {"select-only", "simple-update", "tpcb-like", "custom"}
+def test_there_are_four_workloads_and_one_for_scripts():
+    assert WORKLOADS.keys() == {"select-only", "simple-update", "tpcb-like", "connect", "custom"}
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -17,13 +17,18 @@ def test_a_workload_is_known_by_the_name_of_its_folder_and_works_on_the_tables_o
     assert workload.name == name
     assert workload.data is Data.PGBENCH
     assert workload.title
-    assert workload.builtin == ("" if name == "custom" else name)
+    assert workload.builtin == ("" if name in {"connect", "custom"} else name)
     assert 14e6 < workload.bytes_per_scale < 17e6
     assert "pgbench_accounts" in workload.relations
 
 
-def test_only_select_only_never_writes():
-    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["select-only"]
+def test_reading_and_connecting_never_write():
+    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["connect", "select-only"]
+
+
+def test_only_connect_has_a_connection_for_each_transaction():
+    assert [name for name, workload in WORKLOADS.items() if workload.reconnects] == ["connect"]
+    assert WORKLOADS["connect"].script.text == "SELECT 1;\n"
 
 
 def test_only_tpcb_like_updates_one_of_scale_rows_in_every_transaction():

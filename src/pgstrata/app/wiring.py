@@ -25,7 +25,7 @@ from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ClusterControl, RunningControl, ServerLayer
 from pgstrata.layers.settings import SettingsLayer
 from pgstrata.model.changes import Change
-from pgstrata.model.experiment import Allow, Environment, ServerKind
+from pgstrata.model.experiment import Allow, ConnectionKind, Environment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Build
@@ -34,7 +34,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import Sql
 from pgstrata.ports.store import Store
-from pgstrata.servers.binary import has_assertions
+from pgstrata.servers.binary import has_assertions, has_tls
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import RunningSource, address_of
 from pgstrata.store.serialise import parse_header
@@ -65,7 +65,7 @@ def make_derive(allow: Allow) -> Callable[[Mapping[str, bytes]], RunRecord]:
 def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: str) -> Rig:
     """Everything that carries out a plan on this machine; servers are fetched where they must be."""
     host = _choose_host(plan, machine)
-    tools = machine.servers.client_tools(tls=_has_running_server(plan))
+    tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     sql = PsqlSql(host, tools)
     builds = resolve_builds(plan, machine, sql, events)
     facts = capture_host_facts(machine.here)
@@ -143,6 +143,13 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
                     "this server is built with assertions, which cost more than most differences", where=name,
                     remedy="use a build without --enable-cassert, or set [allow] assertions = true",
                 )  # fmt: skip
+    for environment in plan.experiment.environments:
+        build = builds[environment.name]
+        if environment.connection is ConnectionKind.TLS and build.configure and not has_tls(build.configure):
+            raise PlanRefusedError(
+                "this server is built without TLS", where=environment.title,
+                remedy='use one of the catalogue, such as server = "18", or connection = "tcp"',
+            )  # fmt: skip
     compilers = {
         build.compiler for build in builds.values() if build.spec.kind is not ServerKind.DSN and build.compiler
     }
@@ -154,9 +161,12 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
         )
 
 
-def _has_running_server(plan: Plan) -> bool:
+def _may_encrypt(plan: Plan) -> bool:
     """The embedded client has no TLS; a running server may ask for it."""
-    return any(environment.server.kind is ServerKind.DSN for environment in plan.experiment.environments)
+    return any(
+        environment.server.kind is ServerKind.DSN or environment.connection is ConnectionKind.TLS
+        for environment in plan.experiment.environments
+    )
 
 
 def _choose_host(plan: Plan, machine: Machine) -> Host:

@@ -82,7 +82,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
     place: Path = (*path, "workload")
     if table.scripts or findings.touches((*path, "scripts")):
         return _custom_name(name, place, workloads, findings)
-    builtin = tuple(key for key, workload in workloads.items() if workload.builtin)
+    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.script)
     if name is None:
         if not findings.touches(place):
             findings.add(place, "the cell has no workload", f"write one of {', '.join(builtin)}, or scripts")
@@ -101,7 +101,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
 def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
     if name is None:
         return "custom"
-    if name in workloads and workloads[name].builtin:
+    if name in workloads and (workloads[name].builtin or workloads[name].script):
         remedy = "take out scripts, or give the workload a name of your own"
         findings.add(place, f"{name!r} is built in and has its own script", remedy)
         return None

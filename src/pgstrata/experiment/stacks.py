@@ -119,12 +119,8 @@ class StackReader:
 
     def read_connection(self, value: Scalar, path: Path) -> Stack | None:
         """A level of `connection`."""
-        if value == "tls":
-            remedy = 'compare "socket" and "tcp"; encryption comes with a later version'
-            self.findings.add(path, "this version of pgstrata cannot connect by TLS", remedy)
-            return None
-        if value not in {"socket", "tcp"}:
-            self.findings.add(path, f"{value!r} is no connection", suggest(str(value), ("socket", "tcp")))
+        if value not in tuple(ConnectionKind):
+            self.findings.add(path, f"{value!r} is no connection", suggest(str(value), ConnectionKind))
             return None
         return Stack(connection=ConnectionKind(str(value)))
 

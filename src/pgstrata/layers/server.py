@@ -32,6 +32,11 @@ _PORT_TRIES: Final = 5
 # Below Linux's default range of ephemeral ports, so that an outgoing connection rarely holds one.
 _PORTS: Final = range(15432, 32000)
 _LOG_TAIL: Final = 8
+# The kind of key that most certificates have today; the same for every arm.
+_CERTIFICATE: Final = (
+    "openssl", "req", "-new", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=localhost",
+    "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+)  # fmt: skip
 _WAL_SEGMENT_BYTES: Final = 16 * 1024 * 1024
 _STATUS_LINE: Final = 7
 
@@ -82,6 +87,7 @@ class ClusterControl:
             "port": str(address.port),
             "listen_addresses": "" if folder else address.host,
             "unix_socket_directories": folder,
+            **self._encryption(environment, clone),
         }
         self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(settings).encode())
         try:
@@ -127,7 +133,18 @@ class ClusterControl:
             check_socket_path(host)
             return Address(host=host, port=port, user=USER, database=clone.database)
         password = Secret(self._host.read(f"{clone.location}/{PASSWORD_FILE}").decode().strip())
-        return Address(host="127.0.0.1", port=port, user=USER, database=clone.database, password=password)
+        encryption = {"sslmode": "require"} if kind is ConnectionKind.TLS else {}
+        return Address(
+            host="127.0.0.1", port=port, user=USER, database=clone.database, password=password, parameters=encryption
+        )
+
+    def _encryption(self, environment: Environment, clone: Clone) -> Mapping[str, str]:
+        """Settings for TLS, with a certificate of the clone's own beside its data."""
+        if environment.connection is not ConnectionKind.TLS:
+            return {}
+        key, certificate = f"{clone.location}/server.key", f"{clone.location}/server.crt"
+        self._host.run(Command(argv=(*_CERTIFICATE, "-keyout", key, "-out", certificate)))
+        return {"ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key}
 
     def _await_ready(self, server: RunningServer, process: Process) -> None:
         deadline = self._clock.monotonic() + _START_TIMEOUT

@@ -21,7 +21,8 @@ class Workload:
 
     `builtin` is the name of pgbench's built-in script, empty for custom scripts. `bytes_per_scale` is the size on disk
     per unit of scale, indexes included. `hot_row_per_scale`: every transaction updates one of `scale` rows. `options`
-    have their defaults; where one of them is given, `script` runs with them as variables instead of the built-in one.
+    have their defaults; where one of them is given, `script` runs with them as variables instead of the built-in one;
+    without a built-in one it always runs. `reconnects`: each transaction has a connection of its own.
     """
 
     name: str
@@ -34,3 +35,4 @@ class Workload:
     relations: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     script: Script | None = None
+    reconnects: bool = False

@@ -60,3 +60,8 @@ def _first(pattern: re.Pattern[bytes], content: bytes) -> str:
 def has_assertions(configure: str) -> bool:
     """Whether a server was built with assertions, which make it slower: by configure, or by meson."""
     return re.search(r"--enable-cassert(?!=no)|-Dcassert=true", configure) is not None
+
+
+def has_tls(configure: str) -> bool:
+    """Whether a server was built with TLS: by configure (--with-openssl, --with-ssl=…), or by meson."""
+    return re.search(r"--with-(openssl|ssl)\b(?!=no)|-Dssl=openssl", configure) is not None

@@ -31,12 +31,13 @@ def _load_description(folder: Traversable) -> Workload:
         title=described["title"],
         data=Data(described["data"]),
         writes=described["writes"],
-        builtin=described["builtin"],
+        builtin=described.get("builtin", ""),
         bytes_per_scale=described["bytes_per_scale"],
         hot_row_per_scale=described.get("hot_row_per_scale", False),
         relations=tuple(described["relations"]),
         options=MappingProxyType(described.get("options", {})),
         script=_load_script(folder, described.get("script")),
+        reconnects=described.get("reconnects", False),
     )
 
 

@@ -13,6 +13,7 @@ from pgstrata.model.workload import Data
 from pgstrata.model.workload import Workload as WorkloadDescription
 from pgstrata.ports.driver import Load
 from pgstrata.ports.host import Completed
+from pgstrata.workloads import builtin_workloads
 
 SELECT_ONLY = WorkloadDescription(
     name="select-only",
@@ -118,6 +119,17 @@ class TestCommand:
         full = options(load(cell(), sampling_rate=1.0))
         assert "-l --log-prefix=/f/tx" in full
         assert "--sampling-rate" not in full
+
+    def test_of_a_connection_for_each_transaction_runs_the_workload_s_own_script(self):
+        connect = builtin_workloads()["connect"]
+        command, host = started(load(cell(workload="connect"), connect))
+        assert " -C " in f" {' '.join(command.argv)} "
+        assert "-f /f/script-1.sql@1" in " ".join(command.argv)
+        assert host.files["/f/script-1.sql"] == b"SELECT 1;\n"
+
+    def test_words_in_front_come_first(self):
+        command, _ = started(load(cell(), launch=("taskset", "--cpu-list", "3")))
+        assert command.argv[:4] == ("taskset", "--cpu-list", "3", "/opt/pg/bin/pgbench")
 
     def test_can_be_without_progress_and_with_a_profile_and_another_protocol(self):
         text = options(load(cell(profile=True, protocol=Protocol.SIMPLE), progress=None))

@@ -119,6 +119,8 @@ class PgbenchDriver:
         options += _logging(load.sampling_rate, folder)
         if cell.profile:
             options.append("-r")
+        if load.workload.reconnects:
+            options.append("-C")
         if self._tools.version.number >= _FAILURES_DETAILED_SINCE:
             options.append("--failures-detailed")
         return tuple(options)
@@ -161,9 +163,10 @@ class PgbenchDriver:
 
 def _script_files(load: Load, folder: str) -> tuple[tuple[str, Script], ...]:
     """Where the scripts of a load lie; numbered, so that equal names from several folders do not collide."""
-    scripts = load.cell.scripts
-    if not scripts and load.workload.script is not None and load.workload.options.keys() & load.cell.options.keys():
-        scripts = (load.workload.script,)
+    scripts, own = load.cell.scripts, load.workload.script
+    asked = not load.workload.builtin or load.workload.options.keys() & load.cell.options.keys()
+    if not scripts and own is not None and asked:
+        scripts = (own,)
     return tuple((f"{folder}/script-{number}.sql", script) for number, script in enumerate(scripts, start=1))
 
 
