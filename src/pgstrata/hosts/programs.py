@@ -9,6 +9,7 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "bash": "bash",
     "binutils": "ld nm objdump readelf strip",
     "bison": "bison",
+    "btrfs-progs": "mkfs.btrfs",
     "bzip2": "bunzip2 bzip2",
     "coreutils": (
         "base64 cat chmod chown cp cut date dd df du env false head id install ln ls md5sum mkdir mktemp mv nproc "
@@ -27,6 +28,7 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "kmod": "lsmod modprobe",
     "linux-perf": "perf",
     "make": "make",
+    "maven": "mvn",
     "mawk": "awk",
     "mount": "losetup mount swapoff swapon umount",
     "numactl": "numactl numastat",
