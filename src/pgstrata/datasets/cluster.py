@@ -43,6 +43,7 @@ _PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
 _ACCESS: Final = b"local all all trust\nhost all all 127.0.0.1/32 md5\n"
 _SUPERUSER: Final = "pgstrata"
 _CHECKSUMS_OPTION_FROM: Final = 180000  # initdb --no-data-checksums; off is the default before
+_CHECKSUMS: Final = "pg_checksums"
 _BUILD_TIMEOUT: Final = 6 * 3600.0
 _COPY_TIMEOUT: Final = 3600.0
 _HEADROOM: Final = 1.3
@@ -137,6 +138,7 @@ class ClusterDatasets:
 
     def _build(self, folder: str, identity: str, environment: Environment, build: Build, cell: Cell) -> Marker:
         self._check_space(cell)
+        twin = self._twin(environment, build, cell)
         started = self._clock.monotonic()
         partial = f"{folder}.partial"
         self._clear_partial(partial)
@@ -144,8 +146,11 @@ class ClusterDatasets:
         try:
             self._host.make_folder(partial)
             save_marker(self._host, partial, marker)
-            self._initdb(environment, build, f"{partial}/data")
-            self._fill(partial, environment, build, cell)
+            if twin is not None:
+                self._switch_off(twin, build, f"{partial}/data")
+            else:
+                self._initdb(environment, build, f"{partial}/data")
+                self._fill(partial, environment, build, cell)
             size = self._sync_and_size(partial)
             marker = replace(marker, bytes=size, seconds=self._clock.monotonic() - started)
             save_marker(self._host, partial, marker)
@@ -156,6 +161,20 @@ class ClusterDatasets:
                 raise self._disk_full(f"a dataset of scale {cell.scale} is built", error) from error
             raise
         return marker
+
+    def _twin(self, environment: Environment, build: Build, cell: Cell) -> Dataset | None:
+        """The same data with checksums, of which data without are made: both then have the same physical pages.
+
+        None where they are made by initdb: with checksums, and where the build has no pg_checksums (before 12).
+        """
+        if environment.checksums or not self._host.exists(build.program(_CHECKSUMS)):
+            return None
+        return self.ensure(replace(environment, checksums=True), build, cell)
+
+    def _switch_off(self, twin: Dataset, build: Build, data: str) -> None:
+        self._host.run(Command(argv=("cp", "-a", "--reflink=auto", twin.location, data)), timeout=_COPY_TIMEOUT)
+        switch = (build.program(_CHECKSUMS), "--disable", "--no-sync", "-D", data)
+        self._host.run(Command(argv=switch, environment={**build.process_environment, "LC_ALL": "C"}))
 
     def _disk_full(self, doing: str, error: PgstrataError) -> DiskFullError:
         return DiskFullError(
@@ -191,7 +210,16 @@ class ClusterDatasets:
         if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:
             checksums = ("--no-data-checksums",)
         options = tuple(f"--{key.replace('_', '-')}={value}" for key, value in sorted(environment.initdb.items()))
-        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", "-N")  # no sync; its long name differs in 9.6
+        plain = (
+            "-U",
+            _SUPERUSER,
+            "-A",
+            "trust",
+            "--locale=C",
+            "-E",
+            "UTF8",
+            "-N",
+        )  # no sync; its long name differs in 9.6
         command = Command(
             argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
@@ -295,8 +323,8 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
     """Readable, and different wherever data could differ: kind, scale, build, initdb options, set-up, a second time."""
     options = (f"{key}={value}" for key, value in sorted(environment.initdb.items()))
     parts = (
-        _RECIPE, build.digest, str(environment.checksums), *options, *setup_scripts(environment, cell),
-        *built_again(environment),
+        _RECIPE, build.digest, "checksums" if environment.checksums else "checksums switched off", *options,
+        *setup_scripts(environment, cell), *built_again(environment),
     )  # fmt: skip
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
     return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"
