@@ -1,0 +1,293 @@
+"""Groups of a study's own: where they are, how they are made and removed through the ledger, how a server joins one.
+
+**Version 1.** A group is `pgstrata-KEY-ENVIRONMENT` directly below the mount of its controller. Its cgroup.procs is
+given to the server's user, who may then move processes of his own into it (cgroups(7)).
+
+**Version 2.** Whoever moves a process must be able to write cgroup.procs of the nearest group above both ends too, and
+a group with processes in it has no controllers for groups below it (Documentation/admin-guide/cgroup-v2.rst,
+"Delegation Containment", "No Internal Process Constraint"). So there is one group for a study, `pgstrata-KEY`, with a
+group `coordinator` in it, into which pgstrata moves itself while it needs groups, and a group for each environment
+beside that. `pgstrata-KEY` is made at the top of the tree; for an ordinary user whose own group belongs to him (one
+that systemd delegated) below that one. systemd is not asked: it leaves alone groups that it did not make, and
+controllers that it would switch off at the top stay on as long as `pgstrata-KEY` uses them.
+
+What version 2 does here (moves, permissions, controllers for groups below, removal) was tested on a kernel whose version
+2 has another controller; cpu.max, memory.max and io.max, and hosts with systemd, were not seen running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.layers.hierarchies import Controller, Hierarchy, find_hierarchy, parse_hierarchies, parse_memberships
+from pgstrata.model.changes import Change, Script
+from pgstrata.ports.host import Command, Host
+from pgstrata.ports.ledger import Ledger
+
+UNIFIED: Final = 2
+_MOUNTS: Final = "/proc/self/mountinfo"
+_OWN: Final = "/proc/self/cgroup"
+_USUAL_UNIFIED: Final = ("/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers")
+_COORDINATOR: Final = "coordinator"
+
+# $1 = cgroup.procs; $$ stays the process's id after exec.
+_JOIN: Final = 'echo $$ >"$1" || exit 126; shift; exec "$@"'
+
+# Arguments: group, then names of files.
+_READ: Final = (
+    'cd "$1" 2>/dev/null || exit 0; shift; for file do printf "%s=%s\\n" "$file" "$(tr "\\n" "," <"$file")"; done'
+    " | sed 's/,$//'"
+)
+
+# Arguments: group, user, then pairs of file and value.
+_MAKE: Final = """
+group=$1 user=$2; shift 2
+mkdir "$group" || exit 1
+while [ $# -gt 0 ]; do printf '%s\\n' "$2" >"$group/$1" || exit 1; shift 2; done
+chown "$user" "$group/cgroup.procs"
+"""
+
+# Arguments: group, what `read` said before it was made. Processes that were killed need a moment to leave.
+_REMOVE: Final = """
+[ -z "$2" ] || exit 0
+tries=0
+while [ -d "$1" ] && ! rmdir "$1" 2>/dev/null; do
+  tries=$((tries + 1))
+  if [ "$tries" -ge 50 ]; then
+    echo "there are still processes in $1: $(tr '\\n' ' ' <"$1/cgroup.procs")" >&2
+    exit 1
+  fi
+  sleep 0.1
+done
+"""
+
+# Arguments: group, then pairs of file and value.
+_WRITE: Final = """
+group=$1; shift
+while [ $# -gt 0 ]; do printf '%s\\n' "$2" >"$group/$1" || exit 1; shift 2; done
+"""
+
+# Arguments: group, file, what `read` said before. A group that has gone has nothing to be brought back.
+_WRITE_BACK: Final = '[ ! -d "$1" ] || printf "%s\\n" "${3#"$2="}" >"$1/$2"'
+
+# Arguments: base, top, user, controllers, then processes. The shell leaves the top too, which must be empty below the
+# root before it can have controllers.
+_MAKE_BASE: Final = """
+base=$1 top=$2 user=$3 controllers=$4; shift 4
+mkdir "$base" "$base/coordinator" || exit 1
+for pid in $$ "$@"; do echo "$pid" >"$base/coordinator/cgroup.procs" || exit 1; done
+for name in $controllers; do
+  echo "+$name" >"$top/cgroup.subtree_control" || exit 1
+  echo "+$name" >"$base/cgroup.subtree_control" || exit 1
+done
+chown "$user" "$base/cgroup.procs" "$base/coordinator/cgroup.procs"
+"""
+
+_READ_BASE: Final = '[ ! -d "$1" ] || echo made'
+
+# Arguments: base, top, controllers that the top did not have, the coordinator's own group, what `read` said before.
+_REMOVE_BASE: Final = """
+[ -z "$5" ] && [ -d "$1" ] || exit 0
+base=$1 top=$2 own=$4
+[ -d "$own" ] || own=$top
+for name in $(cat "$base/cgroup.subtree_control"); do echo "-$name" >"$base/cgroup.subtree_control"; done
+for name in $3; do echo "-$name" >"$top/cgroup.subtree_control" || :; done
+tries=0
+while [ -d "$base/coordinator" ] && ! rmdir "$base/coordinator" 2>/dev/null; do
+  for pid in $(cat "$base/coordinator/cgroup.procs"); do echo "$pid" >"$own/cgroup.procs" 2>/dev/null || :; done
+  tries=$((tries + 1))
+  [ "$tries" -lt 50 ] || { echo "there are still processes in $base/coordinator" >&2; exit 1; }
+  [ "$tries" -lt 3 ] || sleep 0.1
+done
+rmdir "$base"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group of an environment: its `folder`, and its `name` as /proc/PID/cgroup has it for `controllers`."""
+
+    folder: str
+    name: str
+    version: int
+    controllers: frozenset[str]
+
+    @property
+    def join(self) -> tuple[str, ...]:
+        """Words in front of a command that put it into the group; its process id stays."""
+        return ("sh", "-c", _JOIN, "sh", f"{self.folder}/cgroup.procs")
+
+    def path(self, file: str) -> str:
+        """One of its files."""
+        return f"{self.folder}/{file}"
+
+    def assert_member(self, memberships: str, where: str) -> None:
+        """LevelNotTakenError unless the process with this /proc/PID/cgroup is in the group."""
+        found = parse_memberships(memberships).get(self.controllers, "")
+        if found != self.name:
+            raise LevelNotTakenError(
+                f"the server is in the cgroup {found or '(none)'}, not in {self.name}", where=where,
+                remedy="something on this host moves processes between cgroups: switch it off for the experiment",
+            )  # fmt: skip
+
+
+class Groups:
+    """The groups of one study on one host; nothing is remembered, so that a group undone is made anew."""
+
+    def __init__(self, host: Host, key: str, controllers: Sequence[str] = tuple(Controller)) -> None:
+        """`controllers` are what groups of version 2 get, of those that the host has."""
+        self._host = host
+        self._key = key
+        self._controllers = controllers
+
+    def find(self, controller: Controller, environment: str) -> tuple[Group, Hierarchy]:
+        """The group of an environment for a controller, whether it is there or not, and the tree it is in.
+
+        Raises:
+            HostNotFitError: the host has no such controller, or its groups cannot be changed.
+        """
+        hierarchy, own = self._hierarchy(controller)
+        return self.place(hierarchy, environment, own), hierarchy
+
+    def place(self, hierarchy: Hierarchy, environment: str, own: str = "/") -> Group:
+        """The group of an environment in a tree, seen from pgstrata's own group in it."""
+        top = hierarchy.folder if hierarchy.version != UNIFIED else self._base(hierarchy, own)
+        folder = f"{top}/pgstrata-{self._key}-{environment}"
+        return Group(
+            folder=folder, name=hierarchy.name(folder), version=hierarchy.version, controllers=hierarchy.controllers
+        )
+
+    def _hierarchy(self, controller: Controller) -> tuple[Hierarchy, str]:
+        """The tree of a controller, and the group in which pgstrata itself is there."""
+        files = self._host.read_files((_MOUNTS, _OWN, *_USUAL_UNIFIED))
+        memberships = files.get(_OWN, b"").decode("utf-8", "surrogateescape")
+        hierarchies = parse_hierarchies(files.get(_MOUNTS, b"").decode("utf-8", "surrogateescape"), memberships)
+        available = self._unified_controllers(hierarchies, files)
+        hierarchy = find_hierarchy(hierarchies, controller, available)
+        if hierarchy is None:
+            raise HostNotFitError(
+                f"this host has no cgroup controller for {controller}", where=self._host.name,
+                remedy="boot a kernel with it, mount it, or take a container that may use it; cgroup v1 calls it "
+                f"{controller.old_name}",
+            )  # fmt: skip
+        if hierarchy.read_only:
+            raise HostNotFitError(
+                f"{hierarchy.folder} is mounted read-only: no cgroup can be made", where=self._host.name,
+                remedy="work outside the container, or give it cgroups that it may write",
+            )  # fmt: skip
+        return hierarchy, parse_memberships(memberships).get(hierarchy.controllers, "/")
+
+    def _unified_controllers(self, hierarchies: Sequence[Hierarchy], files: Mapping[str, bytes]) -> list[str]:
+        for hierarchy in hierarchies:
+            if hierarchy.version == UNIFIED:
+                path = f"{hierarchy.folder}/cgroup.controllers"
+                content = files[path] if path in files else self._host.read_files((path,)).get(path, b"")
+                return content.decode().split()
+        return []
+
+    def _base(self, hierarchy: Hierarchy, own: str) -> str:
+        """The folder of the study's group of version 2."""
+        folder = hierarchy.locate(own)
+        name = f"pgstrata-{self._key}"
+        if folder.endswith(f"/{name}/{_COORDINATOR}"):
+            return folder.removesuffix(f"/{_COORDINATOR}")
+        return f"{self._top(hierarchy, folder)}/{name}"
+
+    def _top(self, hierarchy: Hierarchy, own: str) -> str:
+        """Where the study's group is made: below the own group of a user to whom it belongs, else at the top."""
+        if self._host.user == "root" or own == hierarchy.folder:
+            return hierarchy.folder
+        owner = self._host.run(Command(argv=("stat", "--format=%U", own)), check=False).text.strip()
+        return own if owner == self._host.user else hierarchy.folder
+
+    def make(self, group: Group, hierarchy: Hierarchy, values: Sequence[tuple[str, str]], ledger: Ledger) -> None:
+        """Make the group with these values in its files.
+
+        Raises:
+            HostNotFitError: there is such a group already, and it is not ours.
+            LevelNotTakenError: the kernel refuses a value, or has another one.
+        """
+        if group.version == UNIFIED:
+            self._make_base(hierarchy, group.folder.rpartition("/")[0], ledger)
+        if self._host.exists(group.folder):
+            raise self._taken(group.folder)
+        change = Change(
+            what=f"cgroup {group.folder}",
+            value=_render(values),
+            read=Script(text=_READ, arguments=(group.folder, *(file for file, _ in values))),
+            do=Script(text=_MAKE, arguments=(group.folder, self._host.user, *_flat(values))),
+            undo=Script(text=_REMOVE, arguments=(group.folder,)),
+        )
+        assert_taken(change, ledger.change(change))
+
+    def _make_base(self, hierarchy: Hierarchy, base: str, ledger: Ledger) -> None:
+        """The study's group of version 2 with the coordinator in it; nothing happens if pgstrata is there already."""
+        own = self._hierarchy_own(hierarchy)
+        if own == f"{base}/{_COORDINATOR}":
+            return
+        if self._host.exists(base):
+            raise self._taken(base)
+        top = base.rpartition("/")[0]
+        files = self._host.read_files((f"{top}/cgroup.controllers", f"{top}/cgroup.subtree_control"))
+        available, enabled = (
+            files.get(f"{top}/{name}", b"").decode().split()
+            for name in ("cgroup.controllers", "cgroup.subtree_control")
+        )
+        wanted = [str(controller) for controller in self._controllers if controller in available]
+        missing = [name for name in wanted if name not in enabled]
+        pids = tuple(str(pid) for pid in self._host.door_pids)
+        change = Change(
+            what=f"cgroup {base}",
+            value="made",
+            read=Script(text=_READ_BASE, arguments=(base,)),
+            do=Script(text=_MAKE_BASE, arguments=(base, top, self._host.user, " ".join(wanted), *pids)),
+            undo=Script(text=_REMOVE_BASE, arguments=(base, top, " ".join(missing), own)),
+        )
+        assert_taken(change, ledger.change(change))
+
+    def _hierarchy_own(self, hierarchy: Hierarchy) -> str:
+        memberships = self._host.read_files((_OWN,)).get(_OWN, b"").decode("utf-8", "surrogateescape")
+        return hierarchy.locate(parse_memberships(memberships).get(hierarchy.controllers, "/"))
+
+    def _taken(self, folder: str) -> HostNotFitError:
+        return HostNotFitError(
+            f"there is a cgroup {folder} already, and this study did not make it", where=self._host.name,
+            remedy="see `pgstrata host status`; if nobody needs it, remove it with rmdir",
+        )  # fmt: skip
+
+
+def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:
+    """Change one file of a group that is there; LevelNotTakenError where the kernel has another value."""
+    change = Change(
+        what=f"cgroup {group.folder} {file}",
+        value=_render(((file, value),)),
+        read=Script(text=_READ, arguments=(group.folder, file)),
+        do=Script(text=_WRITE, arguments=(group.folder, file, value)),
+        undo=Script(text=_WRITE_BACK, arguments=(group.folder, file)),
+    )
+    assert_taken(change, ledger.change(change))
+
+
+def assert_taken(change: Change, state: str) -> None:
+    """LevelNotTakenError unless the state after a change is what was asked for."""
+    if state != change.value:
+        raise LevelNotTakenError(
+            f"{change.what} was to be {_in_line(change.value)!r} and is {_in_line(state)!r}",
+            remedy="the kernel accepts other values here: change the level",
+        )
+
+
+def _in_line(state: str) -> str:
+    return "; ".join(state.splitlines())
+
+
+def _render(values: Sequence[tuple[str, str]]) -> str:
+    """As `_READ` prints them."""
+    return "\n".join(f"{file}={value}" for file, value in values)
+
+
+def _flat(values: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(word for pair in values for word in pair)

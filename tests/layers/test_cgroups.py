@@ -1,0 +1,218 @@
+"""Groups are made, joined by another user, and removed; real ones of this machine."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from direct_ledger import DirectLedger
+from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.layers.cgroups import Groups, set_value
+from pgstrata.layers.hierarchies import Controller, parse_hierarchies
+from pgstrata.ports.host import Command
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")]
+
+
+@pytest.fixture
+def key():
+    return f"test{secrets.token_hex(3)}"
+
+
+@pytest.fixture
+def ledger():
+    ledger = DirectLedger()
+    yield ledger
+    ledger.undo_to(0)
+
+
+@pytest.fixture
+def cpu(server_host, key):
+    """A group of version 1 for CPU time, and its tree."""
+    groups = Groups(server_host, key)
+    group, hierarchy = groups.find(Controller.CPU, "half")
+    if hierarchy.version != 1:
+        pytest.skip("this machine has the CPU controller in cgroup v2")
+    return groups, group, hierarchy
+
+
+QUOTA = (("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000"))
+
+
+def test_a_group_is_made_with_its_values_and_goes_away(cpu, ledger):
+    groups, group, hierarchy = cpu
+    groups.make(group, hierarchy, QUOTA, ledger)
+    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "50000\n"
+    ledger.undo_to(0)
+    assert not Path(group.folder).exists()
+
+
+def test_the_servers_user_joins_and_keeps_his_process_id(cpu, ledger, server_host):
+    groups, group, hierarchy = cpu
+    groups.make(group, hierarchy, QUOTA, ledger)
+    said = server_host.run(Command(argv=(*group.join, "sh", "-c", "echo $$ $PPID; cat /proc/$$/cgroup"))).text
+    group.assert_member(said.partition("\n")[2], "here")
+    assert int(said.split()[1]) == os.getpid(), "another process is between"
+    with pytest.raises(LevelNotTakenError, match="not in /pgstrata-"):
+        group.assert_member(Path("/proc/self/cgroup").read_text(), "here")
+
+
+def test_a_value_that_the_kernel_refuses_leaves_no_group(cpu, ledger):
+    groups, group, hierarchy = cpu
+    with pytest.raises(LevelNotTakenError):
+        groups.make(group, hierarchy, (("cpu.cfs_quota_us", "1"),), ledger)
+    assert not Path(group.folder).exists()
+
+
+def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
+    groups, group, hierarchy = cpu
+    os.mkdir(group.folder)
+    try:
+        with pytest.raises(HostNotFitError, match="already"):
+            groups.make(group, hierarchy, QUOTA, ledger)
+        ledger.undo_to(0)
+        assert Path(group.path("cpu.cfs_quota_us")).read_text() == "-1\n"
+    finally:
+        os.rmdir(group.folder)
+
+
+def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):
+    groups, group, hierarchy = cpu
+    groups.make(group, hierarchy, QUOTA, ledger)
+    with subprocess.Popen([*group.join, "sleep", "0.5"]):
+        wait_for(lambda: Path(group.path("cgroup.procs")).read_text())
+        ledger.undo_to(0)
+    assert not Path(group.folder).exists()
+
+
+def test_undoing_twice_does_no_harm(cpu, ledger):
+    groups, group, hierarchy = cpu
+    groups.make(group, hierarchy, QUOTA, ledger)
+    ((change, before),) = ledger.done
+    for _ in range(2):
+        subprocess.run(change.undo.with_argument(before).argv, check=True)
+    assert not Path(group.folder).exists()
+
+
+def test_one_value_of_a_group_comes_back(cpu, ledger):
+    groups, group, hierarchy = cpu
+    groups.make(group, hierarchy, QUOTA, ledger)
+    mark = ledger.mark()
+    set_value(group, "cpu.cfs_quota_us", "20000", ledger)
+    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "20000\n"
+    ledger.undo_to(mark)
+    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "50000\n"
+
+
+def wait_for(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# ------------------------------------------------------------------------------------ version 2, as far as it is here
+
+
+@pytest.fixture
+def unified(server_host, key):
+    """Groups of version 2 with the controllers that this machine has there, perhaps only one that nobody needs."""
+    found = parse_hierarchies(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    hierarchy = next((one for one in found if one.version == 2 and not one.read_only), None)
+    if hierarchy is None:
+        pytest.skip("this machine has no cgroup v2 that can be written")
+    controllers = Path(hierarchy.folder, "cgroup.controllers").read_text().split()
+    return Unified(Groups(server_host, key, controllers), hierarchy, key, controllers)
+
+
+class Unified:
+    def __init__(self, groups, hierarchy, key, controllers):
+        self.groups, self.hierarchy, self.controllers = groups, hierarchy, controllers
+        self.base = Path(hierarchy.folder, f"pgstrata-{key}")
+
+    def make(self, name, ledger):
+        group = self.groups.place(self.hierarchy, name)
+        self.groups.make(group, self.hierarchy, (("cgroup.max.depth", "3"),), ledger)
+        return group
+
+
+def own():
+    return Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
+
+
+def subtree(folder):
+    return Path(folder, "cgroup.subtree_control").read_text().split()
+
+
+def test_on_version_2_the_coordinator_moves_aside_and_the_servers_user_joins(unified, ledger, server_host):
+    home, enabled = own(), subtree(unified.hierarchy.folder)
+    first, second = (unified.make(name, ledger) for name in ("a", "b"))
+    assert own() == f"/{unified.base.name}/coordinator"
+    assert subtree(unified.base) == unified.controllers
+    for group in (first, second):
+        said = server_host.run(Command(argv=(*group.join, "cat", "/proc/self/cgroup"))).text
+        group.assert_member(said, "here")
+    ledger.undo_to(0)
+    assert (own(), subtree(unified.hierarchy.folder)) == (home, enabled)
+    assert not unified.base.exists()
+
+
+def test_on_version_2_nobody_else_can_join(unified, ledger):
+    group = unified.make("a", ledger)
+    refused = subprocess.run([*group.join, "true"], check=False, capture_output=True, user=65533, text=True)
+    assert refused.returncode, "an unknown user joined"
+
+
+def test_on_version_2_somebody_elses_group_is_left_alone(unified, ledger):
+    unified.base.mkdir()
+    try:
+        with pytest.raises(HostNotFitError, match="already"):
+            unified.make("a", ledger)
+        assert [path for path in unified.base.iterdir() if path.is_dir()] == []
+    finally:
+        unified.base.rmdir()
+    assert ledger.done == []
+
+
+def test_on_version_2_a_coordinator_that_was_killed_leaves_what_can_be_undone(unified, ledger, key):
+    """Its group is empty then, and somebody else undoes."""
+    unified.make("a", ledger)
+    home = Path(unified.hierarchy.folder, "cgroup.procs")
+    home.write_text(str(os.getpid()))
+    ledger.undo_to(0)
+    assert not unified.base.exists()
+
+
+@pytest.fixture
+def delegated(unified, server_host, key):
+    """A group that belongs to the servers' user, as systemd would delegate one, with the coordinator in it."""
+    folder, home = Path(unified.hierarchy.folder, f"delegated-{key}"), Path(unified.hierarchy.locate(own()))
+    folder.mkdir()
+    for name in (".", "cgroup.procs", "cgroup.subtree_control"):
+        shutil.chown(folder / name, server_host.user)
+    enabled = subtree(unified.hierarchy.folder)
+    for name in unified.controllers:
+        Path(unified.hierarchy.folder, "cgroup.subtree_control").write_text(f"+{name}")
+    (folder / "cgroup.procs").write_text(str(os.getpid()))
+    yield folder
+    (home / "cgroup.procs").write_text(str(os.getpid()))
+    folder.rmdir()
+    for name in set(unified.controllers) - set(enabled):
+        Path(unified.hierarchy.folder, "cgroup.subtree_control").write_text(f"-{name}")
+
+
+def test_on_version_2_groups_are_made_in_what_was_delegated_to_the_user(unified, delegated, ledger, server_host):
+    group = unified.groups.place(unified.hierarchy, "a", own())
+    assert group.folder == f"{delegated}/{unified.base.name}/{unified.base.name}-a"
+    unified.groups.make(group, unified.hierarchy, (("cgroup.max.depth", "3"),), ledger)
+    assert subtree(delegated) == unified.controllers
+    again = unified.groups.place(unified.hierarchy, "a", own())
+    assert again == group, "seen from where the coordinator is now"
+    group.assert_member(server_host.run(Command(argv=(*group.join, "cat", "/proc/self/cgroup"))).text, "here")
+    ledger.undo_to(0)
+    assert own() == f"/{delegated.name}"
+    assert subtree(delegated) == []
