@@ -27,10 +27,12 @@ from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Data, Workload
 from pgstrata.plan import auto_warmup, make_plan, workload_of
 from pgstrata.report.plan import plan_json, render_plan
+from pgstrata.workloads import builtin_workloads
 
 GB = 1024**3
 CAPACITY = HostCapacity(memory=32 * GB, cpus=4, free_disk=500 * GB)
 EXAMPLES = Path(__file__).parents[1] / "examples"
+ALL_EXAMPLES = sorted(str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.toml"))
 WORKLOADS = {
     name: Workload(
         name=name,
@@ -352,8 +354,8 @@ def test_scripts_run_on_the_data_of_custom():
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        *((name, Interleave.RUNS) for name in ("versions-14-18", "shared-buffers", "sync-commit", "custom-script")),
-        *((name, Interleave.SLICES) for name in ("versions-14-18", "shared-buffers", "custom-script")),
+        *((name, Interleave.RUNS) for name in ALL_EXAMPLES),
+        *((name, Interleave.SLICES) for name in ("versions-14-18", "shared-buffers", "custom-script", "checksums")),
     ],
 )
 def test_examples_are_planned_and_shown(name, way):
@@ -362,11 +364,13 @@ def test_examples_are_planned_and_shown(name, way):
         file.read_text(encoding="utf-8"),
         file.name,
         read_file=lambda script: (EXAMPLES / script).read_text(encoding="utf-8"),
-        workloads=WORKLOADS,
+        workloads=builtin_workloads(),
         cpus=4,
     )
     machine = replace(CAPACITY, memory=256 * GB)
-    made = make_plan(complete_experiment(parsed, machine, WORKLOADS), WORKLOADS, machine, interleave=way)
+    made = make_plan(
+        complete_experiment(parsed, machine, builtin_workloads()), builtin_workloads(), machine, interleave=way
+    )
     text = render_plan(made)
     assert max(len(line) for line in text.splitlines()) <= 100
     assert made.experiment.question in text
