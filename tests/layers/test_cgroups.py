@@ -4,16 +4,19 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from direct_ledger import DirectLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Groups, set_value
 from pgstrata.layers.hierarchies import Controller, parse_hierarchies
 from pgstrata.ports.host import Command
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from direct_ledger import DirectLedger
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")]
 
@@ -70,14 +73,14 @@ def test_a_value_that_the_kernel_refuses_leaves_no_group(cpu, ledger):
 
 def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
     groups, group, hierarchy = cpu
-    os.mkdir(group.folder)
+    Path(group.folder).mkdir()
     try:
         with pytest.raises(HostNotFitError, match="already"):
             groups.make(group, hierarchy, QUOTA, ledger)
         ledger.undo_to(0)
         assert Path(group.path("cpu.cfs_quota_us")).read_text() == "-1\n"
     finally:
-        os.rmdir(group.folder)
+        Path(group.folder).rmdir()
 
 
 def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):

@@ -11,8 +11,8 @@ beside that. `pgstrata-KEY` is made at the top of the tree; for an ordinary user
 that systemd delegated) below that one. systemd is not asked: it leaves alone groups that it did not make, and
 controllers that it would switch off at the top stay on as long as `pgstrata-KEY` uses them.
 
-What version 2 does here (moves, permissions, controllers for groups below, removal) was tested on a kernel whose version
-2 has another controller; cpu.max, memory.max and io.max, and hosts with systemd, were not seen running.
+What version 2 does here (moves, permissions, controllers for groups below, removal) was tested on a kernel whose
+version 2 has another controller; cpu.max, memory.max and io.max, and hosts with systemd, were not seen running.
 """
 
 from __future__ import annotations

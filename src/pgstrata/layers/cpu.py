@@ -1,0 +1,256 @@
+"""The layer `cpu`: which CPUs, how much of them, by which policy, at which frequency.
+
+Affinity and policy are words in front of the command (taskset, chrt), CPU time is limited by a group
+(`layers.cgroups`): several environments of a host can be up at once with different levels of these. Governor and turbo
+are the host's and hold for all that is up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
+from pgstrata.layers.cgroups import UNIFIED, Group, Groups, set_value
+from pgstrata.layers.frequency import Frequency
+from pgstrata.layers.hierarchies import Controller
+from pgstrata.model.experiment import Environment
+from pgstrata.model.launch import Launch, Needs
+from pgstrata.ports.host import Command, Host
+from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.server import RunningServer, Sql
+
+SERVER: Final = "cpu.server"
+CLIENT: Final = "cpu.client"
+QUOTA: Final = "cpu.quota"
+POLICY: Final = "cpu.policy"
+GOVERNOR: Final = "cpu.governor"
+TURBO: Final = "cpu.turbo"
+EXCLUSIVE: Final = frozenset({GOVERNOR, TURBO})
+"""Keys of which a host can have one level at a time only."""
+
+_PERIOD: Final = 100_000
+"""Microseconds in which the quota holds: the kernel's own default (Documentation/scheduler/sched-bwc.rst)."""
+_ONLINE: Final = "/sys/devices/system/cpu/online"
+_STATUS: Final = "/proc/self/status"
+# sched.h
+_POLICIES: Final[Mapping[str, str]] = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
+# Fields of /proc/PID/stat after the command in parentheses, which may hold spaces (proc_pid_stat(5): 40 and 41).
+_PRIORITY_FIELD: Final = 40 - 3
+_POLICY_FIELD: Final = 41 - 3
+
+
+def parse_cpu_list(text: str) -> frozenset[int]:
+    """CPUs of a list as Linux writes it, "0-3,8"; ParseError where it is none."""
+    cpus: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ParseError(f"not a list of CPUs: {text!r}")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return frozenset(cpus)
+
+
+def parse_policy(stat: str) -> str:
+    """Scheduling policy of a process as levels write it ("batch", "fifo:5"), from its /proc/PID/stat."""
+    fields = stat.rpartition(")")[2].split()
+    if len(fields) <= _POLICY_FIELD:
+        raise ParseError(f"not a line of /proc/PID/stat: {stat!r}")
+    name = _POLICIES.get(fields[_POLICY_FIELD], fields[_POLICY_FIELD])
+    return f"{name}:{fields[_PRIORITY_FIELD]}" if name in ("fifo", "rr") else name
+
+
+def parse_field(text: str, name: str) -> str:
+    """A value of a file of lines `name value` or `name: value`, empty where there is none."""
+    for line in text.splitlines():
+        first, _, rest = line.replace(":", " ", 1).partition(" ")
+        if first.strip() == name:
+            return rest.strip()
+    return ""
+
+
+class CpuLayer:
+    """Affinity, quota, policy, governor and turbo.
+
+    Args:
+        host: where the servers run, as their user.
+        key: names the study's groups.
+        client: where the clients run, if that is another host.
+        frequency: governor and turbo, by default those of `host`.
+    """
+
+    name = "cpu"
+
+    def __init__(self, host: Host, key: str, client: Host | None = None, frequency: Frequency | None = None) -> None:
+        self._host = host
+        self._client = client or host
+        self._groups = Groups(host, key)
+        self._frequency = frequency or Frequency(host)
+        self._made: dict[str, Group] = {}
+
+    def concerns(self, environment: Environment) -> bool:
+        """Whether it asks for a level of this layer."""
+        return any(key.startswith("cpu.") for key in environment.layers)
+
+    def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's
+        """Check that the host can do it, make the group, set governor and turbo."""
+        levels = environment.layers
+        self._check_policy(levels)
+        for key, host in ((SERVER, self._host), (CLIENT, self._client)):
+            if key in levels:
+                _check_cpus(host, key, levels[key])
+        if GOVERNOR in levels:
+            self._frequency.set_governor(levels[GOVERNOR], ledger)
+        if TURBO in levels:
+            self._frequency.set_turbo(levels[TURBO], ledger)
+        words = self._limit_time(environment, ledger) if QUOTA in levels else ()
+        words += _pin(levels.get(SERVER, "")) + _schedule(levels.get(POLICY, ""))
+        if words:
+            self._try(words, levels)
+        return Launch(server=words, client=_pin(levels.get(CLIENT, "")))
+
+    def _check_policy(self, levels: Mapping[str, str]) -> None:
+        if QUOTA in levels and levels.get(POLICY, "").startswith(("fifo", "rr")):
+            raise HostNotFitError(
+                f"cpu.quota does not hold for cpu.policy = {levels[POLICY]!r}: Linux limits ordinary processes only",
+                where=self._host.name, remedy="leave out one of the two, or take the policy other, batch or idle",
+            )  # fmt: skip
+
+    def _limit_time(self, environment: Environment, ledger: Ledger) -> tuple[str, ...]:
+        """Words that put the server into a group with that much CPU time."""
+        cpus = float(environment.layers[QUOTA])
+        online = len(parse_cpu_list(self._host.read(_ONLINE).decode()))
+        if cpus > online:
+            raise HostNotFitError(
+                f"cpu.quota = {cpus:g} would limit nothing: this host has {online} CPUs", where=self._host.name,
+                remedy=f"take at most {online}",
+            )  # fmt: skip
+        group, hierarchy = self._groups.find(Controller.CPU, environment.name)
+        self._made[environment.name] = group
+        quota = round(cpus * _PERIOD)
+        values: tuple[tuple[str, str], ...]
+        if group.version != UNIFIED:
+            values = (("cpu.cfs_period_us", str(_PERIOD)), ("cpu.cfs_quota_us", str(quota)))
+        elif any(key.startswith("limits.") for key in environment.layers):
+            # In version 2 a process is in one group: the layer `limits`, which is beneath, made it and joins it.
+            set_value(group, "cpu.max", f"{quota} {_PERIOD}", ledger)
+            return ()
+        else:
+            values = (("cpu.max", f"{quota} {_PERIOD}"),)
+        self._groups.make(group, hierarchy, values, ledger)
+        return group.join
+
+    def _try(self, words: tuple[str, ...], levels: Mapping[str, str]) -> None:
+        """Run nothing in this way, as the server's user: a start that fails would say less."""
+        tried = self._host.run(Command(argv=(*words, "true")), check=False)
+        if not tried.code:
+            return
+        policy = levels.get(POLICY, "")
+        real_time = policy.startswith(("fifo", "rr"))
+        raise HostNotFitError(
+            f"{self._host.user} cannot start a server with {', '.join(f'{key} = {levels[key]}' for key in levels)}",
+            where=self._host.name, details=tuple(tried.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]),
+            remedy=f"real-time policies need a limit of real-time priorities: set `rtprio` for {self._host.user} in "
+            "/etc/security/limits.conf and log in again, or as root call `ulimit -r 99` before pgstrata; a kernel with "
+            "CONFIG_RT_GROUP_SCHED also refuses them in groups"
+            if real_time else "see what the programs said",
+        )  # fmt: skip
+
+    def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
+        """What the kernel says of the postmaster and its group; LevelNotTakenError where that is not what was asked."""
+        levels = server.environment.layers
+        if not self.concerns(server.environment):
+            return {}
+        facts = {CLIENT: levels[CLIENT]} if CLIENT in levels else {}
+        if levels.keys() & {SERVER, QUOTA, POLICY}:
+            facts |= self._observe_server(server)
+        if GOVERNOR in levels:
+            facts[GOVERNOR] = self._frequency.governor()
+        if TURBO in levels:
+            facts[TURBO] = self._frequency.turbo()
+        for key in facts.keys() & levels.keys():
+            _assert_level(key, levels[key], facts[key], server.environment.name)
+        return facts
+
+    def _observe_server(self, server: RunningServer) -> dict[str, str]:
+        environment = server.environment
+        if server.postmaster_pid is None:
+            raise LevelNotTakenError(
+                "levels of cpu were asked for, and the server is not one that pgstrata started",
+                where=f"environment {environment.name}", remedy="leave out cpu.* for servers that somebody else runs",
+            )  # fmt: skip
+        process = f"/proc/{server.postmaster_pid}"
+        group = self._made.get(environment.name) if QUOTA in environment.layers else None
+        names = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat") if group else ()
+        paths = [f"{process}/{name}" for name in ("status", "stat", "cgroup")]
+        paths += [group.path(name) for name in names if group]
+        files = self._host.read_files(paths)
+        contents = {path.rpartition("/")[2]: content.decode("utf-8", "replace") for path, content in files.items()}
+        facts = {}
+        if SERVER in environment.layers:
+            facts[SERVER] = parse_field(contents.get("status", ""), "Cpus_allowed_list")
+        if POLICY in environment.layers:
+            facts[POLICY] = parse_policy(contents.get("stat", ""))
+        if group:
+            group.assert_member(contents.get("cgroup", ""), f"environment {environment.name}")
+            facts[QUOTA] = _read_quota(contents)
+            facts["cpu.throttled"] = parse_field(contents.get("cpu.stat", ""), "nr_throttled")
+        return facts
+
+    def throttled(self, environment: Environment) -> int | None:
+        """Periods of 0.1 s in which the quota was used up since the visit's begin; None without a quota."""
+        group = self._made.get(environment.name)
+        if group is None or QUOTA not in environment.layers:
+            return None
+        path = group.path("cpu.stat")
+        text = self._host.read_files((path,)).get(path, b"").decode()
+        return int(parse_field(text, "nr_throttled") or 0)
+
+
+def _pin(cpus: str) -> tuple[str, ...]:
+    return ("taskset", "--cpu-list", cpus) if cpus else ()
+
+
+def _schedule(policy: str) -> tuple[str, ...]:
+    name, _, priority = policy.partition(":")
+    return ("chrt", f"--{name}", priority or "0") if policy else ()
+
+
+def _check_cpus(host: Host, key: str, level: str) -> None:
+    """HostNotFitError where one of the CPUs is not online or not ours to use."""
+    files = host.read_files((_ONLINE, _STATUS))
+    wanted = parse_cpu_list(level)
+    online = parse_cpu_list(files.get(_ONLINE, b"").decode())
+    allowed = parse_cpu_list(parse_field(files.get(_STATUS, b"").decode("utf-8", "replace"), "Cpus_allowed_list"))
+    for usable, why in ((online, "not online"), (allowed, "not allowed for pgstrata (cpuset or taskset)")):
+        if missing := sorted(wanted - usable):
+            names = ", ".join(map(str, missing))
+            raise HostNotFitError(
+                f"{key} = {level!r}: {'CPU' if len(missing) == 1 else 'CPUs'} {names} {why}", where=host.name,
+                remedy=f"take CPUs of {_render_cpus(online & allowed)}",
+            )  # fmt: skip
+
+
+def _render_cpus(cpus: frozenset[int]) -> str:
+    return ",".join(map(str, sorted(cpus)))
+
+
+def _read_quota(contents: Mapping[str, str]) -> str:
+    """CPUs as levels write them; "max" where there is no limit."""
+    if "cpu.max" in contents:
+        quota, period = contents["cpu.max"].split()
+    else:
+        quota, period = contents.get("cpu.cfs_quota_us", "-1").strip(), contents.get("cpu.cfs_period_us", "1").strip()
+    return "max" if quota in ("max", "-1") else f"{int(quota) / int(period):.10g}"
+
+
+def _assert_level(key: str, asked: str, found: str, environment: str) -> None:
+    same = parse_cpu_list(asked) == parse_cpu_list(found) if key in (SERVER, CLIENT) else asked == found
+    if key == QUOTA and found != "max":
+        same = round(float(asked) * _PERIOD) == round(float(found) * _PERIOD)
+    if not same:
+        raise LevelNotTakenError(
+            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}",
+            where=f"environment {environment}",
+            remedy="something on this host changes it: switch that off for the experiment",
+        )  # fmt: skip
