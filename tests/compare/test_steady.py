@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
 from pgstrata.compare.arms import cut_runs, sort_runs, whole_runs
-from pgstrata.compare.steady import SteadyPart, find_steady, seconds_of
+from pgstrata.compare.steady import SteadyPart, find_steady, row_medians, seconds_of
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
@@ -278,3 +278,19 @@ def test_levels_across_blocks_are_those_of_whole_runs():
         arms = sort_runs(series, frozenset(("tps",)))
         assert arms[BASE, CELL].levels("tps") == pytest.approx(whole)
     assert sort_runs(runs, frozenset(("tps",)))[BASE, CELL].values["tps"] != pytest.approx(whole)
+
+
+@given(st.lists(st.lists(st.one_of(st.floats(-1e9, 1e9), st.just(math.nan)), min_size=5, max_size=5), min_size=1))
+def test_medians_of_rows_are_those_that_leave_gaps_out(rows):
+    values = np.array(rows)
+    values = values[np.isfinite(values).any(axis=1)]
+    assert row_medians(values).tolist() == [np.median(row[np.isfinite(row)]) for row in values]
+
+
+def test_runs_that_were_cut_before_are_known_again_only_where_they_are_the_same():
+    runs = study({BASE: steady, OTHER: warming}, blocks=4)
+    once = find_steady(runs)
+    assert find_steady(reversed(runs)) == find_steady(list(runs)) == once
+    slower = [run_of(run.environment, run.block, [1000.0] * SECONDS) for run in runs]
+    assert all(part.cut == 0 for part in find_steady(slower).values())
+    assert find_steady(replace(run, series=()) for run in runs) == {}

@@ -115,6 +115,8 @@ def whole_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
 
 
 def _cut_run(run: RunRecord, part: SteadyPart) -> RunRecord:
+    if not part.cut:
+        return _without_seconds(run)
     return replace(
         _without_seconds(run),
         measurements=tuple(

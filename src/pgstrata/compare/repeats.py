@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, cut_runs, find_arm, sort_runs, whole_runs
+from pgstrata.compare.arms import Arm, Arms, cut_runs, find_arm, sort_runs, whole_runs
 from pgstrata.compare.progress import closing_blocks, open_pairs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.model.experiment import Cell, Experiment
@@ -142,6 +143,28 @@ def _without_clients(cell: Cell) -> Cell:
 # ------------------------------------------------------------------------------------------------ what looks wrong
 
 
+class _ArmsBefore(Mapping[tuple[str, str], Arm]):
+    """The arms of the runs before a block, each sorted when it is asked for: of many blocks few are."""
+
+    def __init__(
+        self, runs: Mapping[tuple[str, str], Sequence[RunRecord]], block: int, metrics: frozenset[str]
+    ) -> None:
+        self._runs, self._block, self._metrics = runs, block, metrics
+        self._sorted: dict[tuple[str, str], Arm] = {}
+
+    def __getitem__(self, key: tuple[str, str]) -> Arm:
+        if key not in self._sorted:
+            runs = self._runs.get(key, ())
+            self._sorted |= sort_runs([run for run in runs if run.block < self._block], self._metrics)
+        return self._sorted[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (key for key, runs in self._runs.items() if any(run.block < self._block for run in runs))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Doubts:
     """What looks wrong in the blocks before `number`."""
 
@@ -152,8 +175,10 @@ class _Doubts:
         cut = cut_runs(runs)
         self.opened = cache(lambda block: open_pairs(plan, cut, block))
         self._closings = closing_blocks(plan, [run for run in cut if run.block < number])
-        whole = whole_runs(runs)
-        self.arms = cache(lambda block: sort_runs([run for run in whole if run.block < block], metric))
+        whole: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+        for run in whole_runs(runs):
+            whole[run.environment, run.cell].append(run)
+        self.arms = cache(lambda block: _ArmsBefore(whole, block, metric))
 
     def again(self, environment: str, cells: Sequence[str]) -> Pairs:
         """The environment in these cells, in slices with somebody to take turns with; nothing where nobody is left."""

@@ -78,7 +78,8 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     """Every level in every block that has all of them: the mean over the combinations of all other factors."""
     plan = answer.study.plan
     groups = _groups(plan.experiment, axis)
-    arms = sort_runs(answer.study.runs, frozenset({plan.experiment.metric}))
+    runs = [run for run in answer.study.runs if axis.cell in {ALL_CELLS, run.cell}]
+    arms = sort_runs(runs, frozenset({plan.experiment.metric}))
     logs = read_levels(plan, arms, [name for group in groups for name in group], axis.cell)
     blocks = sorted({block for found in logs.values() for block in found})
     points: list[LevelPoint] = []

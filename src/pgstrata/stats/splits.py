@@ -163,7 +163,8 @@ def _statistics(orders: FloatArray, weights: FloatArray, edges: IndexArray) -> F
         weights: shape (rows, edges).
         edges: shape (edges,).
     """
-    differences = np.nancumsum(orders, axis=2)[:, :, edges - 1] * weights
+    running = np.cumsum(orders, axis=2) if np.isfinite(orders[0]).all() else np.nancumsum(orders, axis=2)
+    differences = running[:, :, edges - 1] * weights
     found = np.zeros((len(orders), edges.size, 2))
     for edge, counted in enumerate(np.isfinite(weights).T):
         ascending = np.sort(differences[:, counted, edge], axis=1)
