@@ -26,10 +26,11 @@ _UNDO_FOLDER: Final = (
     '[ -z "$2" ] || exit 0\n[ ! -d "$1/mount" ] || rmdir -- "$1/mount" || exit\n[ ! -d "$1" ] || rmdir -- "$1"'
 )
 # The blocks are written once: the first write of blocks that are only reserved costs the file system below a change of
-# its own records, which would be measured. fallocate first, so that they lie together.
+# its own records, which would be measured. fallocate first, so that they lie together; sync at the end, because the
+# removal of an earlier image may still have blocks to discard.
 _MAKE_IMAGE: Final = (
     'umask 077; set -C; : >"$1" || exit; chattr +C "$1" 2>/dev/null; fallocate --length "$2" "$1" 2>/dev/null\n'
-    'dd if=/dev/zero of="$1" bs=4M count="$2" iflag=count_bytes oflag=direct conv=notrunc,fsync status=none'
+    'dd if=/dev/zero of="$1" bs=4M count="$2" iflag=count_bytes oflag=direct conv=notrunc,fsync status=none && sync -f -- "$1"'
 )
 _UNDO_IMAGE: Final = _LOOPS + (
     '[ -z "$2" ] || exit 0\n'
@@ -79,7 +80,7 @@ _UNDO_MOUNT: Final = SBIN + (
     "tries=0\n"
     'while findmnt --mountpoint "$1" >/dev/null; do\n'
     'said=$(umount "$1" 2>&1) && continue\n'
-    'tries=$((tries + 1)); [ "$tries" -lt 40 ] || { printf "%s\\n" "$said" >&2; exit 1; }\n'
+    'tries=$((tries + 1)); [ "$tries" -lt 20 ] || { printf "%s\\n" "$said" >&2; exit 1; }\n'
     "sleep 0.25\n"
     "done"
 )
@@ -154,7 +155,7 @@ def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str
 
 
 def mount_change(place: Place, device: str, kind: FileSystem, options: Sequence[str]) -> Change:
-    """The mount; what still uses it when it is undone is waited for, ten seconds."""
+    """The mount; what still uses it when it is undone is waited for, five seconds."""
     arguments = (place.mount, device, kind.value, ",".join(options))
     return Change(
         what=f"mount {place.mount}", value=f"{device} {kind}",

@@ -42,7 +42,7 @@ class Maker:
     """How a file system is made: its package, options that are always given, the smallest that it agrees to.
 
     Nothing is left to be done after the mount (lazy initialisation would be measured), and no blocks are discarded.
-    mkfs.ext4 would choose blocks of 1 kB on less than 512 MB, which nobody's server has. The last of two options counts.
+    mkfs.ext4 would choose blocks of 1 kB on less than 512 MB, unlike any server. The last of two options counts.
     """
 
     package: str
@@ -113,11 +113,11 @@ def check_mount_options(asked: Sequence[str], seen: Sequence[str], *, where: str
         name, _, value = option.partition("=")
         missing = option in _SHOWN and option not in values
         # btrfs shows compress=zstd as compress=zstd:3
-        other = bool(value) and name in values and values[name].partition(":")[0] != value.partition(":")[0]
+        other = bool(value) and name in values and value not in {values[name], values[name].partition(":")[0]}
         if missing or other or (name.startswith("no") and name[2:] in values):
             raise LevelNotTakenError(
                 f"the mount option {option} was asked for, the mount has {','.join(seen)}", where=where,
-                remedy="choose options that this kernel takes",
+                remedy="write it as the mount shows it, or choose one that this kernel takes",
             )  # fmt: skip
 
 
