@@ -224,3 +224,22 @@ def test_a_setting_that_is_a_factor_is_explained_also_where_it_was_read_back():
     pair = (make_environment("a", settings={"work_mem": "1MB"}), make_environment("b", settings={"work_mem": "4MB"}))
     facts = [{"settings.work_mem": value, "asked.work_mem": value} for value in ("1024", "4096")]
     assert not differences(pair, *facts)
+
+
+def test_what_a_layer_of_the_host_shows_is_explained_where_it_was_asked_for():
+    small = make_environment("small", layers={"pages": "4kB"})
+    huge = make_environment("huge", layers={"pages": "2MB"})
+    facts = [
+        {
+            "memory.pages": pages,
+            "memory.huge_pages_used": used,
+            "settings.huge_pages": on,
+            "settings.huge_page_size": size,
+        }
+        for pages, used, on, size in (("4kB", "0", "off", "0"), ("2MB", "146800640", "on", "2048"))
+    ]
+    assert differences([small, huge], *facts) == ()
+    again = make_environment("again", layers={"pages": "4kB"})
+    told = differences([small, again], *facts)
+    assert any("memory.pages" in warning.text for warning in told)
+    assert not any("memory.huge_pages_used" in warning.text for warning in told)

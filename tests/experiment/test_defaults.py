@@ -77,3 +77,9 @@ def test_checkpoints_are_tuned_only_where_something_writes(parse, workloads, cap
     text = '[factors]\nserver = ["16", "18"]\n' + CELL.replace("simple-update", "select-only")
     experiment = complete_experiment(parse(text), capacity, workloads)
     assert "max_wal_size" not in experiment.environments[0].settings
+
+
+def test_huge_pages_are_left_to_the_layer_that_has_them_as_a_level(complete):
+    experiment = complete('[factors]\npages = ["4kB", "2MB"]\n')
+    assert all("huge_pages" not in environment.settings for environment in experiment.environments)
+    assert not any(note.startswith("huge_pages") for note in experiment.notes)

@@ -29,6 +29,9 @@ _VOLATILE: Final = frozenset(
     }
 )  # fmt: skip
 
+# Facts that follow from how much memory a server asked for, which its settings say better.
+_VOLATILE_FACTS: Final = frozenset({"memory.huge_pages_used"})
+
 # Settings that the server computes from others unless they are set.
 _FOLLOWS_FROM: Final[Mapping[str, tuple[str, ...]]] = {
     "commit_timestamp_buffers": ("shared_buffers",),
@@ -140,7 +143,7 @@ def _asked(environment: Environment, name: str) -> Asked:
             return _asked_for_setting(environment, rest)
         case "initdb":
             return _asked_of_initdb(environment) if rest == "data_checksums" else (environment.initdb.get(rest),)
-        case "host":
+        case "host" | "memory" | "sysctl" | "cpu" | "limits" | "storage":
             return tuple(sorted(environment.layers.items()))
         case _:
             return ()
@@ -152,6 +155,8 @@ def _asked_for_setting(environment: Environment, setting: str) -> Asked:
         asked += _asked_of_initdb(environment)
     if setting.startswith("ssl"):
         asked.append(environment.connection)
+    if setting.startswith("huge_page"):
+        asked.append(environment.layers.get("pages"))
     return tuple(asked)
 
 
@@ -192,7 +197,7 @@ def exclusive_settings(
 
 def is_volatile(name: str) -> bool:
     """Whether a fact may differ between two starts of one environment without any meaning for its performance."""
-    return name.startswith(_SETTINGS) and _short(name) in _VOLATILE
+    return name in _VOLATILE_FACTS or (name.startswith(_SETTINGS) and _short(name) in _VOLATILE)
 
 
 def _short(name: str) -> str:

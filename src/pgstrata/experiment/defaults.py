@@ -22,6 +22,7 @@ _STEP: Final = 128 * _MB
 _LARGEST_BUFFERS: Final = 8 * _GB
 _SPARE_CONNECTIONS: Final = 10
 _MIN_CONNECTIONS: Final = 100
+_SET_BY_LAYERS: Final[Mapping[str, str]] = {"huge_pages": "pages"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,8 @@ def complete_experiment(
         note = "nothing is chosen or normalised: the servers run already and are taken as they are"
         return replace(experiment, notes=(*experiment.notes, note))
     writing = any(_writes(cell, workloads) for cell in experiment.cells)
-    choices = (*_sized(experiment, capacity), *(_for_writing() if writing else ()), *_normalised())
+    every = (*_sized(experiment, capacity), *(_for_writing() if writing else ()), *_normalised())
+    choices = tuple(choice for choice in every if not all(_set_by_layer(choice.setting, each) for each in own))
     chosen, notes = _without_given(choices, own)
     chosen, late = _without_unknown(chosen, own)
     settings = {choice.setting: choice.value for choice in chosen}
@@ -92,7 +94,13 @@ def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> 
 def _with(environment: Environment, settings: dict[str, str]) -> Environment:
     if environment.server.kind is ServerKind.DSN:
         return environment
-    return replace(environment, settings=dict(sorted({**settings, **environment.settings}.items())))
+    chosen = {name: value for name, value in settings.items() if not _set_by_layer(name, environment)}
+    return replace(environment, settings=dict(sorted({**chosen, **environment.settings}.items())))
+
+
+def _set_by_layer(setting: str, environment: Environment) -> bool:
+    """Whether a layer of the host gives the environment that setting."""
+    return _SET_BY_LAYERS.get(setting) in environment.layers
 
 
 def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]:

@@ -86,7 +86,8 @@ class SettingsLayer:
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """The asked settings as the server has them; LevelNotTakenError names the first that did not take."""
-        asked = server.environment.settings
+        # a layer of the host may need a setting otherwise than it was chosen, such as huge_pages
+        asked = {**server.environment.settings, **server.launch.settings}
         if not asked:
             return {}
         # names of settings are case-insensitive: pg_settings has TimeZone and DateStyle
