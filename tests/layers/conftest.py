@@ -68,13 +68,18 @@ def server_host():
 
 
 @pytest.fixture(scope="session")
-def resolve(server_host):
-    """A build by its level: embedded, or a major of the catalogue."""
+def servers(server_host):
+    """Where builds come from."""
     places = find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=False)
-    servers = Servers.make(
+    return Servers.make(
         here=LocalHost(), host=server_host, cache=places.cache, machine=platform.machine(), python=sys.executable,
         note=lambda line: None,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def resolve(servers):
+    """A build by its level: embedded, or a major of the catalogue."""
 
     def resolve(level):
         kind = ServerKind.EMBEDDED if level == "embedded" else ServerKind.CATALOGUE

@@ -1,0 +1,144 @@
+"""Pools of huge pages, and on which pages a server's shared memory lies: files of the kernel to values, and a change.
+
+What belongs here: the kernel's side. What an environment asks for, and whether it has it, belongs to `memory`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import ParseError
+from pgstrata.model.changes import Change, Script
+
+POOLS: Final = "/sys/kernel/mm/hugepages"
+PAGE_BYTES: Final[Mapping[str, int]] = {"4kB": 4096, "2MB": 2 * 1024**2, "1GB": 1024**3}
+"""Levels of the factor `pages`."""
+
+_FIGURES: Final = ("nr_hugepages", "free_hugepages", "resv_hugepages")
+_MAPPING: Final = re.compile(r"^[0-9a-f]+-[0-9a-f]+ (?P<mode>[rwxsp-]{4}) ")
+_FIELD: Final = re.compile(r"^(?P<name>\w+): +(?P<number>\d+)(?: kB)?$")
+
+# Writing a number takes what the kernel can give at once, which may be less. Compaction moves memory together and
+# throws away nothing that is cached: with an emptied page cache this environment would start from another state than
+# the others.
+_RESERVE: Final = """
+pool=$1 wanted=$2
+echo "$wanted" >"$pool" || exit
+for attempt in 1 2; do
+    [ "$(cat "$pool")" -lt "$wanted" ] || exit 0
+    echo 1 >/proc/sys/vm/compact_memory || exit 0
+    echo "$wanted" >"$pool" || exit 0
+done
+"""
+# Takes away no more than was added, and nothing below the former number. Pages of a server that is about to end stay in
+# the pool until it has.
+_GIVE_BACK: Final = """
+pool=$1 added=$2 former=$3
+now=$(cat "$pool") || exit
+[ "$now" -gt "$former" ] || exit 0
+left=$((now - added))
+[ "$left" -ge "$former" ] || left=$former
+echo "$left" >"$pool" || exit
+for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+    [ "$(cat "$pool")" -gt "$left" ] || exit 0
+    sleep 0.2
+done
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The huge pages of one size: pages in all, not in use, and of these promised to somebody; `page` is bytes."""
+
+    page: int
+    total: int
+    free: int
+    promised: int
+
+    def target(self, pages: int) -> int:
+        """How many pages in all make `pages` of them available, beside those that others use or were promised.
+
+        Pages of the pool that belong to nobody count as available; the pool is never made smaller.
+        """
+        return max(self.total, self.total - (self.free - self.promised) + pages)
+
+    def change(self, target: int) -> Change:
+        """Make the pool larger; undoing it takes away what was added, and waits for a server that is about to end."""
+        file = f"{pool_folder(self.page)}/nr_hugepages"
+        return Change(
+            what=f"huge pages of {self.page // 1024} kB",
+            value=str(target),
+            read=Script(text='cat "$1"', arguments=(file,)),
+            do=Script(text=_RESERVE, arguments=(file, str(target))),
+            undo=Script(text=_GIVE_BACK, arguments=(file, str(target - self.total))),
+        )
+
+
+def pool_folder(page: int) -> str:
+    """The folder of the kernel with the pool of pages of that size in bytes."""
+    return f"{POOLS}/hugepages-{page // 1024}kB"
+
+
+def pool_files(page: int) -> tuple[str, ...]:
+    """What `parse_pool` reads."""
+    return tuple(f"{pool_folder(page)}/{figure}" for figure in _FIGURES)
+
+
+def parse_pool(page: int, files: Mapping[str, bytes]) -> Pool | None:
+    """The pool of pages of that size in bytes; None where the kernel has none."""
+    found = [files[path] for path in pool_files(page) if path in files]
+    if len(found) < len(_FIGURES):
+        return None
+    total, free, promised = (int(content) for content in found)
+    return Pool(page=page, total=total, free=free, promised=promised)
+
+
+def parse_meminfo(content: bytes, name: str) -> int:
+    """A field of /proc/meminfo in bytes, 0 where it is missing."""
+    found = re.search(rf"^{name}: +(\d+) kB$", content.decode(), re.MULTILINE)
+    return int(found.group(1)) * 1024 if found else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMemory:
+    """A mapping that processes share: its size and that of its pages in bytes.
+
+    `eligible` says whether the kernel may use transparent huge pages for it, None where the kernel does not say.
+    """
+
+    bytes: int
+    page: int
+    eligible: bool | None
+
+
+def parse_shared_memory(smaps: bytes) -> SharedMemory:
+    """The largest shared mapping of a process, which is a server's main shared memory; of /proc/PID/smaps (proc(5)).
+
+    Raises:
+        ParseError: there is none in it.
+    """
+    found = max(_shared_mappings(smaps.decode("utf-8", "replace")), key=lambda fields: fields["Size"], default=None)
+    if found is None:
+        raise ParseError("no shared mapping was found", where="/proc/PID/smaps", details=(repr(smaps[:80]),))
+    eligible = found.get("THPeligible")
+    return SharedMemory(
+        bytes=found["Size"] * 1024, page=found["KernelPageSize"] * 1024,
+        eligible=None if eligible is None else eligible > 0,
+    )  # fmt: skip
+
+
+def _shared_mappings(text: str) -> Iterator[Mapping[str, int]]:
+    """Fields with numbers, of each mapping that is shared."""
+    fields: dict[str, int] | None = None
+    for line in text.splitlines():
+        if head := _MAPPING.match(line):
+            if fields:
+                yield fields
+            fields = {} if head.group("mode").endswith("s") else None
+        elif fields is not None and (field := _FIELD.match(line)):
+            fields[field.group("name")] = int(field.group("number"))
+    if fields:
+        yield fields
