@@ -1,0 +1,182 @@
+"""One connection of the user's own OpenSSH, shared by every session that goes over it, and its pulse.
+
+What goes through the sessions belongs to `ssh` and `tree`; what ssh says when it fails to `ssh_failures`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import stat
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.hosts import ssh_failures
+from pgstrata.hosts.door import quote
+from pgstrata.hosts.local_process import die_with_parent
+
+# The port is the user's config's to say where the destination does not; the name may be an alias of it.
+_FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
+
+_PULSE: Final = 'while printf .; do sleep "$1"; done'
+
+# A link that vanishes is not noticed by the far sshd before TCP gives up, which takes it hours if it has nothing to
+# send. So somebody there listens to a pulse, and ends the connection's sshd when it stays away: then every door behind
+# it reads the end of its input and tidies up. `timeout` ends with 124 when time is up, with 0 at the end of the input.
+_WATCH: Final = """
+echo watching
+while heard=$(timeout "$1" head -c 1); do [ -n "$heard" ] || exit 0; done
+case $(cat "/proc/$PPID/comm") in
+    sshd* | dropbear*) kill -s TERM "$PPID" ;;
+    *) kill -s TERM "$2" ;;
+esac
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Seconds. A connection is made within `connect`; one that gives no sign is asked every `alive`, `tries` times.
+
+    The far side hears a pulse every `pulse` and gives up after `silence`, later than this side does.
+    """
+
+    connect: int = 15
+    alive: int = 10
+    tries: int = 3
+    pulse: float = 10.0
+    silence: float = 45.0
+
+
+def parse_destination(text: str) -> str:
+    """A destination as the user writes it for ssh: db1, user@db1, ssh://user@db1:2222. UsageError if it is none.
+
+    It becomes a word of a command, so it must not be taken for an option, nor carry anything that a shell or the
+    user's ProxyCommand could understand as more than a name.
+    """
+    rest = text.removeprefix("ssh://")
+    user, at, host = rest.rpartition("@")
+    odd = any(character.isspace() or not character.isprintable() or character in _FORBIDDEN for character in text)
+    if odd or not host or (at and not user) or "/" in rest or "-" in (text[:1], user[:1], host[:1]):
+        remedy = 'write it as for ssh, such as "db1", "user@db1" or "ssh://user@db1:2222"'
+        raise UsageError(f"{text!r} is no destination for ssh", where="host", remedy=remedy)
+    return text
+
+
+class Link:
+    """The connection to a destination (`Patience` says how long it may be silent).
+
+    The first session is the connection's master and runs in the foreground: when its input ends, because the
+    coordinator closed it or died, it ends too, and no process and no socket is left behind.
+
+    Args:
+        destination: as for `parse_destination`.
+        run: a folder for sockets, with a short name (`Places.run`).
+        config: an ssh configuration instead of the user's own.
+        patience: for tests.
+    """
+
+    def __init__(
+        self, destination: str, *, run: str, config: str | None = None, patience: Patience | None = None
+    ) -> None:
+        self.destination = parse_destination(destination)
+        self._patience = patience or Patience()
+        self._config = ("-F", config) if config else ()
+        self._socket = f"{_private_folder(run)}/{os.getpid()}-{secrets.token_hex(3)}"
+        self._pulse: list[subprocess.Popen[bytes]] = []
+
+    def first(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The command that connects and runs `words` on the far side.
+
+        What the user's configuration says holds, host keys and jump hosts included, except for what would get in the
+        way of a program: questions, terminals, forwarded ports, another connection's socket.
+        """
+        patience = self._patience
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": str(patience.connect),
+            "ServerAliveInterval": str(patience.alive),
+            "ServerAliveCountMax": str(patience.tries),
+            "ControlMaster": "yes",
+            "ControlPath": self._socket,
+            "ControlPersist": "no",
+            "ClearAllForwardings": "yes",
+            "RemoteCommand": "none",
+            "LogLevel": "INFO",
+        }
+        return ("ssh", *self._config, "-T", "-a", "-x", *_render_options(options), *self._target(words))
+
+    def further(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The command that runs `words` on the far side through the connection that is there, and never another."""
+        options = {"ControlMaster": "no", "ControlPath": self._socket, "ProxyCommand": "exit 1", "BatchMode": "yes"}
+        return ("ssh", "-F", "none", "-T", "-a", "-x", *_render_options(options), *self._target(words))
+
+    def _target(self, words: Sequence[str]) -> tuple[str, ...]:
+        # Every login shell knows `exec`; without it another process would stand between sshd and ours.
+        return ("--", self.destination, f"exec {quote(*words)}")
+
+    def start_pulse(self, door_pid: int) -> None:
+        """Have the far side end what it does for us when it hears nothing any more. HostNotFitError if it cannot."""
+        patience = self._patience
+        watch = self.further(("sh", "-c", _WATCH, "sh", f"{patience.silence:g}", str(door_pid)))
+        heart = _start(("sh", "-c", _PULSE, "sh", f"{patience.pulse:g}"), stdin=subprocess.DEVNULL)
+        self._pulse.append(heart)
+        assert heart.stdout is not None
+        watcher = _start(watch, stdin=heart.stdout.fileno())
+        self._pulse.append(watcher)
+        heart.stdout.close()
+        assert watcher.stdout is not None
+        poller = select.poll()
+        poller.register(watcher.stdout, select.POLLIN)
+        said = watcher.stdout.readline() if poller.poll(patience.connect * 1000) else b""
+        if said != b"watching\n":
+            raise ssh_failures.session_refused(self.destination)
+
+    def stop_pulse(self) -> None:
+        """Let the far side's watcher leave; its session would keep the connection open."""
+        for process in self._pulse:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        self._pulse = []
+
+    def close(self) -> None:
+        """Leave nothing behind, the socket of a killed ssh included; the first session ends the connection."""
+        self.stop_pulse()
+        with suppress(FileNotFoundError):
+            Path(self._socket).unlink()
+
+
+def _render_options(options: dict[str, str]) -> tuple[str, ...]:
+    return tuple(word for name, value in options.items() for word in ("-o", f"{name}={value}"))
+
+
+def _start(argv: Sequence[str], *, stdin: int) -> subprocess.Popen[bytes]:
+    """A process that dies with the coordinator, whichever way that dies."""
+    return subprocess.Popen(
+        argv,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 the coordinator has one thread
+    )
+
+
+def _private_folder(run: str) -> str:
+    """The folder for control sockets: whoever can reach one can use the connection."""
+    folder = Path(run, "ssh")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        remedy = "remove it, or name another folder in PGSTRATA_RUN"
+        raise HostNotFitError("this folder is open to other users, or theirs", where=str(folder), remedy=remedy)
+    return str(folder)
