@@ -332,9 +332,10 @@ def test_all_reasons_are_told_at_once():
     assert "2 reasons" in caught.value.what
 
 
-def test_servers_that_are_up_together_share_the_memory():
-    settings_ = {"shared_buffers": "15GB", "huge_pages": "on"}
-    pair = tuple(environment(name, settings=settings_) for name in ("pg16", "pg18"))
+@pytest.mark.parametrize(("settings_", "layers"), [({"huge_pages": "on"}, {}), ({}, {"pages": "2MB"})])
+def test_servers_that_are_up_together_share_the_memory(settings_, layers):
+    settings_ = {"shared_buffers": "15GB", **settings_}
+    pair = tuple(environment(name, settings=settings_, layers=layers) for name in ("pg16", "pg18"))
     make_plan(experiment(environments=pair), WORKLOADS, CAPACITY)
     with pytest.raises(PlanRefusedError, match=r"30\.\d GB"):
         make_plan(experiment(environments=pair), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)

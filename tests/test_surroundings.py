@@ -31,9 +31,9 @@ def make_run(block=1, validity=Validity.VALID, **measured):
     )  # fmt: skip
 
 
-def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=None):
+def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=None, layers=()):
     spec = ServerSpec(kind=ServerKind.CATALOGUE, value="18")
-    environment = Environment(name="a", levels=(), server=spec, settings=dict(settings))
+    environment = Environment(name="a", levels=(), server=spec, settings=dict(settings), layers=dict(layers))
     experiment = Experiment(
         question="?", metric=metric, threshold=0.03, blocks=12, budget=None, reset=Reset.CLONE,
         interleave=Interleave.RUNS, seed=1, baseline="a", environments=(environment,), cells=(cell,), factors=(),
@@ -77,6 +77,12 @@ def test_transparent_huge_pages_that_are_always_on_are_told(request):
 def test_a_governor_that_saves_energy_is_told(request):
     observe(request.node.nodeid, "cpu_governor", found(make_study(host={"host.governor": "powersave"}))["cpu_governor"])
     assert not found(make_study(host={"host.governor": "performance"}))
+
+
+def test_what_every_environment_sets_itself_is_no_doubt_about_the_host():
+    host = {"host.thp": "always", "host.governor": "powersave"}
+    assert not found(make_study(host=host, layers={"thp": "never", "cpu.governor": "performance"}))
+    assert found(make_study(host=host, layers={"pages": "2MB"})).keys() == {"thp_always", "cpu_governor"}
 
 
 def test_huge_pages_that_were_not_there_are_told(request):

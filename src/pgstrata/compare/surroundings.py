@@ -34,14 +34,20 @@ def surrounding_warnings(study: Study) -> tuple[ResultWarning, ...]:
         cell.identity: [run for run in study.runs if run.cell == cell.identity and _usable(run)] for cell in cells
     }
     return (
-        *_of_host(study.host.facts, cells),
+        *_of_host(study.host.facts, cells, _set_everywhere(study)),
         *_of_pages(study),
         *_of_checkpoints(cells, by_cell),
         *_of_samples(study.plan.experiment.metric, cells, by_cell),
     )
 
 
-def _of_host(facts: Mapping[str, str], cells: Sequence[Cell]) -> Iterator[ResultWarning]:
+def _set_everywhere(study: Study) -> frozenset[str]:
+    """Keys of layers that all environments ask for: what the host had before does not matter."""
+    asked = [frozenset(environment.layers) for environment in study.plan.experiment.environments]
+    return frozenset.intersection(*asked) if asked else frozenset()
+
+
+def _of_host(facts: Mapping[str, str], cells: Sequence[Cell], given: frozenset[str]) -> Iterator[ResultWarning]:
     cpus = facts.get("host.cpus", "")
     if facts.get("host.virtual") and cpus.isdecimal():
         few = [cell.identity for cell in cells if cell.clients < int(cpus)]
@@ -55,11 +61,11 @@ def _of_host(facts: Mapping[str, str], cells: Sequence[Cell]) -> Iterator[Result
     if clock and clock not in _FAST_CLOCKS:
         text = f"the clock source is {clock}: each look at the clock is a system call, in client and server"
         yield ResultWarning(code="clock_source", text=text)
-    if facts.get("host.thp") == "always":
+    if facts.get("host.thp") == "always" and "thp" not in given:
         text = "transparent huge pages are always on: the kernel may stop a process to find or make a huge page"
         yield ResultWarning(code="thp_always", text=text)
     governor = facts.get("host.governor", "performance")
-    if governor != "performance":
+    if governor != "performance" and "cpu.governor" not in given:
         text = f"the CPU's frequency governor is {governor}: light load may run at a lower frequency than heavy load"
         yield ResultWarning(code="cpu_governor", text=text)
 

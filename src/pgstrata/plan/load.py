@@ -52,7 +52,8 @@ def resident_bytes(environment: Environment, cell: Cell, workloads: Mapping[str,
     Buffers that no data reaches are never touched, except as huge pages, which are taken whole.
     """
     buffers, data = shared_buffers(environment), data_bytes(cell, workloads)
-    used = buffers if environment.settings.get("huge_pages") == "on" else min(buffers, data)
+    huge = environment.settings.get("huge_pages") == "on" or environment.layers.get("pages") in {"2MB", "1GB"}
+    used = buffers if huge else min(buffers, data)
     return used + data + _MEMORY_AROUND_BUFFERS
 
 
