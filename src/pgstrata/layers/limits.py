@@ -1,0 +1,215 @@
+"""The layer `limits`: memory around the server with its page cache counted, and traffic of its disk.
+
+Memory is charged to the group that first touches a page of a file. A fresh clone is in the page cache already,
+charged to whoever copied it, and would stay there at no cost for the server: so the words in front of the server write
+the clone back and drop its larger files from the page cache (POSIX_FADV_DONTNEED by dd) before they join the group. What
+the server reads of them afterwards is charged to it. Huge pages are not charged (Documentation/admin-guide/cgroup-v1/
+hugetlb.rst), so an environment cannot have both.
+
+Version 1 of cgroups charges delayed writes to nobody: limits of writes are refused there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.layers.cgroups import UNIFIED, Group, Groups
+from pgstrata.layers.cpu import parse_field
+from pgstrata.layers.devices import find_device
+from pgstrata.layers.hierarchies import Controller, Hierarchy
+from pgstrata.model.experiment import Environment
+from pgstrata.model.launch import Launch, Needs
+from pgstrata.ports.host import Host
+from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.server import RunningServer, Sql
+from pgstrata.units import Unit, render_value
+
+MEMORY: Final = "limits.memory"
+EXCLUSIVE: Final = frozenset(
+    {MEMORY, "limits.read_bytes", "limits.write_bytes", "limits.read_operations", "limits.write_operations"}
+)
+"""Keys of which a host can have one level at a time only: what two environments share would be charged to one."""
+
+# The largest page of any architecture of Linux: the kernel rounds limits down to pages.
+_PAGE: Final = 65536
+_V1_FILES: Final[Mapping[str, str]] = {
+    "limits.read_bytes": "blkio.throttle.read_bps_device",
+    "limits.read_operations": "blkio.throttle.read_iops_device",
+}
+# Words of io.max in the order in which the kernel prints them (cgroup-v2.rst).
+_V2_WORDS: Final[Mapping[str, str]] = {
+    "limits.read_bytes": "rbps",
+    "limits.write_bytes": "wbps",
+    "limits.read_operations": "riops",
+    "limits.write_operations": "wiops",
+}
+_MEMSW: Final = "memory.memsw.limit_in_bytes"
+
+# Words in front of the server, whose folder is its data directory; links lead to tablespaces and to WAL elsewhere.
+# Only clean pages can be dropped. Files up to 32 kB stay, because a process for each of them would take seconds: in a new
+# cluster 700 of 800 files, together 9 MB, most of them of databases that nobody uses.
+_EVICT: Final = (
+    '[ -f PG_VERSION ] || { echo "not in a data directory: $PWD" >&2; exit 126; }; sync -f . && '
+    "find -L . -type f -size +32k -exec sh -c "
+    "'for file do dd if=\"$file\" iflag=nocache count=0 status=none || exit 1; done' sh {} + || exit 126; "
+    'exec "$@"'
+)
+
+
+class LimitsLayer:
+    """Limits of memory and of traffic.
+
+    Args:
+        host: where the servers run, as their user.
+        key: names the study's groups.
+        data_folder: where the clone of an environment will lie, for the device that is limited; called after the layers
+            beneath are prepared.
+    """
+
+    name = "limits"
+
+    def __init__(self, host: Host, key: str, data_folder: Callable[[Environment], str]) -> None:
+        self._host = host
+        self._groups = Groups(host, key)
+        self._data_folder = data_folder
+        self._made: dict[str, dict[Controller, Group]] = {}
+
+    def concerns(self, environment: Environment) -> bool:
+        """Whether it asks for a level of this layer."""
+        return bool(EXCLUSIVE & environment.layers.keys())
+
+    def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's
+        """Make the groups with their limits; words that start the server inside."""
+        levels = environment.layers
+        wanted: dict[str, tuple[Group, Hierarchy, list[tuple[str, str]]]] = {}
+        made: dict[Controller, Group] = {}
+        for controller, values_of in ((Controller.MEMORY, self._memory_values), (Controller.IO, self._traffic_values)):
+            if not (levels.keys() & (EXCLUSIVE - {MEMORY} if controller is Controller.IO else {MEMORY})):
+                continue
+            group, hierarchy = self._groups.find(controller, environment.name)
+            made[controller] = group
+            # In version 2 both are the same group.
+            wanted.setdefault(group.folder, (group, hierarchy, []))[2].extend(values_of(environment, group, hierarchy))
+        self._made[environment.name] = made
+        words: tuple[str, ...] = ("sh", "-c", _EVICT, "sh") if MEMORY in levels else ()
+        for group, hierarchy, values in wanted.values():
+            self._groups.make(group, hierarchy, values, ledger)
+            words += group.join
+        return Launch(server=words)
+
+    def _memory_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:
+        """Files of the group and what goes into them: no swap beyond the limit either."""
+        levels = environment.layers
+        if levels.get("pages", "4kB") != "4kB":
+            raise HostNotFitError(
+                f"limits.memory does not count huge pages: with pages = {levels['pages']} the server would have that "
+                "much more", where=f"environment {environment.name}", remedy="leave out pages or limits.memory",
+            )  # fmt: skip
+        size = str(int(levels[MEMORY]) // _PAGE * _PAGE)
+        if group.version == UNIFIED:
+            limit, swap = ("memory.max", size), ("memory.swap.max", "0")
+            counted = self._has_swap_file_of_a_group(hierarchy)
+        else:
+            limit, swap = ("memory.limit_in_bytes", size), (_MEMSW, size)
+            counted = self._host.exists(f"{hierarchy.folder}/{_MEMSW}")
+        if counted:
+            return [limit, swap]
+        if len(self._host.read("/proc/swaps").splitlines()) > 1:
+            raise HostNotFitError(
+                "limits.memory would only move the server's memory to swap: this kernel does not count swap by group",
+                where=self._host.name, remedy="switch swap off (swapoff -a), or boot with swapaccount=1",
+            )  # fmt: skip
+        return [limit]
+
+    def _has_swap_file_of_a_group(self, hierarchy: Hierarchy) -> bool:
+        """Whether groups of version 2 count swap; the group at the top has no such file, so one of the others tells."""
+        return bool(self._host.read_matching(f"{hierarchy.folder}/*/memory.swap.max"))
+
+    def _traffic_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:  # noqa: ARG002 - as above
+        levels = {key: value for key, value in environment.layers.items() if key in _V2_WORDS}
+        writes = sorted(key for key in levels if key.startswith("limits.write"))
+        if group.version != UNIFIED and writes:
+            raise HostNotFitError(
+                f"{' and '.join(writes)} cannot be had: cgroup v1 charges delayed writes to nobody, so most of what a "
+                "server writes would escape the limit", where=self._host.name,
+                remedy="boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or limit reads only",
+            )  # fmt: skip
+        device = find_device(self._host, self._data_folder(environment), delayed_writes=bool(writes))
+        if group.version != UNIFIED:
+            return [(file, f"{device} {levels[key]}") for key, file in _V1_FILES.items() if key in levels]
+        words = " ".join(f"{word}={levels.get(key, 'max')}" for key, word in _V2_WORDS.items())
+        return [("io.max", f"{device} {words}")]
+
+    def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
+        """What the groups say; LevelNotTakenError where the server is not in them or they have other limits."""
+        environment = server.environment
+        if not self.concerns(environment):
+            return {}
+        made = self._made.get(environment.name, {})
+        if server.postmaster_pid is None or not made:
+            raise LevelNotTakenError(
+                "limits were asked for, and the server is not one that pgstrata started",
+                where=f"environment {environment.name}",
+                remedy="leave out limits.* for servers that somebody else runs",
+            )  # fmt: skip
+        membership = f"/proc/{server.postmaster_pid}/cgroup"
+        paths = [group.path(name) for group in made.values() for name in (*_READ_BACK, *_V1_FILES.values())]
+        files = self._host.read_files((membership, *paths))
+        where = f"environment {environment.name}"
+        for group in made.values():
+            group.assert_member(files.get(membership, b"").decode("utf-8", "surrogateescape"), where)
+        contents = {path.rpartition("/")[2]: content.decode().strip() for path, content in files.items()}
+        facts = {key: value for key, value in _read_facts(contents).items() if key in environment.layers}
+        for key in EXCLUSIVE & environment.layers.keys():
+            _assert_level(key, environment.layers[key], facts.get(key, ""), where)
+        if MEMORY in facts:
+            facts["limits.memory_used"] = contents.get("memory.current") or contents.get("memory.usage_in_bytes", "")
+            facts["limits.memory_kills"] = str(_count_kills(contents))
+        return facts
+
+    def explain_death(self, environment: Environment) -> str:
+        """Why a server of this environment died, if its limit of memory was the reason; empty otherwise."""
+        group = self._made.get(environment.name, {}).get(Controller.MEMORY)
+        if group is None:
+            return ""
+        files = self._host.read_files((group.path("memory.events"), group.path("memory.oom_control")))
+        kills = _count_kills({path.rpartition("/")[2]: content.decode() for path, content in files.items()})
+        if not kills:
+            return ""
+        size = render_value(float(environment.layers[MEMORY]), Unit.BYTES)
+        return (
+            f"the kernel killed {kills} of the server's processes, because limits.memory = {size} was used up: "
+            "give it more, or less shared_buffers, work_mem or clients"
+        )
+
+
+_READ_BACK: Final = (
+    "memory.max", "memory.limit_in_bytes", "memory.current", "memory.usage_in_bytes", "memory.events",
+    "memory.oom_control", "io.max",
+)  # fmt: skip
+
+
+def _count_kills(contents: Mapping[str, str]) -> int:
+    """Processes that the kernel killed for want of memory (`oom_kill`, in version 1 from Linux 4.13)."""
+    texts = (contents.get(name, "") for name in ("memory.events", "memory.oom_control"))
+    return next((int(count) for text in texts if (count := parse_field(text, "oom_kill"))), 0)
+
+
+def _read_facts(contents: Mapping[str, str]) -> dict[str, str]:
+    """Limits by key, in bytes and operations per second."""
+    facts = {MEMORY: contents.get("memory.max") or contents.get("memory.limit_in_bytes", "")}
+    for key, file in _V1_FILES.items():
+        facts[key] = contents.get(file, "").rpartition(" ")[2]
+    words = dict(word.split("=", 1) for word in contents.get("io.max", "").split() if "=" in word)
+    return facts | {key: words[word] for key, word in _V2_WORDS.items() if word in words}
+
+
+def _assert_level(key: str, asked: str, found: str, where: str) -> None:
+    wanted = int(asked) // _PAGE * _PAGE if key == MEMORY else int(asked)
+    if found != str(wanted):
+        raise LevelNotTakenError(
+            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}", where=where,
+            remedy="something on this host changes it: switch that off for the experiment",
+        )  # fmt: skip
