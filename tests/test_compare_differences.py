@@ -243,3 +243,10 @@ def test_what_a_layer_of_the_host_shows_is_explained_where_it_was_asked_for():
     told = differences([small, again], *facts)
     assert any("memory.pages" in warning.text for warning in told)
     assert not any("memory.huge_pages_used" in warning.text for warning in told)
+
+
+def test_what_a_group_has_used_up_is_no_difference():
+    quota = {"cpu.quota": "0.5"}
+    one, two = (make_environment(name, layers=quota) for name in ("one", "two"))
+    used = ({**quota, "cpu.throttled": count, "limits.memory_used": f"{count}000"} for count in ("3", "8"))
+    assert differences([one, two], *used) == ()

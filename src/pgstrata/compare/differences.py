@@ -29,8 +29,11 @@ _VOLATILE: Final = frozenset(
     }
 )  # fmt: skip
 
-# Facts that follow from how much memory a server asked for, which its settings say better.
-_VOLATILE_FACTS: Final = frozenset({"memory.huge_pages_used"})
+# Facts that follow from how much memory a server asked for, which its settings say better; and what a group had used up
+# when it was looked at, soon after the start.
+_VOLATILE_FACTS: Final = frozenset(
+    {"memory.huge_pages_used", "cpu.throttled", "limits.memory_used", "limits.memory_kills"}
+)
 
 # Settings that the server computes from others unless they are set.
 _FOLLOWS_FROM: Final[Mapping[str, tuple[str, ...]]] = {

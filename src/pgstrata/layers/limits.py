@@ -2,9 +2,9 @@
 
 Memory is charged to the group that first touches a page of a file. A fresh clone is in the page cache already,
 charged to whoever copied it, and would stay there at no cost for the server: so the words in front of the server write
-the clone back and drop its larger files from the page cache (POSIX_FADV_DONTNEED by dd) before they join the group. What
-the server reads of them afterwards is charged to it. Huge pages are not charged (Documentation/admin-guide/cgroup-v1/
-hugetlb.rst), so an environment cannot have both.
+the clone back and drop its larger files from the page cache (POSIX_FADV_DONTNEED by dd) before they join the group.
+What the server reads of them afterwards is charged to it. Huge pages are not charged (Documentation/admin-guide/
+cgroup-v1/hugetlb.rst), so an environment cannot have both.
 
 Version 1 of cgroups charges delayed writes to nobody: limits of writes are refused there.
 """
@@ -48,8 +48,8 @@ _V2_WORDS: Final[Mapping[str, str]] = {
 _MEMSW: Final = "memory.memsw.limit_in_bytes"
 
 # Words in front of the server, whose folder is its data directory; links lead to tablespaces and to WAL elsewhere.
-# Only clean pages can be dropped. Files up to 32 kB stay, because a process for each of them would take seconds: in a new
-# cluster 700 of 800 files, together 9 MB, most of them of databases that nobody uses.
+# Only clean pages can be dropped. Files up to 32 kB stay, because a process for each of them would take seconds: in a
+# new cluster 700 of 800 files, together 9 MB, most of them of databases that nobody uses.
 _EVICT: Final = (
     '[ -f PG_VERSION ] || { echo "not in a data directory: $PWD" >&2; exit 126; }; sync -f . && '
     "find -L . -type f -size +32k -exec sh -c "
