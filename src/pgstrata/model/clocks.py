@@ -1,0 +1,50 @@
+"""How two machines' clocks differ, and how far apart the machines are; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+NOTICEABLE: Final = 1.0
+"""Seconds by which clocks may differ before it is worth a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockExchange:
+    """One question for the time: asked at `asked` of the coordinator's clock, answered `took` seconds later.
+
+    `told` is what the host's clock showed in between; both clocks in Unix seconds.
+    """
+
+    asked: float
+    took: float
+    told: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockOffset:
+    """The host's clock minus the coordinator's, with the most by which that may be wrong; seconds.
+
+    `round_trip` is the shortest time of an exchange with the host that needs no program there, seconds.
+    """
+
+    offset_seconds: float
+    uncertainty: float
+    round_trip: float
+
+    @property
+    def apart(self) -> bool:
+        """Whether the clocks surely differ by more than `NOTICEABLE`."""
+        return abs(self.offset_seconds) - self.uncertainty > NOTICEABLE
+
+
+def estimate_offset(exchanges: Sequence[ClockExchange], round_trip: float) -> ClockOffset:
+    """The offset by the exchange that took the shortest time, at least one being given.
+
+    The clock was read somewhere between question and answer: in the middle, give or take half of the time. That is the
+    offset of RFC 5905, section 8, with T2 = T3, and its clock filter (section 10), which trusts the smallest delay.
+    """
+    best = min(exchanges, key=lambda exchange: exchange.took)
+    half = best.took / 2
+    return ClockOffset(offset_seconds=best.told - (best.asked + half), uncertainty=half, round_trip=round_trip)
