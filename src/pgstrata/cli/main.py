@@ -307,7 +307,8 @@ def entry() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
-        app(standalone_mode=False)
+        # commands return nothing: a number is the exit code that typer makes of an interrupt or of typer.Exit
+        code = app(standalone_mode=False) or ExitCode.DONE
         sys.stdout.flush()
     except PgstrataError as error:
         _leave(f"pgstrata: {error}", error.exit_code)
@@ -323,7 +324,9 @@ def entry() -> NoReturn:
     except _usage_errors() as error:
         error.show()  # type: ignore[attr-defined]
         _end(ExitCode.USAGE)
-    _end(ExitCode.DONE)
+    if code == ExitCode.INTERRUPTED:
+        _leave("pgstrata: interrupted", code)
+    _end(code)
 
 
 def _open_missing_streams() -> None:
