@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,7 +59,10 @@ class EmptyHost:
         return path == "/" or path in self.files
 
     def list_folder(self, path):
-        return ()
+        return tuple(name.rpartition("/")[2] for name in self.files if name.rpartition("/")[0] == path)
+
+    def pid_alive(self, pid):
+        return pid == 4343
 
     def remove_tree(self, path):
         self.removed.append(path)
@@ -99,6 +104,15 @@ def test_a_server_that_cannot_be_asked_is_followed_by_the_next():
     assert probes_of(found)["timing"].value == pytest.approx(27.36e-9)
     assert probes_of(found)["fsync"].text == "152 µs by open_sync, 152 µs by fdatasync (the default)"
     assert host.removed == ["/.pgstrata-doctor-4242"]
+
+
+def test_the_file_of_a_doctor_that_was_killed_is_removed():
+    files = {
+        f"/s/data/{name}": b"" for name in (".pgstrata-doctor-17", ".pgstrata-doctor-4343", ".pgstrata-doctor-x", "b")
+    }
+    host = EmptyHost(files=files | {"/s/data": b""})
+    examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=()))
+    assert host.removed == ["/s/data/.pgstrata-doctor-17", "/s/data/.pgstrata-doctor-4242"]
 
 
 def test_nothing_is_written_where_there_is_no_room():
@@ -149,6 +163,19 @@ def test_the_command_examines_this_machine_and_leaves_nothing(tmp_path):
     assert (document["schema"], document["host"]) == (1, "local")
     assert (done.returncode == 4) is (document["fit"] == "no")
     assert {probe["name"] for probe in document["probes"]} >= {"foreign_cpu", "canary", "timing", "fsync", "memory"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
+    names = {f"PGSTRATA_{name}": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "DATA")}
+    doctor = [sys.executable, "-m", "pgstrata", "doctor"]
+    process = subprocess.Popen(
+        doctor, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | names
+    )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=30)
+    assert (process.returncode, out, said) == (130, "", "pgstrata: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 

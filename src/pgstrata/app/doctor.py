@@ -50,6 +50,8 @@ _Answer = TypeVar("_Answer")
 
 _CANARIES: Final = 9
 _WINDOW: Final = 1.0
+_TRIAL: Final = ".pgstrata-doctor-"
+"""Name of the file that pg_test_fsync writes, before the process id of the coordinator."""
 _NO_SERVER: Final = "there is no server to ask yet: pgstrata servers fetch embedded"
 
 
@@ -231,14 +233,23 @@ def _time(host: Host) -> Callable[[str], float]:
 
 
 def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
-    file = f"{folder.rstrip('/')}/.pgstrata-doctor-{host.door_pids[0]}"
+    place = folder.rstrip("/")
 
     def measure(prefix: str) -> Mapping[str, float]:
+        _sweep(host, place)
         if host.free_bytes(folder) < LEAST_DISK:
             raise HostNotFitError("there is too little room to try it")
-        return parse_fsync(run_fsync(host, prefix, file))
+        return parse_fsync(run_fsync(host, prefix, f"{place}/{_TRIAL}{host.door_pids[0]}"))
 
     return measure
+
+
+def _sweep(host: Host, place: str) -> None:
+    """Remove what a doctor that was killed left here."""
+    for name in host.list_folder(place or "/"):
+        pid = name.removeprefix(_TRIAL)
+        if name.startswith(_TRIAL) and pid.isdecimal() and not host.pid_alive(int(pid)):
+            host.remove_tree(f"{place}/{name}")
 
 
 def _ask(installations: Installations, program: str, ask: Callable[[str], _Answer]) -> _Answer:
