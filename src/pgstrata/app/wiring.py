@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pgstrata import __version__
+from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
@@ -20,11 +21,15 @@ from pgstrata.datasets.cluster import ClusterDatasets, Recipe
 from pgstrata.datasets.databases import DatabaseDatasets
 from pgstrata.drivers.pgbench.driver import PgbenchDriver
 from pgstrata.drivers.pgbench.parse import parse_result
-from pgstrata.errors import HostNotFitError, PlanRefusedError
+from pgstrata.errors import PlanRefusedError
 from pgstrata.layers.connection import ConnectionLayer
+from pgstrata.layers.cpu import CpuLayer
+from pgstrata.layers.limits import LimitsLayer
+from pgstrata.layers.memory import MemoryLayer
 from pgstrata.layers.server import ClusterControl, RunningControl, ServerLayer
 from pgstrata.layers.settings import SettingsLayer
-from pgstrata.model.changes import Change
+from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.sysctl import SysctlLayer
 from pgstrata.model.experiment import Allow, ConnectionKind, Environment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
@@ -32,6 +37,7 @@ from pgstrata.model.server import Build
 from pgstrata.ports.collector import Collector
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
+from pgstrata.ports.layer import HostLayer
 from pgstrata.ports.server import Sql
 from pgstrata.ports.store import Store
 from pgstrata.servers.binary import has_assertions, has_tls
@@ -68,6 +74,7 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
     tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     sql = PsqlSql(host, tools)
     builds = resolve_builds(plan, machine, sql, events)
+    host_layers = make_host_layers(host, study_key(study), machine.places.data)
     facts = capture_host_facts(machine.here)
     fingerprint = parse_host_facts(facts)
     for name in ("host", "client"):
@@ -81,9 +88,9 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
         driver=PgbenchDriver(host, tools),
         sql=sql,
         collectors=make_collectors(),
-        layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),
-        host_layers=(),
-        ledger=_Untouched(),
+        layers=(ServerLayer(), SettingsLayer(), ConnectionLayer(), *host_layers),
+        host_layers=host_layers,
+        ledger=make_ledger(machine, study),
         workloads=builtin_workloads(),
         supplies=_Supplies(machine=machine, host=host, sql=sql, tools=tools, study=study_key(study)).make(plan, builds),
         events=events,
@@ -95,17 +102,18 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
     )
 
 
-class _Untouched:
-    """A ledger (`ports.Ledger`) of a host that is not changed."""
+def make_host_layers(host: Host, key: str, folder: str) -> tuple[HostLayer, ...]:
+    """The layers of a host that can be changed, the lowest first.
 
-    def change(self, change: Change) -> str:
-        raise HostNotFitError("pgstrata does not change this host", where=change.what, remedy="take the layer out")
-
-    def mark(self) -> int:
-        return 0
-
-    def undo_to(self, mark: int) -> None:
-        """Nothing was changed."""
+    Args:
+        host: acts as the user that servers run as.
+        key: names what belongs to the study on the host; safe in paths.
+        folder: where data lie unless a layer wants them elsewhere.
+    """
+    storage = StorageLayer(host, key, folder)
+    return (
+        SysctlLayer(host), storage, MemoryLayer(host), LimitsLayer(host, key, storage.folder_of), CpuLayer(host, key),
+    )  # fmt: skip
 
 
 def socket_root(machine: Machine, study: str) -> str:
@@ -131,6 +139,7 @@ def resolve_builds(plan: Plan, machine: Machine, sql: Sql, events: Events) -> Ma
             known[text] = source.resolve(environment.server)
         builds[environment.name] = known[text]
     _refuse_unfair(plan, builds)
+    _refuse_without_tls(plan, builds)
     return builds
 
 
@@ -143,13 +152,6 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
                     "this server is built with assertions, which cost more than most differences", where=name,
                     remedy="use a build without --enable-cassert, or set [allow] assertions = true",
                 )  # fmt: skip
-    for environment in plan.experiment.environments:
-        build = builds[environment.name]
-        if environment.connection is ConnectionKind.TLS and build.configure and not has_tls(build.configure):
-            raise PlanRefusedError(
-                "this server is built without TLS", where=environment.title,
-                remedy='use one of the catalogue, such as server = "18", or connection = "tcp"',
-            )  # fmt: skip
     compilers = {
         build.compiler for build in builds.values() if build.spec.kind is not ServerKind.DSN and build.compiler
     }
@@ -159,6 +161,16 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
             details=tuple(sorted(f"{name}: {build.compiler}" for name, build in builds.items())),
             remedy="compare builds of one compiler, or set [allow] mixed_compilers = true",
         )
+
+
+def _refuse_without_tls(plan: Plan, builds: Mapping[str, Build]) -> None:
+    for environment in plan.experiment.environments:
+        build = builds[environment.name]
+        if environment.connection is ConnectionKind.TLS and build.configure and not has_tls(build.configure):
+            raise PlanRefusedError(
+                "this server is built without TLS", where=environment.title,
+                remedy='use one of the catalogue, such as server = "18", or connection = "tcp"',
+            )  # fmt: skip
 
 
 def _may_encrypt(plan: Plan) -> bool:

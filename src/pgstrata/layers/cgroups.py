@@ -44,6 +44,7 @@ _READ: Final = (
 
 # Arguments: group, user, then pairs of file and value.
 _MAKE: Final = """
+umask 022  # the server's user must be able to enter
 group=$1 user=$2; shift 2
 mkdir "$group" || exit 1
 while [ $# -gt 0 ]; do printf '%s\\n' "$2" >"$group/$1" || exit 1; shift 2; done
@@ -76,6 +77,7 @@ _WRITE_BACK: Final = '[ ! -d "$1" ] || printf "%s\\n" "${3#"$2="}" >"$1/$2"'
 # Arguments: base, top, user, controllers, then processes. The shell leaves the top too, which must be empty below the
 # root before it can have controllers.
 _MAKE_BASE: Final = """
+umask 022
 base=$1 top=$2 user=$3 controllers=$4; shift 4
 mkdir "$base" "$base/coordinator" || exit 1
 for pid in $$ "$@"; do echo "$pid" >"$base/coordinator/cgroup.procs" || exit 1; done
