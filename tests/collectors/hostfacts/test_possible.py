@@ -102,8 +102,8 @@ V1 = CgroupMount(path="/sys/fs/cgroup/blkio", version=1, controllers=frozenset({
         (replace(COMPLETE, cgroups=()), "cpu.quota", "controller cpu (CONFIG_CFS_BANDWIDTH"),
         (replace(COMPLETE, cgroups=()), "limits.memory", "controller memory (CONFIG_MEMCG"),
         (replace(COMPLETE, cgroups=(replace(UNIFIED, writable=False),)), "limits.memory", "outside the container"),
-        (replace(COMPLETE, cgroups=(V1,)), "limits.write_bytes, .write_operations", "needs cgroup version 2"),
-        (replace(COMPLETE, cgroups=()), "limits.write_bytes, .write_operations", "controller io"),
+        (replace(COMPLETE, cgroups=(V1,)), "limits.write_*", "needs cgroup version 2"),
+        (replace(COMPLETE, cgroups=()), "limits.write_*", "controller io"),
         (without_files(f"{CPUFREQ}/scaling_governor"), "cpu.governor", "cpufreq driver"),
         (without_files("/sys/devices/system/cpu/intel_pstate/no_turbo"), "cpu.turbo", "cpufreq driver"),
         (without_files("/proc/filesystems"), "filesystem=btrfs", "CONFIG_BTRFS_FS"),
@@ -120,7 +120,7 @@ def test_what_a_host_lacks_is_named_with_what_would_bring_it(host, key, remedy):
 
 
 def test_reads_can_be_limited_by_version_1():
-    assert judge(replace(COMPLETE, cgroups=(V1,)))["limits.read_bytes, .read_operations"].possible is Possible.YES
+    assert judge(replace(COMPLETE, cgroups=(V1,)))["limits.read_*"].possible is Possible.YES
 
 
 def test_modules_that_are_not_loaded_yet_count():

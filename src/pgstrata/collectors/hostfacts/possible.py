@@ -125,9 +125,9 @@ def _cpu(case: HostCase) -> Iterator[LayerFinding]:
 
 def _limits(case: HostCase) -> Iterator[LayerFinding]:
     yield _group(case, "limits", "limits.memory", "memory", "CONFIG_MEMCG")
-    reads = _group(case, "limits", "limits.read_bytes, .read_operations", "io", "CONFIG_BLK_DEV_THROTTLING", "blkio")
+    reads = _group(case, "limits", "limits.read_*", "io", "CONFIG_BLK_DEV_THROTTLING", "blkio")
     yield reads
-    writes = replace(reads, key="limits.write_bytes, .write_operations")
+    writes = replace(reads, key="limits.write_*")
     found = _controller(case, "io", "blkio")
     if found is not None and found[1] == 1:
         lack = "needs cgroup version 2: buffered writes escape the limits of version 1"
