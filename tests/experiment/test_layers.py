@@ -26,6 +26,7 @@ CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
         ("limits.write_operations", 500, "500"),
         ("filesystem", "XFS", "xfs"),
         ("storage.read_ahead", "128kB", "131072"),
+        ("storage.device", "/dev/disk/by-id/nvme-X_1-part2", "/dev/disk/by-id/nvme-X_1-part2"),
         ("sysctl.vm.swappiness", 10, "10"),
         ("sysctl.net.ipv4.tcp_rmem", "4096  87380\t6291456", "4096 87380 6291456"),
         ("sysctl.net.ipv4.conf.eth0/1.forwarding", True, "1"),
@@ -42,7 +43,8 @@ def test_a_level_is_normalised(key, written, level):
         ("cpu.server", ""), ("cpu.quota", "0 %"), ("cpu.quota", "much"), ("cpu.quota", True), ("cpu.policy", "fifo"),
         ("cpu.policy", "rr:100"), ("cpu.turbo", "maybe"), ("cpu.nothing", "1"), ("limits.memory", "1kB"),
         ("limits.memory", True), ("limits.read_operations", 0), ("limits.read_operations", "1"), ("filesystem", "ntfs"),
-        ("storage.mount", ""), ("storage.scheduler", "a b"), ("sysctl.x", 1), ("sysctl.vm..x", 1),
+        ("storage.mount", ""), ("storage.device", "sda"), ("storage.device", "/dev/../x"),
+        ("storage.scheduler", "a b"), ("sysctl.x", 1), ("sysctl.vm..x", 1),
         ("sysctl.vm/../x", 1), ("sysctl./vm.x", 1),
     ],
 )  # fmt: skip

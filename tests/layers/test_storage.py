@@ -353,12 +353,15 @@ def test_memory_has_no_scheduler(user):
     assert "no block device" in error.what
 
 
-@pytest.mark.parametrize("asked", [environment(mount="noatime"), environment(mkfs="-m 0"), environment(size="1")])
+@pytest.mark.parametrize(
+    "asked",
+    [environment(mount="noatime"), environment(mkfs="-m 0"), environment(size="1"), environment(device="/dev/x")],
+)
 def test_options_of_a_file_system_need_one(asked, layer):
     error = failure_of(UsageError, lambda: layer.prepare(asked, Needs(), FakeLedger()))
     assert "filesystem" in error.remedy
 
 
 def test_a_level_of_a_later_version_is_refused(layer):
-    error = failure_of(UsageError, lambda: layer.prepare(environment("xfs", device="/dev/x"), Needs(), FakeLedger()))
-    assert "storage.device" in error.what
+    error = failure_of(UsageError, lambda: layer.prepare(environment("xfs", journal="x"), Needs(), FakeLedger()))
+    assert "storage.journal" in error.what

@@ -17,6 +17,7 @@ _CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 _POLICY: Final = re.compile(r"other|batch|idle|(fifo|rr):([1-9]\d?)")
 _SYSCTL: Final = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_:@-]+)+")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_DEVICE: Final = re.compile(r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:+@/-]*")
 _LEAST_MEMORY: Final = 16 * 1024**2
 _LARGEST_POLICY: Final = "at most 99"
 
@@ -138,6 +139,13 @@ def _word(value: Scalar) -> str:
     return text
 
 
+def _device(value: Scalar) -> str:
+    text = _text(value)
+    if not _DEVICE.fullmatch(text) or "/." in text:
+        raise LayerLevelError(f"{text!r} is no path of a device", 'write for example "/dev/nvme1n1"')
+    return text
+
+
 def _options(value: Scalar) -> str:
     if isinstance(value, bool) or not _text(value):
         raise LayerLevelError("options are one text", 'write for example "noatime" or "-m crc=0"')
@@ -168,6 +176,7 @@ LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
     "storage.mkfs": _options,
     "storage.mount": _options,
     "storage.size": _bytes(64 * 1024**2),
+    "storage.device": _device,
     "storage.scheduler": _word,
     "storage.read_ahead": _bytes(0),
 }

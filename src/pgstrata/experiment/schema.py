@@ -71,7 +71,7 @@ _THP: Final = "Transparent huge pages, for anonymous and shared memory: always, 
 _FILESYSTEM: Final = "File system of the data, made anew for each visit on a loop device: ext4, xfs, btrfs."
 _CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, governor, turbo."
 _LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
-_STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, scheduler, read_ahead."
+_STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead."
 _SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
 _LATER: Final = "Not available in this version of pgstrata."
 

@@ -1,4 +1,6 @@
-"""The layer `storage`: a file system of its own for the clone, on a loop device with direct I/O; scheduler, read-ahead.
+"""The layer `storage`: a file system of its own for the clone; scheduler and read-ahead of its device.
+
+It is made on a loop device with direct I/O, or on a block device that the user put on a list (`storage_device`).
 
 Where no file system is asked for, scheduler and read-ahead are those of the device on which the data lie.
 """
@@ -28,6 +30,7 @@ from pgstrata.layers.storage_changes import (
     read_ahead_change,
     scheduler_change,
 )
+from pgstrata.layers.storage_device import DEVICES, accept_device, device_change, device_script
 from pgstrata.layers.storage_options import (
     MAKERS,
     FileSystem,
@@ -47,10 +50,8 @@ from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.units import render_bytes
 
 _PREFIX: Final = "storage."
-_KEYS: Final = frozenset({
-    "storage.mkfs", "storage.mount", "storage.size", "storage.scheduler", "storage.read_ahead",
-})  # fmt: skip
-_OF_A_FILE_SYSTEM: Final = ("storage.mkfs", "storage.mount", "storage.size")
+_OF_A_FILE_SYSTEM: Final = ("storage.mkfs", "storage.mount", "storage.size", "storage.device")
+_KEYS: Final = frozenset({*_OF_A_FILE_SYSTEM, "storage.scheduler", "storage.read_ahead"})
 _TOOLS: Final[Mapping[str, str]] = {
     "losetup": "mount", "mount": "mount", "umount": "mount", "findmnt": "util-linux", "blkid": "util-linux",
     "wipefs": "util-linux", "fallocate": "util-linux",
@@ -70,15 +71,19 @@ class StorageLayer:
         host: acts as the user that servers run as, to whom the folder of a clone is given.
         key: a short name of the study, safe in paths.
         folder: where images are made: an existing folder, on the file system whose disk is to be measured.
+        devices: file on the host that lists the block devices that may be overwritten.
     """
 
     name = "storage"
 
-    def __init__(self, host: Host, key: str, folder: str) -> None:
+    def __init__(self, host: Host, key: str, folder: str, devices: str = DEVICES) -> None:
         self._host = host
+        self._devices = devices
+        self._real: dict[str, str] = {}
         self._key = key
         self._folder = folder
         self._numbers = count(1)
+        self._data: dict[str, str] = {}
 
     def concerns(self, environment: Environment) -> bool:
         """Whether the environment asks for a file system, or for a level of the storage."""
@@ -99,9 +104,14 @@ class StorageLayer:
         data = ""
         if "filesystem" in layers:
             data = self._make(environment, needs.data, ledger).data
+        self._data[environment.name] = data
         if "storage.scheduler" in layers or "storage.read_ahead" in layers:
             self._tune(environment, data or self._folder, ledger)
         return Launch(data=data)
+
+    def folder_of(self, environment: Environment) -> str:
+        """Where the clone of an environment lies, once this layer is prepared for it."""
+        return self._data.get(environment.name) or self._folder
 
     def _refuse(self, environment: Environment) -> None:
         layers = environment.layers
@@ -113,6 +123,9 @@ class StorageLayer:
         if "filesystem" not in layers and (lost := [key for key in _OF_A_FILE_SYSTEM if key in layers]):
             raise UsageError(f"{lost[0]} means nothing without a file system", where=where,
                              remedy='add filesystem = "ext4", "xfs" or "btrfs"')  # fmt: skip
+        if "storage.size" in layers and "storage.device" in layers:
+            raise UsageError("storage.size is that of an image file, a device has its own", where=where,
+                             remedy="take storage.size or storage.device out")  # fmt: skip
 
     # --------------------------------------------------------------------------------- a file system of its own
 
@@ -120,21 +133,38 @@ class StorageLayer:
         layers = environment.layers
         kind = FileSystem(layers["filesystem"])
         words = mkfs_words(kind, layers.get("storage.mkfs", ""), file_system_label(self._key))
-        options = mount_options(layers.get("storage.mount", ""))
-        size = image_size(kind, layers.get("storage.size", ""), needed)
+        asked = layers.get("storage.device", "")
+        options = mount_options(layers.get("storage.mount", ""), image=not asked)
+        size = 0 if asked else image_size(kind, layers.get("storage.size", ""), needed)
         name = f"pgstrata-{self._key}-{environment.name}-{next(self._numbers)}"
         place, stack = self._check(name, kind, size)
         where = f"environment {environment.name}"
-        _change(ledger, folder_change(place), where)
-        _change(ledger, image_change(place, size), where)
-        device = _loop_device(_change(ledger, loop_change(place, stack.logical_block if stack else 512), where), place)
-        self._change_level(ledger, mkfs_change(place, device, kind, words), where)
+        if asked:
+            device = self._accept(asked, where)
+            making = device_change(device, file_system_label(self._key), words)
+            _change(ledger, folder_change(place), where)
+        else:
+            _change(ledger, folder_change(place), where)
+            _change(ledger, image_change(place, size), where)
+            state = _change(ledger, loop_change(place, stack.logical_block if stack else 512), where)
+            device = _loop_device(state, place)
+            making = mkfs_change(place, device, kind, words)
+        self._change_level(ledger, making, where)
         self._change_level(ledger, mount_change(place, device, kind, options), where)
         _change(ledger, data_change(place, self._host.user), where)
         return place
 
+    def _accept(self, asked: str, where: str) -> str:
+        seen = self._run(device_script(asked, self._devices))
+        device = accept_device(seen, asked, self._devices, where=where)
+        self._real[asked] = device.rpartition("/")[2]
+        return device
+
     def _check(self, name: str, kind: FileSystem, size: int) -> tuple[Place, Stack | None]:
-        """Where the file system will be, and what that lies on; HostNotFitError where it cannot be made."""
+        """Where the file system will be, and what that lies on; HostNotFitError where it cannot be made.
+
+        `size` is that of the image, 0 where there will be none.
+        """
         packages = {**_TOOLS, f"mkfs.{kind}": MAKERS[kind].package}
         seen = self._run(check_script(self._folder, name, packages))
         if "folder" not in seen.facts:
@@ -149,11 +179,11 @@ class StorageLayer:
                 "this is there already: another pgstrata left it, or it is not pgstrata's", where=seen.facts["taken"],
                 remedy="see `pgstrata host status` and `pgstrata host restore`; what they do not know, remove yourself",
             )  # fmt: skip
-        if "loops" in seen.facts:
+        if size and "loops" in seen.facts:
             raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self._host.name,
                                   remedy="modprobe loop; in a container, give it the device")  # fmt: skip
         free = int(seen.facts["free"])
-        if free < size + _SPARE:
+        if size and free < size + _SPARE:
             raise DiskFullError(
                 f"an image of {render_bytes(size)} does not fit: {render_bytes(free)} are free", where=self._folder,
                 remedy=_SPACE,
@@ -200,7 +230,9 @@ class StorageLayer:
         if seen.stack is None:
             self._raise_missing(server, where)
             return {}
-        _assert_levels(server.environment.layers, seen.stack, where)
+        layers = server.environment.layers
+        assert_file_system(layers, seen.stack, self._real.get(layers.get("storage.device", "")), where)
+        _assert_queue(layers, seen.stack, where)
         return _facts(seen.stack)
 
     def _raise_missing(self, server: RunningServer, where: str) -> None:
@@ -272,16 +304,23 @@ def _set_read_ahead(stack: Stack, size: int, ledger: Ledger, where: str) -> None
         )  # fmt: skip
 
 
-def _assert_levels(layers: Mapping[str, str], stack: Stack, where: str) -> None:
-    mount, device = stack.mount, stack.devices[0] if stack.devices else None
-    kind = layers.get("filesystem", mount.type)
-    loop = device is not None and device.facts.get("loop/dio") == "1"
-    if mount.type != kind or ("filesystem" in layers and not loop):
+def assert_file_system(layers: Mapping[str, str], stack: Stack, device: str | None, where: str) -> None:
+    """`device` is the name of the device that was asked for, None for a loop device."""
+    if "filesystem" not in layers:
+        return
+    kind, top = layers["filesystem"], stack.devices[0] if stack.devices else None
+    right = top is not None and (top.name == device if device else top.facts.get("loop/dio") == "1")
+    if stack.mount.type != kind or not right:
         raise LevelNotTakenError(
-            f"{kind} on a loop device with direct I/O was asked for, the data lie on {stack.render()}", where=where,
+            f"{kind} on {device or 'a loop device with direct I/O'} was asked for, the data lie on {stack.render()}",
+            where=where,
             remedy="see `pgstrata host status`: was the mount changed, or the image moved?",
         )  # fmt: skip
-    check_mount_options(mount_options(layers.get("storage.mount", "")), mount.options, where=where)
+    options = mount_options(layers.get("storage.mount", ""), image=not device)
+    check_mount_options(options, stack.mount.options, where=where)
+
+
+def _assert_queue(layers: Mapping[str, str], stack: Stack, where: str) -> None:
     seen = {"storage.scheduler": _scheduler(stack), "storage.read_ahead": _read_ahead(stack)}
     for key, value in seen.items():
         if layers.get(key, value) != value:

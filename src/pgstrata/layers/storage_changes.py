@@ -30,7 +30,8 @@ _UNDO_FOLDER: Final = (
 # removal of an earlier image may still have blocks to discard.
 _MAKE_IMAGE: Final = (
     'umask 077; set -C; : >"$1" || exit; chattr +C "$1" 2>/dev/null; fallocate --length "$2" "$1" 2>/dev/null\n'
-    'dd if=/dev/zero of="$1" bs=4M count="$2" iflag=count_bytes oflag=direct conv=notrunc,fsync status=none && sync -f -- "$1"'
+    'dd if=/dev/zero of="$1" bs=4M count="$2" iflag=count_bytes oflag=direct conv=notrunc,fsync status=none &&\n'
+    'sync -f -- "$1"'
 )
 _UNDO_IMAGE: Final = _LOOPS + (
     '[ -z "$2" ] || exit 0\n'

@@ -20,8 +20,8 @@ _UNKNOWN: Final = 4096 * MB
 # Options that name another device or file, or that are pgstrata's own.
 _FOREIGN: Final = re.compile(r"/|\b(?:device|logdev|rtdev|dev|name|file|journal_dev|UUID|LABEL)=")
 _MOUNT_REFUSED: Final = frozenset({
-    "bind", "rbind", "move", "remount", "loop", "ro", "noauto", "user", "users", "owner", "group", "discard",
-    "discard=async", "discard=sync", "private", "shared", "slave", "unbindable",
+    "bind", "rbind", "move", "remount", "loop", "ro", "noauto", "user", "users", "owner", "group", "private", "shared",
+    "slave", "unbindable",
 })  # fmt: skip
 # Flags of the mount itself that the kernel always shows; others may be shown in other words, or not at all.
 _SHOWN: Final = frozenset(
@@ -94,15 +94,17 @@ def _take_extended(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return values, others
 
 
-def mount_options(options: str) -> tuple[str, ...]:
-    """Mount options one by one; UsageError for those that mean more than a file system of pgstrata's own."""
+def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
+    """Mount options one by one; UsageError for those that mean more than a file system of pgstrata's own.
+
+    On an image nothing can be discarded, because that would make holes.
+    """
     words = tuple(word.strip() for word in options.split(",") if word.strip())
     for word in words:
+        if image and word.partition("=")[0] == "discard":
+            raise _refused("storage.mount", options, f"{word!r} would make holes in an image file")
         if word in _MOUNT_REFUSED or _FOREIGN.search(word) or word.lower().startswith("x-"):
-            reason = (
-                "on an image file it would make holes" if word.startswith("discard") else "it is not for this mount"
-            )
-            raise _refused("storage.mount", options, f"{word!r} is refused: {reason}")
+            raise _refused("storage.mount", options, f"{word!r} is not for this mount")
     return words
 
 

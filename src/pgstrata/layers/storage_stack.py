@@ -20,7 +20,7 @@ SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C
 # `read` is the shell's own: no process for each of some twenty files. Functions in parentheses are subshells, so that
 # their variables are their own. The number of the device comes from stat, because a mount's source may be a name that
 # leads nowhere (/dev/root); btrfs has a number of its own, there the source is right.
-_WALK: Final = r"""
+WALK: Final = r"""
 place() (
     [ "$2" -lt 8 ] || exit 0
     mount=$(findmnt --noheadings --pairs --nofsroot --output TARGET,SOURCE,FSTYPE,OPTIONS --target "$1") || exit 0
@@ -69,7 +69,7 @@ _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 def observe_script(place: str, pid: int | None) -> Script:
     """Prints the stack below a folder, or below the folder in which a process works."""
-    text = SBIN + _WALK + (
+    text = SBIN + WALK + (
         'inside=$([ -z "$2" ] || readlink "/proc/$2/cwd")\n'
         'real=$(readlink -f -- "$1") || real=$1\n'
         'printf "== place\\ninside=%s\\nreal=%s\\n" "$inside" "$real"\n'
@@ -80,7 +80,7 @@ def observe_script(place: str, pid: int | None) -> Script:
 
 def check_script(folder: str, name: str, programs: Iterable[str]) -> Script:
     """Prints what must be known before anything is made in a folder: programs, space, what is there; and its stack."""
-    text = SBIN + _WALK + (
+    text = SBIN + WALK + (
         'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
         'printf "== check\\nfolder=%s\\n" "$folder"\n'
         '! [ -e "$folder/$2" ] && ! [ -L "$folder/$2" ] || printf "taken=%s\\n" "$folder/$2"\n'
@@ -190,6 +190,7 @@ class Observed:
 
     facts: Mapping[str, str]
     missing: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
     stack: Stack | None = None
 
 
@@ -207,6 +208,7 @@ def parse_observed(text: str) -> Observed:
     return Observed(
         facts=dict(pairs),
         missing=tuple(value for name, value in pairs if name == "missing"),
+        allowed=tuple(value for name, value in pairs if name == "allowed"),
         stack=_stack([section for section in sections if section.kind in {"mount", "device"}], 0),
     )
 
