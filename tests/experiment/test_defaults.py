@@ -42,6 +42,16 @@ def test_free_disk_changes_nothing(complete, capacity):
     assert complete(text) == complete(text, replace(capacity, free_disk=1))
 
 
+def test_settings_that_an_old_server_does_not_know_are_left_in_all(complete):
+    experiment = complete('[factors]\nserver = ["maven:9.6", "maven:18"]\n')
+    assert all("jit" not in one.settings for one in experiment.environments)
+    assert any("version 9 does not know them: jit, hash_mem_multiplier" in note for note in experiment.notes)
+    newer = complete('[factors]\nserver = ["maven:11", "maven:18"]\n')
+    assert newer.environments[0].settings["jit"] == "off"
+    assert "hash_mem_multiplier" not in newer.environments[0].settings
+    assert not any("not known yet" in note for note in newer.notes)
+
+
 def test_what_the_author_set_stays(complete):
     experiment = complete('[factors]\nserver = ["16", "18"]\n[common.settings]\njit = true\nshared_buffers = "1GB"\n')
     assert all(one.settings["jit"] == "on" for one in experiment.environments)

@@ -122,6 +122,7 @@ def test_one_environment_with_a_control_is_an_experiment(parse):
     [
         ("embedded", ServerKind.EMBEDDED, ""),
         ("17", ServerKind.CATALOGUE, "17"),
+        ("maven:9.6", ServerKind.MAVEN, "9.6"),
         ("prefix:/opt/pg/", ServerKind.PREFIX, "/opt/pg"),
         ("./a/install", ServerKind.PREFIX, "./a/install"),
         ("/usr/lib/postgresql/15", ServerKind.PREFIX, "/usr/lib/postgresql/15"),

@@ -26,7 +26,7 @@ CASES = {
         "factors.server[2]",
         "'18'",
     ),
-    "a version that is too old": ('[factors]\nserver = ["12", "18"]\n' + CELL, 2, "factors.server[1]", "prefix:DIR"),
+    "a version that is too old": ('[factors]\nserver = ["12", "18"]\n' + CELL, 2, "factors.server[1]", "maven:12"),
     "a minor version": ('[factors]\nserver = ["16.3", "18"]\n' + CELL, 2, "factors.server[1]", "'16'"),
     "a misspelt kind of server": (
         '[factors]\nserver = ["prefx:/a", "/b"]\n' + CELL,
@@ -35,7 +35,24 @@ CASES = {
         "prefix:/a",
     ),
     "a source tree": ('[factors]\nserver = ["build:/src", "/b"]\n' + CELL, 2, "factors.server[1]", "prefix:DIR"),
-    "a server from Maven": ('[factors]\nserver = ["maven:9.6", "18"]\n' + CELL, 2, "factors.server[1]", "catalogue"),
+    "a version that Maven lacks": (
+        '[factors]\nserver = ["maven:9.5", "/b"]\n' + CELL,
+        2,
+        "factors.server[1]",
+        "9.6, 10",
+    ),
+    "a minor version of Maven's": (
+        '[factors]\nserver = ["maven:13.4", "/b"]\n' + CELL,
+        2,
+        "factors.server[1]",
+        "maven:13'",
+    ),
+    "servers of two suppliers": (
+        '[factors]\nserver = ["maven:13", "18"]\n' + CELL,
+        2,
+        "factors.server",
+        "mixed_suppliers",
+    ),
     "a boolean as server": ('[factors]\nserver = [true, "18"]\n' + CELL, 2, "factors.server[1]", "embedded"),
     "one level twice": ('[factors]\nserver = ["18", 18]\n' + CELL, 2, "factors.server", "controls"),
     "one size in two spellings": (

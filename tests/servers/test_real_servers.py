@@ -3,6 +3,7 @@
 import os
 import platform
 import pwd
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -52,7 +53,7 @@ def scratch(host):
 def initialise(host, build, folder):
     """Initdb starts the server in its simplest form several times: libraries and data files are all there."""
     command = Command(
-        argv=(build.program("initdb"), "--no-sync", "--locale=C", "-E", "UTF8", "-D", f"{folder}/data"),
+        argv=(build.program("initdb"), "-N", "--locale=C", "-E", "UTF8", "-D", f"{folder}/data"),
         environment=build.process_environment,
         folder="/",
     )
@@ -76,6 +77,23 @@ def test_a_fetched_server_is_whole(supply, host, scratch, spec, major, supplier)
     assert "-O2" in build.cflags
     assert build.configure
     assert [check.program for check in supply.check(build) if not check.works] == []
+    assert initialise(host, build, scratch) == major
+
+
+@pytest.mark.parametrize(
+    ("major", "compiler", "level"), [("9.6", "gcc (GCC) 4.4.7", "-O2"), ("13", "gcc (Ubuntu 7.5", "-Os")]
+)
+def test_a_server_that_mvn_fetched_is_whole_but_for_client_programs(supply, host, scratch, major, compiler, level):
+    if shutil.which("mvn") is None:
+        pytest.skip("this machine has no mvn")
+    build = supply.resolve(ServerSpec(kind=ServerKind.MAVEN, value=major))
+    assert (build.version.major, build.supplier) == (major, "zonky (Maven Central)")
+    assert build.compiler.startswith(compiler)
+    assert level in build.cflags
+    assert build.configure
+    checks = supply.check(build)
+    assert [check.program for check in checks] == ["postgres", "initdb", "pg_ctl"]
+    assert all(check.works for check in checks)
     assert initialise(host, build, scratch) == major
 
 

@@ -39,9 +39,12 @@ def _spec(level: str) -> ServerSpec:
         return ServerSpec(kind=ServerKind.EMBEDDED)
     if level.isdecimal():
         return ServerSpec(kind=ServerKind.CATALOGUE, value=level)
+    if level.startswith("maven:"):
+        return ServerSpec(kind=ServerKind.MAVEN, value=level.removeprefix("maven:"))
     prefix = level.removeprefix("prefix:")
     if not prefix.startswith("/"):
         raise UsageError(
-            f"{level!r} is no server that can be checked", remedy="use embedded, a major version, or prefix:/DIR"
+            f"{level!r} is no server that can be checked",
+            remedy="use embedded, a major version, maven:MAJOR or prefix:/DIR",
         )
     return ServerSpec(kind=ServerKind.PREFIX, value=prefix)

@@ -154,7 +154,9 @@ def floor(
     run: Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", metavar="LEVEL", help="embedded (default), 14 to 18, prefix:DIR, dsn:SERVICE."),
+        typer.Option(
+            "--server", metavar="LEVEL", help="embedded (default), 14 to 18, maven:MAJOR, prefix:DIR, dsn:SERVICE."
+        ),
     ] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 24; 13 if none are given.")] = None,
     budget: Budget = None,
@@ -271,7 +273,11 @@ def servers_list(json: Json = False) -> None:
 
 
 @servers_app.command("fetch")
-def servers_fetch(levels: Annotated[list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18")]) -> None:
+def servers_fetch(
+    levels: Annotated[
+        list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18, maven:9.6 ... maven:18")
+    ],
+) -> None:
     """Fetch servers ahead of time; afterwards no network is needed."""
     from pgstrata.cli.servers import fetch_servers
 

@@ -44,6 +44,7 @@ _ACCESS: Final = b"local all all trust\nhost all all 127.0.0.1/32 md5\n"
 _SUPERUSER: Final = "pgstrata"
 _CHECKSUMS_OPTION_FROM: Final = 180000  # initdb --no-data-checksums; off is the default before
 _CHECKSUMS: Final = "pg_checksums"
+_NO_SYNC: Final = "-N"  # of initdb; its long name is another one in 9.6
 _BUILD_TIMEOUT: Final = 6 * 3600.0
 _COPY_TIMEOUT: Final = 3600.0
 _HEADROOM: Final = 1.3
@@ -210,16 +211,7 @@ class ClusterDatasets:
         if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:
             checksums = ("--no-data-checksums",)
         options = tuple(f"--{key.replace('_', '-')}={value}" for key, value in sorted(environment.initdb.items()))
-        plain = (
-            "-U",
-            _SUPERUSER,
-            "-A",
-            "trust",
-            "--locale=C",
-            "-E",
-            "UTF8",
-            "-N",
-        )  # no sync; its long name differs in 9.6
+        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", _NO_SYNC)
         command = Command(
             argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},

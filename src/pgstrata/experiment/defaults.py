@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pgstrata.model.experiment import Cell, Environment, Experiment, ServerKind
+from pgstrata.model.experiment import Cell, Environment, Experiment, ServerKind, ServerSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.workload import Workload
 from pgstrata.units import render_bytes
@@ -23,6 +23,7 @@ _LARGEST_BUFFERS: Final = 8 * _GB
 _SPARE_CONNECTIONS: Final = 10
 _MIN_CONNECTIONS: Final = 100
 _SET_BY_LAYERS: Final[Mapping[str, str]] = {"huge_pages": "pages"}
+_NEWEST: Final = 18  # the embedded server's major
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +169,23 @@ def _without_given(choices: Iterable[Choice], own: list[Environment]) -> tuple[t
 
 
 def _without_unknown(choices: tuple[Choice, ...], own: list[Environment]) -> tuple[tuple[Choice, ...], tuple[str, ...]]:
-    """Without settings that an old server would refuse, where it is not known how old the servers are."""
-    if all(environment.server.kind in {ServerKind.EMBEDDED, ServerKind.CATALOGUE} for environment in own):
-        return choices, ()
-    left = ", ".join(choice.setting for choice in choices if choice.since)
-    note = f"left as each server has it, because its version is not known yet: {left}"
-    return tuple(choice for choice in choices if not choice.since), (note,) if left else ()
+    """Without settings that an old server would refuse; where it is not known how old the servers are, without all."""
+    oldest = min(_major(environment.server) for environment in own)
+    left = ", ".join(choice.setting for choice in choices if choice.since > oldest)
+    why = f"version {oldest} does not know them" if oldest else "its version is not known yet"
+    note = f"left as each server has it, because {why}: {left}"
+    return tuple(choice for choice in choices if choice.since <= oldest), (note,) if left else ()
+
+
+def _major(server: ServerSpec) -> int:
+    """The first number of the version, 0 where it is not known before the server is looked at."""
+    match server.kind:
+        case ServerKind.EMBEDDED:
+            return _NEWEST
+        case ServerKind.CATALOGUE | ServerKind.MAVEN:
+            return int(server.value.partition(".")[0])
+        case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
+            return 0
 
 
 def _cluster_notes(own: list[Environment]) -> tuple[str, ...]:

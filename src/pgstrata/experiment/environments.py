@@ -267,7 +267,7 @@ def _check_running(
     if not any(environment.server.kind is ServerKind.DSN for environment in environments):
         return
     what = "would have to be changed on a running server (dsn:), and pgstrata never reconfigures one"
-    remedy = "take it out; or let pgstrata start the servers itself: embedded, 14 to 18 or prefix:DIR"
+    remedy = "take it out; or let pgstrata start the servers itself: embedded, 14 to 18, maven:MAJOR or prefix:DIR"
     for factor in factors:
         if factor.key.partition(".")[0] in {*_OF_OWN_SERVERS, *PLAIN_LAYERS, *LAYER_TABLES}:
             findings.add(factor.path, what, remedy)

@@ -16,6 +16,8 @@ Path = tuple[str | int, ...]
 TABLE_FACTORS: Final = ("settings", "initdb", "options", "cpu", "limits", "storage", "sysctl")
 PLAIN_FACTORS: Final = ("server", "connection", "checksums", "pages", "thp", "filesystem")
 CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
+MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
+SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, prefix:DIR or dsn:SERVICE"
 
 _HOST_REMEDY = (
     "take it out; set the host up as you want it before the run: it is recorded in the fingerprint, "

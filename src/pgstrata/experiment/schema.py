@@ -92,7 +92,9 @@ class StackTable(_Layers):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _SCALAR}})
 
     server: ScalarValue | None = Field(
-        None, description="embedded (default), 14 to 18, prefix:DIR, a folder, dsn:SERVICE or dsn:CONNECTION-STRING."
+        None,
+        description="embedded (default), 14 to 18, maven:9.6 to maven:18, prefix:DIR, a folder, dsn:SERVICE or "
+        "dsn:CONNECTION-STRING.",
     )
     connection: Connection | None = Field(None, description="How the client reaches the server; default socket.")
     checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")

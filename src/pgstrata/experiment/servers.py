@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from pgstrata.experiment.keys import CATALOGUE_MAJORS, nearest
+from pgstrata.experiment.keys import CATALOGUE_MAJORS, MAVEN_MAJORS, SERVER_LEVELS, nearest
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 
@@ -52,7 +52,7 @@ def _masked_parameter(match: re.Match[str]) -> str:
 
 
 def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> ServerSpec:
-    """A level such as 16, embedded, prefix:DIR, ./a/install, dsn:SERVICE or a connection string.
+    """A level such as 16, embedded, maven:9.6, prefix:DIR, ./a/install, dsn:SERVICE or a connection string.
 
     Args:
         level: the level as written.
@@ -86,9 +86,22 @@ def _parse_kind(kind: str, rest: str, conninfo: Mapping[str, Secret]) -> ServerS
             "this version of pgstrata cannot build PostgreSQL from source",
             "build and install it yourself, then name the installation: prefix:DIR",
         )
+    return _parse_maven(rest)
+
+
+def _parse_maven(major: str) -> ServerSpec:
+    if major in MAVEN_MAJORS:
+        return ServerSpec(kind=ServerKind.MAVEN, value=major)
+    listed = ", ".join(MAVEN_MAJORS)
+    older = next((known for known in MAVEN_MAJORS if major.startswith(f"{known}.")), None)
+    if older:
+        raise ServerLevelError(
+            f"'maven:{major}': majors are asked for, not minor versions",
+            f"write 'maven:{older}'; for one minor version install it and write prefix:DIR",
+        )
     raise ServerLevelError(
-        "this version of pgstrata cannot fetch servers from Maven",
-        f"use {CATALOGUE_MAJORS[0]} to {CATALOGUE_MAJORS[-1]} from the catalogue, or an installation: prefix:DIR",
+        f"'maven:{major}' is no server" if major else "maven: names no server",
+        f"allowed after maven: are {listed}; for other versions install them and write prefix:DIR",
     )
 
 
@@ -130,13 +143,15 @@ def _unknown(text: str) -> ServerLevelError:
     near_kind = nearest(kind, _KINDS) if colon else None
     if near_kind:
         return ServerLevelError(f"{shown!r} is no server", f"did you mean {near_kind}:{mask_conninfo(rest)!s}?")
-    allowed = "embedded, 14 to 18, prefix:DIR or dsn:SERVICE"
+    allowed = SERVER_LEVELS
     major, dot, _ = text.partition(".")
     if dot and major in CATALOGUE_MAJORS:
         return ServerLevelError(
             f"{shown!r}: the catalogue is asked for majors, not for minor versions",
             f"write {major!r}; for one minor version install it and write prefix:DIR",
         )
+    if text in MAVEN_MAJORS:
+        return ServerLevelError(f"{shown!r} is not in the catalogue", f"write 'maven:{text}', which Maven fetches")
     near = nearest(text, _LEVELS) if not re.fullmatch(r"9\.\d|1[0-3]|19.*|2\d.*", text) else None
     if near:
         return ServerLevelError(f"{shown!r} is no server", f"did you mean {near!r}? Allowed: {allowed}")

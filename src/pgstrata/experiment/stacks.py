@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import SETTING_NAME, UNAVAILABLE, Path, suggest
+from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, UNAVAILABLE, Path, suggest
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, read_level
 from pgstrata.experiment.schema import StackTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server
@@ -109,7 +109,7 @@ class StackReader:
     def read_server(self, value: Scalar, path: Path) -> Stack | None:
         """A level of `server`."""
         if isinstance(value, bool):
-            self.findings.add(path, "a boolean is no server", "allowed: embedded, 14 to 18, prefix:DIR or dsn:SERVICE")
+            self.findings.add(path, "a boolean is no server", f"allowed: {SERVER_LEVELS}")
             return None
         try:
             return Stack(server=parse_server(str(value), self.conninfo))

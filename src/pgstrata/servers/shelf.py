@@ -1,0 +1,121 @@
+"""The place of servers in the cache: each comes into being whole, once, and everybody may enter it.
+
+What belongs here: locks, half-made folders, the checking of what was downloaded. Where servers come from does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+
+DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for temporary files with TMPDIR)"
+DISK_SIGNS: Final = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Folders below `servers/` of the cache.
+
+    Args:
+        cache: folder on the coordinator; everything in it is readable by everybody.
+    """
+
+    cache: str
+
+    def folder(self, name: str) -> Path:
+        """Where it is, or will be."""
+        return Path(self.cache, "servers", name)
+
+    def has(self, name: str) -> bool:
+        """Whether it is there."""
+        return self.folder(name).is_dir()
+
+    def bring(self, name: str, lock: str, fill: Callable[[Path, Path], None]) -> None:
+        """Make it, if nobody else has.
+
+        Args:
+            name: of the folder.
+            lock: name of the file that two pgstratas exclude each other by, without its ending.
+            fill: is given a folder for its own use and the folder to fill, which takes its place afterwards.
+
+        Raises:
+            DiskFullError: no room.
+            HostNotFitError: the cache cannot be written.
+        """
+        try:
+            with self._locked(lock):
+                if not self.has(name):
+                    self._make(name, fill)
+        except OSError as error:
+            raise self._explain(error) from error
+
+    def _make(self, name: str, fill: Callable[[Path, Path], None]) -> None:
+        folder = self.folder(name)
+        partial = folder.with_name(f"{name}.partial")
+        scratch = folder.with_name(f"{name}.download")
+        for left in (partial, scratch):
+            shutil.rmtree(left, ignore_errors=True)  # left by a fetch that was killed; we hold the lock
+            left.mkdir()
+        partial.chmod(0o755)
+        try:
+            fill(scratch, partial)
+            partial.rename(folder)
+        finally:
+            for left in (partial, scratch):
+                shutil.rmtree(left, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _locked(self, lock: str) -> Iterator[None]:
+        folder = Path(self.cache, "servers")
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o755)
+        with (folder / f".{lock}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # released with the file, however this process ends
+            yield
+
+    def _explain(self, error: OSError) -> PgstrataError:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return DiskFullError("the file system of the cache is full", where=self.cache, remedy=DISK_REMEDY)
+        return HostNotFitError(
+            f"the cache cannot be written: {error.strerror or error}",
+            where=str(error.filename or self.cache),
+            remedy="choose another place with PGSTRATA_CACHE",
+        )
+
+
+def digest_of(file: Path) -> str:
+    """SHA-256 of a file's content."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def verify_digest(archive: Path, expected: str, *, program: str, remedy: str) -> None:
+    """Refuse a downloaded file that is not the one that is pinned.
+
+    Raises:
+        PgstrataError: its SHA-256 differs.
+    """
+    found = digest_of(archive)
+    if found != expected:
+        raise mismatch(archive.name, (f"expected {expected}", f"got      {found}"), program=program, remedy=remedy)
+
+
+def mismatch(where: str, details: tuple[str, ...], *, program: str, remedy: str) -> PgstrataError:
+    """The error for a file that is not the one that is pinned."""
+    return PgstrataError(
+        f"the file that {program} offers is not the one that is pinned (SHA-256 differs)",
+        where=where,
+        details=details,
+        remedy=f"{remedy}; nothing was installed",
+    )
