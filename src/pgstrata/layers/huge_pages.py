@@ -34,18 +34,15 @@ for attempt in 1 2; do
 done
 """
 # Takes away no more than was added, and nothing below the former number. Pages of a server that is about to end stay in
-# the pool until it has.
+# the pool until it has: waits up to 5 s for it.
 _GIVE_BACK: Final = """
 pool=$1 added=$2 former=$3
 now=$(cat "$pool") || exit
 [ "$now" -gt "$former" ] || exit 0
-left=$((now - added))
-[ "$left" -ge "$former" ] || left=$former
+left=$((now - added > former ? now - added : former))
 echo "$left" >"$pool" || exit
-for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
-    [ "$(cat "$pool")" -gt "$left" ] || exit 0
-    sleep 0.2
-done
+tries=25
+while [ "$(cat "$pool")" -gt "$left" ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.2; done
 """
 
 
