@@ -169,7 +169,7 @@ def nobody(shared_sandbox):
     for name in ("servers", "libraries"):
         (root / "cache" / name).symlink_to(f"{find_machine_places().cache}/{name}")
     subprocess.run(["chown", "-hR", "nobody:nogroup", root], check=True)
-    names = {f"PGSTRATA_{name}": str(root / name.lower()) for name in ("CACHE", "STATE", "DATA", "RUN")}
+    names = {f"PGSTRATA_{name}": str(root / name.lower()) for name in ("CACHE", "STATE", "DATA", "RUN", "LOCK")}
     environ = {**shared_sandbox.environ, **names, "HOME": str(root)}
 
     class Nobody(type(shared_sandbox)):

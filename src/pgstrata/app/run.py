@@ -8,6 +8,7 @@ from glob import escape
 from pathlib import Path
 
 from pgstrata import __version__
+from pgstrata.app.host import at_work
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
@@ -86,6 +87,7 @@ def run_experiment(
 
     Raises:
         InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
+        HostNotFitError: another pgstrata is at work on this host, or one has left it changed.
     """
     tell = _teller(events)
     begun = as_begun(plan, study)
@@ -94,6 +96,7 @@ def run_experiment(
         plan = begun
     with (
         open_machine(tell) as machine,
+        at_work(machine, str(study)),
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made

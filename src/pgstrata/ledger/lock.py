@@ -22,7 +22,7 @@ LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
 _FOLDER: Final = "/run/lock"
 _NAME: Final = "pgstrata.lock"
 _PATIENCE: Final = 5.0
-_POLL: Final = 0.005
+_POLL: Final = 0.01
 _TAKEN: Final = 75
 _UNUSABLE: Final = 76
 _NO_FLOCK: Final = 77
@@ -38,6 +38,7 @@ flock --nonblock 9 || exit {_TAKEN}
 printf %s "$2" | dd of="$1" conv=nocreat || exit {_UNUSABLE}
 exec sleep infinity
 """
+_READ: Final = '[ -f "$1" ] && head -c 4096 -- "$1"'
 
 
 class HostHeldError(HostNotFitError):
@@ -106,7 +107,8 @@ def _await(host: Host, process: Process, path: str, identity: str, clock: Clock)
 
 
 def _read(host: Host, path: str) -> str:
-    return host.read_files((path,)).get(path, b"").decode("utf-8", "replace")
+    # not by `Host.read`: in a folder that everybody may write to, it could be a pipe, whose reader waits for ever
+    return host.run(Command(argv=("sh", "-c", _READ, "sh", path)), check=False).text
 
 
 def _render_identity(owner: Owner, since: str) -> str:

@@ -1,0 +1,151 @@
+"""kill -9 at every step of a change and of its undoing: afterwards `restore` finds the first state again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pgstrata.ledger.entries import host_state
+from pgstrata.ledger.steps import Step
+
+# Changes three files, one of them twice, and undoes all; kills itself at the N-th time that it reaches a step.
+COORDINATOR = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from conftest import Files, Place
+{construction}
+step, count = sys.argv[1], int(sys.argv[2])
+seen = 0
+
+def at(reached):
+    global seen
+    if reached == step:
+        seen += 1
+        if seen == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+things = Files(Path({things!r}))
+ledger = Place(host, {folder!r}).ledger(at)
+ledger.change(things.make("one", "second"))
+ledger.change(things.make("three", "made", lasting=True))
+ledger.change(things.make("one", "third"))
+ledger.undo_to(0)
+host.close()
+"""
+LOCAL = "from pgstrata.hosts.local import LocalHost\nhost = LocalHost()"
+SHELL = "from pgstrata.hosts.shell import ShellHost\nhost = ShellHost(name='a shell')"
+
+# Restores; kills itself in the same way.
+RESTORER = """
+import os, signal, sys
+from pgstrata.hosts.local import LocalHost
+from pgstrata.ledger.ledger import restore
+step, count = sys.argv[1], int(sys.argv[2])
+seen = 0
+
+def at(reached):
+    global seen
+    if reached == step:
+        seen += 1
+        if seen == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+restore(LocalHost(), (), {folder!r}, at=at)
+"""
+UNDOING = (Step.BEFORE_UNDO, Step.UNDO_BEGUN, Step.UNDONE, Step.CLOSED)
+
+
+def run(source, step, count):
+    words = [sys.executable, "-c", source, str(step), str(count)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+
+def coordinator(things, place, construction=LOCAL):
+    tests = str(Path(__file__).parent)
+    return COORDINATOR.format(tests=tests, construction=construction, things=str(things.folder), folder=place.folder)
+
+
+def is_as_before(place, things):
+    assert (things.state("one"), things.state("two")) == ("first", "first")
+    assert not things.path("three").exists()
+    return place.entries() == [] and host_state(place.host, place.folder).entries == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("step", list(Step))
+def test_a_kill_at_any_step_leaves_nothing_that_cannot_be_restored(place, things, step, count):
+    killed = run(coordinator(things, place), step, count)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    state = host_state(place.host, place.folder)
+    assert not state.in_use
+    place.restore()
+    assert is_as_before(place, things)
+
+
+@pytest.mark.parametrize("step", list(Step))
+def test_the_same_holds_through_a_shell(place, things, step):
+    killed = run(coordinator(things, place, SHELL), step, 2)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    deadline = time.monotonic() + 10
+    while host_state(place.host, place.folder).in_use and time.monotonic() < deadline:
+        time.sleep(0.02)  # the shell notices the end of its coordinator in its own time
+    place.restore()
+    assert is_as_before(place, things)
+
+
+@pytest.mark.parametrize("step", UNDOING)
+def test_a_kill_while_restoring_is_restored_too(place, things, step):
+    assert run(coordinator(things, place), Step.COMPLETED, 3).returncode == -signal.SIGKILL
+    for count in (2, 1):
+        assert run(RESTORER.format(folder=place.folder), step, count).returncode == -signal.SIGKILL
+    place.restore()
+    assert is_as_before(place, things)
+
+
+def test_what_was_half_changed_or_half_undone_when_it_was_killed_is_no_conflict(place, things):
+    """The state in between is neither of the known ones, and nobody but pgstrata has made it."""
+
+    class KilledError(BaseException):
+        pass
+
+    def die_at(step):
+        def at(reached):
+            if reached is step:
+                things.path("one").write_text("half\n")
+                raise KilledError
+
+        return at
+
+    with pytest.raises(KilledError):
+        place.ledger(die_at(Step.CHANGED)).change(things.make("one", "second"))
+    forget_owner(place)
+    assert place.restore().closed[0].note == ""
+    assert things.state("one") == "first"
+    place.ledger().change(things.make("one", "second"))
+    forget_owner(place)
+    with pytest.raises(KilledError):
+        place.restore(at=die_at(Step.UNDO_BEGUN))
+    assert things.state("one") == "half"
+    place.restore()
+    assert is_as_before(place, things)
+
+
+def forget_owner(place):
+    for name in place.entries():
+        path = Path(place.folder, name)
+        path.write_text(path.read_text().replace('"started": "', '"started": "1'))
+
+
+def test_what_is_written_when_the_kill_comes_is_swept_and_is_no_entry(place, things):
+    folder = Path(place.folder)
+    folder.mkdir(parents=True)
+    torn = folder / f".00000001-{os.getpid()}.new"
+    torn.write_text('{"program": "pgst')
+    assert host_state(place.host, place.folder).clean
+    place.restore()
+    assert not torn.exists()
