@@ -12,11 +12,13 @@ import pytest
 
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.ports.host import Command
 from pgstrata.ports.server import Clone, Dataset
 from pgstrata.servers.places import find_places, server_user
 from pgstrata.servers.supply import Servers
+from pgstrata.testing import FakeClock
 
 
 def known(name):
@@ -127,3 +129,13 @@ def cluster(server_host, server_folder, resolve):
         return made[level]
 
     return make
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger of this host with its entries in a folder of the test; everything is undone at its end."""
+    host = LocalHost()
+    ledger = HostLedger(host, (), str(tmp_path / "ledger"), FakeClock(), "study")
+    yield ledger
+    ledger.undo_to(0)
+    host.close()
