@@ -214,9 +214,7 @@ class Groups:
             what=f"cgroup {group.folder}",
             value="; ".join(f"{file} = {value}" for file, value in values),
             read=Script(text=_READ_FOLDER, arguments=(group.folder,)),
-            do=Script(
-                text=_MAKE, arguments=(group.folder, self._host.user, *(word for pair in values for word in pair))
-            ),
+            do=Script(text=_MAKE, arguments=(group.folder, self._host.user, *words)),
             undo=Script(text=_REMOVE, arguments=(group.folder,)),
         )
         ledger.change(change)
