@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test lint fmt bench docs check clean
+.PHONY: help bootstrap demo test lint fmt bench chaos docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,11 @@ fmt: bootstrap ## Format, and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bootstrap ## Measure pgstrata itself
+bench: bootstrap ## Measure pgstrata itself; ONLY=live,live-runs LOADS=5,equal names a part
 	$(BIN)/python bench $(ARGS)
+
+chaos: bootstrap ## Kill an experiment that changes this host 100 times; needs root
+	$(BIN)/python scripts/chaos.py $(ARGS)
 
 docs: bootstrap ## Write the generated references anew
 	$(BIN)/typer pgstrata.cli.main utils docs --name pgstrata --output docs/reference/command-line.md

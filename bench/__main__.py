@@ -1,4 +1,7 @@
-"""`make bench`: figures of pgstrata itself, measured side by side; `ONLY=name` runs one. It never fails a build."""
+"""`make bench`: figures of pgstrata itself, measured side by side. It never fails a build.
+
+`ONLY=startup` runs one, `ONLY=live,live-runs` several. `LOADS=5,20,equal` shortens the live ones (`live.py`).
+"""
 
 from __future__ import annotations
 

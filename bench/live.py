@@ -1,18 +1,25 @@
 """Known truths on real servers: loads slowed by known work, how soon they are seen, and whether the verdict is right.
 
 The truth comes from a calibration of its own: all loads up together, at least ten minutes, every block used. Then each
-load is compared with the plain one as a user would do it, stopping when it is decided.
+load is compared with the plain one as a user would do it, stopping when it is decided: in slices by `live`, run by run
+by `live-runs`. Minutes are those of the whole command, everything around the runs included, data that exist already.
+
+All of it takes more than an hour. `LOADS=5,20,equal` asks about some loads only: percents of `WORK`, and equal;
+`ONLY=live,live-runs` asks both with one calibration, of the loads asked about, and `TRUTH_MINUTES=2` shortens that,
+which widens what is known of the truth.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +39,13 @@ from pgstrata.store.load import load_study
 WORK = {1: 60, 2: 120, 5: 300, 10: 600, 20: 1250}
 # The same for simple-update, whose transactions wait for the disk most of the time.
 WRITING_WORK = 20000
-CALIBRATION_SECONDS = 600.0
+CALIBRATION_MINUTES = 10.0
+EQUAL = "equal"
+LARGEST_FIRST = tuple(str(size) for size in sorted(WORK, reverse=True))
+# Minutes to a verdict in slices by load.
+GOALS = {"20": 1.5, "10": 1.5, "5": 1.5, "2": 3.0, "1": 6.0, EQUAL: 6.0}
+EQUALITY_PERCENT = 2.0
+DIFFERENCE_PERCENT = 0.5
 EQUALS = 4
 EQUAL_BLOCKS = 20
 REDRAWN = 5000
@@ -128,27 +141,49 @@ def server_cpu(run: RunRecord) -> float:
     return run.value("server_cpu_per_tx") or math.nan
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question that was answered: its headline, the minutes to it, and those that all planned blocks would take."""
+
+    headline: Comparison
+    minutes: float
+    fixed: float
+
+
+# What equal arms differ by is known without measuring.
+NOTHING = Truth(change=0.0, low=0.0, high=0.0, cpu=0.0)
+
+
+def chosen_loads() -> tuple[str, ...]:
+    """The loads to ask about, largest first and the equal one last: those of LOADS, or all.
+
+    Raises:
+        SystemExit: LOADS names one that there is not.
+    """
+    known = (*LARGEST_FIRST, EQUAL)
+    wanted = [name.strip().removesuffix("%") for name in os.environ.get("LOADS", "").split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise SystemExit(f"LOADS: there is no load {', '.join(unknown)}: {', '.join(known)}")
+    return tuple(name for name in known if name in wanted or not wanted)
+
+
 def calibrate(workload: str, work: Mapping[str, int]) -> Mapping[str, Truth]:
-    """Truths by name."""
+    """Truths by name; no time is spent on loads of which there are none."""
+    limit = 60 * float(os.environ.get("TRUTH_MINUTES") or CALIBRATION_MINUTES)
     seconds = 0.0
     blocks: list[Mapping[str, RunRecord]] = []
-    for seed in itertools.count(100):
+    for seed in itertools.count(100) if work else ():
         question = Question(arms=work, workload=workload, blocks=7, seed=seed, interleave="slices")
         _, runs, took = measure(question, stop_early=False)
         blocks += by_block(runs).values()
         seconds += took
-        if seconds >= CALIBRATION_SECONDS:
+        if seconds >= limit:
             break
     truths = {}
     for name in work:
         d = np.array([visit_difference(block["plain"], block[name]) for block in blocks])
-        cpu = [
-            math.log(
-                (block[name].value("server_cpu_per_tx") or math.nan)
-                / (block["plain"].value("server_cpu_per_tx") or math.nan)
-            )
-            for block in blocks
-        ]
+        cpu = [math.log(server_cpu(block[name]) / server_cpu(block["plain"])) for block in blocks]
         (estimate,) = estimate_many([d[:24]])
         assert estimate.interval is not None
         truths[name] = Truth(
@@ -159,70 +194,98 @@ def calibrate(workload: str, work: Mapping[str, int]) -> Mapping[str, Truth]:
     return truths
 
 
-def ask(question: Question) -> tuple[Comparison, float]:
+@cache
+def truths_of(loads: tuple[str, ...]) -> Mapping[str, Truth]:
+    """What select-only loses by each load, measured once however many benchmarks ask."""
+    found = calibrate("select-only", {f"slow{load}": WORK[int(load)] for load in loads if load != EQUAL})
+    if not found:
+        # builds the data, which no question pays for
+        measure(Question(arms={EQUAL: 0}, blocks=1, interleave="slices"), stop_early=False)
+    return {**found, EQUAL: NOTHING}
+
+
+def ask(question: Question) -> Asked:
     """The headline of a question with one arm, and the minutes to it."""
     plan, runs, seconds = measure(question)
     found = compare_study(plan, runs)
     (headline,) = [each for each in found if each.metric == "tps" and not each.exploratory]
-    return headline, seconds / 60
+    minutes = seconds / 60
+    return Asked(headline=headline, minutes=minutes, fixed=minutes / len(by_block(runs)) * len(plan.blocks))
 
 
-def say(name: str, headline: Comparison, minutes: float, truth: Truth | None) -> str:
-    low = high = math.nan
+def say(name: str, asked: Asked, truth: Truth) -> str:
+    headline = asked.headline
+    between, place = "(no interval)", ""
     if headline.interval is not None:
         low, high = 100 * (headline.interval.low - 1), 100 * (headline.interval.high - 1)
+        between = f"[{low:+.2f}, {high:+.2f}]"
+        place = " inside" if low <= truth.change <= high else " OUTSIDE"
     effect = math.nan if headline.effect is None else 100 * (headline.effect - 1)
-    place = ""
-    if truth is not None:
-        place = f", truth {truth.change:+.2f} {'inside' if low <= truth.change <= high else 'OUTSIDE'}"
     return (
-        f"{name}: {headline.verdict} {effect:+.2f} % [{low:+.2f}, {high:+.2f}] after {headline.blocks} blocks, "
-        f"{minutes:.1f} min{place}"
+        f"{name}: {headline.verdict} {effect:+.2f} % {between} after {headline.blocks} blocks, "
+        f"{asked.minutes:.1f} min, truth {truth.change:+.2f} [{truth.low:+.2f}, {truth.high:+.2f}]{place}"
     )
 
 
-def measure_live() -> Sequence[Figure]:
-    """Select-only: loads of about 1, 2, 5, 10 and 20 %, and an equal one."""
-    truths = calibrate("select-only", {f"slow{size}": work for size, work in WORK.items()})
-    figures = []
-    for size, goal in ((20, 1.5), (10, 1.5), (5, 1.5), (2, 3.0), (1, 6.0)):
-        name = f"slow{size}"
-        headline, minutes = ask(Question(arms={name: WORK[size]}, threshold=0.5, seed=size))
-        value = minutes if headline.verdict is Verdict.WORSE else math.inf
-        cpu = f"server CPU per transaction {truths[name].cpu:+.1f} %"
-        told = (say(name, headline, minutes, truths[name]), cpu)
-        figures.append(
-            Figure(name=f"live: minutes to {size} %, select-only", value=value, goal=goal, unit="min", notes=told)
+def ask_load(load: str, interleave: str, seed: int) -> tuple[Asked, bool]:
+    """One load against none, in select-only, and whether the verdict is the right one."""
+    if load == EQUAL:
+        question = Question(arms={EQUAL: 0}, threshold=EQUALITY_PERCENT, seed=seed, interleave=interleave)
+    else:
+        arms = {f"slow{load}": WORK[int(load)]}
+        question = Question(arms=arms, threshold=DIFFERENCE_PERCENT, seed=seed, interleave=interleave)
+    asked = ask(question)
+    return asked, asked.headline.verdict is (Verdict.EQUIVALENT if load == EQUAL else Verdict.WORSE)
+
+
+def what_of(load: str) -> str:
+    return f"equality within {EQUALITY_PERCENT:g} %" if load == EQUAL else f"{load} %"
+
+
+def seed_of(load: str) -> int:
+    return 7 if load == EQUAL else int(load)
+
+
+def name_of(load: str) -> str:
+    return EQUAL if load == EQUAL else f"slow{load}"
+
+
+def measure_live() -> Iterator[Figure]:
+    """Select-only in slices: minutes to each load, the largest first, and to the equality of none."""
+    loads = chosen_loads()
+    truths = truths_of(loads)
+    for load in loads:
+        truth = truths[name_of(load)]
+        asked, right = ask_load(load, "auto", seed_of(load))
+        cpu = f"server CPU per transaction {truth.cpu:+.1f} % in the calibration"
+        notes = (say(name_of(load), asked, truth), *(() if load == EQUAL else (cpu,)))
+        value = asked.minutes if right else math.inf
+        yield Figure(name=f"live: minutes to {what_of(load)}", value=value, goal=GOALS[load], unit="min", notes=notes)
+
+
+def measure_live_runs() -> Iterator[Figure]:
+    """The same questions run by run, 10 s each, and beside them the minutes of a design that stops at no verdict."""
+    loads = chosen_loads()
+    truths = truths_of(loads)
+    for load in loads:
+        asked, right = ask_load(load, "runs", 50 + seed_of(load))
+        fixed = (
+            f"fixed designs: all 24 blocks {asked.fixed:.1f} min; three runs of 30 min each, one environment after the "
+            "other, 180 min"
         )
-        print(figures[-1].line(), *told, sep="\n    ", flush=True)
-    headline, minutes = ask(Question(arms={"equal": 0}, threshold=2.0, seed=7))
-    value = minutes if headline.verdict is Verdict.EQUIVALENT else math.inf
-    notes: tuple[str, ...] = (say("equal", headline, minutes, None),)
-    figures.append(Figure(name="live: minutes to equality within 2 %", value=value, goal=6.0, unit="min", notes=notes))
-    return figures
-
-
-def measure_live_runs() -> Sequence[Figure]:
-    """The same loads run by run, 10 s each: what slices save. Beside it the design that most people use."""
-    told, longest = [], 0.0
-    for size in (10, 5):
-        name = f"slow{size}"
-        question = Question(arms={name: WORK[size]}, threshold=0.5, seed=50 + size, interleave="runs")
-        headline, minutes = ask(question)
-        longest = max(longest, minutes)
-        told.append(say(name, headline, minutes, None))
-        print("   ", told[-1], flush=True)
-    told.append("fixed design, three runs of 30 min each, one environment after the other: 180 min")
-    return [Figure(name="live: minutes run by run, select-only", value=longest, goal=180.0, unit="min", notes=told)]
+        yield Figure(
+            name=f"live: run by run to {what_of(load)}", value=asked.minutes if right else math.inf,
+            goal=round(asked.fixed, 1), unit="min", notes=(say(name_of(load), asked, truths[name_of(load)]), fixed),
+        )  # fmt: skip
 
 
 def measure_live_writing() -> Sequence[Figure]:
     """Simple-update slowed by about 5 % of its throughput."""
     truth = calibrate("simple-update", {"slow": WRITING_WORK})["slow"]
     question = Question(arms={"slow": WRITING_WORK}, workload="simple-update", threshold=2.0, interleave="slices")
-    headline, minutes = ask(question)
-    value = minutes if headline.verdict is Verdict.WORSE else math.inf
-    notes = (say("slow", headline, minutes, truth),)
+    asked = ask(question)
+    value = asked.minutes if asked.headline.verdict is Verdict.WORSE else math.inf
+    notes = (say("slow", asked, truth),)
     return [Figure(name="live: minutes to 5 %, simple-update", value=value, goal=4.0, unit="min", notes=notes)]
 
 
@@ -238,7 +301,7 @@ def measure_live_equal() -> Sequence[Figure]:
     for _ in range(REDRAWN):
         order = source.permutation(len(differences))
         samples.append(np.array([source.choice(differences[place]) for place in order]))
-    decisions = decide_many(samples, [Rule(delta=math.log(1.03))] * len(samples))
+    decisions = decide_many(samples, [Rule(delta=math.log1p(EQUALITY_PERCENT / 100))] * len(samples))
     found = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE}
     false = 100 * float(np.mean([each.verdict in found for each in decisions]))
     spread = 100 * statistics.stdev(d for visit in differences for d in visit)
