@@ -263,12 +263,12 @@ def _other_words(environment: Environment, wanted: Transparent, found: Transpare
 
 def _too_few(pool: Pool, pages: int, target: int, given: int, why: str) -> HostNotFitError:
     had = max(0, pages - (target - given))
-    size = render_bytes(pool.page)
     return HostNotFitError(
-        f"the server needs {pages} huge pages of {size}, and {had} can be had: {why}",
+        f"the server needs {pages} huge pages of {render_bytes(pool.page)}, and {had} can be had: {why}",
         where=f"{pool_folder(pool.page)}/nr_hugepages",
-        remedy="reboot, because memory is in one piece then; reserve them on the kernel command line "
-        f"(hugepagesz={size.replace(' ', '').removesuffix('B')} hugepages={target}); or use a smaller shared_buffers",
+        remedy="use a smaller shared_buffers; or reserve the pages on the kernel command line "
+        f"(hugepagesz={_size(pool.page).removesuffix('B')} hugepages={target}) and reboot. Where memory is in pieces, "
+        "`sync; sysctl vm.drop_caches=3` before the run may help: that is left to you, it empties the caches of all",
     )
 
 
