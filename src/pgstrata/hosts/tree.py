@@ -1,0 +1,231 @@
+"""A folder of this machine, sent to another one: installed servers, datasets.
+
+What is sent, and where it lies over there, belongs to whoever sends it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
+from pgstrata.hosts import failures
+from pgstrata.hosts.elf import foreign_architecture
+from pgstrata.hosts.ssh import SshHost
+from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
+
+_LONG: Final = 7200.0
+_PAUSE: Final = 0.02
+_CONNECTION_FAILED: Final = 255
+_CHUNK: Final = 1 << 16
+
+# What is not there has its name said; then the architecture.
+_SURVEY: Final = """
+for program in cut find sha256sum sort tar tr xargs; do
+    command -v "$program" >/dev/null 2>&1 || echo "missing $program"
+done
+echo "machine $(uname -m)"
+"""
+
+# One sum for kinds, modes, links, names and contents. openssl is five times as fast where coreutils has no code for
+# the CPU's own instructions; both give the same sums.
+_DIGEST: Final = r"""
+export LC_ALL=C
+cd -- "$1" || exit
+if command -v openssl >/dev/null 2>&1; then sum='openssl dgst -sha256 -r'; else sum='sha256sum -b'; fi
+{
+    find . -printf '%y %m %l %p\0' | sort -z
+    find . -type f -print0 | sort -z | xargs -0 -r $sum 2>&1 | tr -d '\\' | cut -d ' ' -f 1
+} | sha256sum | cut -d ' ' -f 1
+"""
+
+_HEADERS: Final = r"""
+for file in "$1"/bin/*; do
+    [ -f "$file" ] && printf '%s %s\n' "$(head -c 20 -- "$file" | od -An -v -tx1 | tr -d ' \n')" "${file##*/}"
+done
+:
+"""
+
+_PIPES: Final = (
+    """folder=$(mktemp -d /tmp/pgstrata-send.XXXXXX) && mkfifo "$folder/out" "$folder/err" && echo "$folder" """
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentTree:
+    """A tree that is over there: `digest` of what is in it, SHA-256; `sent` is False where it was there already."""
+
+    digest: str
+    bytes: int
+    sent: bool
+
+
+def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> SentTree:
+    """Send a folder, so that it is there with all that is in it, or not at all; redone from the start if it was cut.
+
+    It goes to a name beside `target_path` (a path in a folder of pgstrata's own), is read there and compared with what
+    is here, and only then renamed. What lies at `target_path` already is compared, and never replaced.
+
+    Args:
+        source: a host that is this machine; its user must be able to read all of `path`.
+        target: its user will own everything.
+        path: the folder, absolute.
+        target_path: the folder that is to be made of it, absolute.
+
+    Raises:
+        HostNotFitError: programs in its bin/ are for another architecture, a program is missing over there, or (as
+            DiskFullError) there is no room.
+        HostFileError: `target_path` is there and is something else, or what arrived is not what was sent.
+        HostLostError, CommandFailedError: it was cut; tar failed.
+    """
+    machine = _survey(target)
+    _refuse_foreign(source, path, machine, target.name)
+    size = int(source.run(Command(argv=("du", "-sb", "--", path))).text.split()[0])
+    if target.exists(target_path):
+        digest = _digest(source, path)
+        if digest != _digest(target, target_path):
+            remedy = "remove it if pgstrata sent it there and something has changed it since"
+            raise HostFileError("there is something else already", where=f"{target.name}:{target_path}", remedy=remedy)
+        return SentTree(digest=digest, bytes=size, sent=False)
+    if target.free_bytes(target_path) < size:
+        raise failures.disk_full(f"{target.name}:{target_path}", (f"{size} bytes are to be sent there",))
+    folder, _, name = target_path.rpartition("/")
+    part = f"{folder}/.{name}.part"
+    target.remove_tree(part)
+    target.make_folder(part)
+    try:
+        digest = _send(source, target, path, part)
+        target.rename(part, target_path)
+    except BaseException:
+        with suppress(PgstrataError):
+            target.remove_tree(part)
+        raise
+    return SentTree(digest=digest, bytes=size, sent=True)
+
+
+def _survey(target: Host) -> str:
+    """What `uname -m` says over there; HostNotFitError for programs that are missing."""
+    lines = target.run(Command(argv=("sh", "-c", _SURVEY))).text.splitlines()
+    for line in lines:
+        if line.startswith("missing "):
+            raise failures.program_missing(line.removeprefix("missing "), host=target.name)
+    return lines[-1].removeprefix("machine ")
+
+
+def _refuse_foreign(source: Host, path: str, machine: str, target: str) -> None:
+    for line in source.run(Command(argv=("sh", "-c", _HEADERS, "sh", path))).text.splitlines():
+        header, _, program = line.partition(" ")
+        if built_for := foreign_architecture(bytes.fromhex(header), machine):
+            what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
+            remedy = f"name a server that was built for {machine}, such as one that is installed there"
+            raise HostNotFitError(what, where=target, remedy=remedy)
+
+
+def _digest(host: Host, path: str) -> str:
+    return host.run(_digest_command(path), timeout=_LONG).text.strip()
+
+
+def _digest_command(path: str) -> Command:
+    return Command(argv=("sh", "-c", _DIGEST, "sh", path))
+
+
+def _send(source: Host, target: SshHost, path: str, part: str) -> str:
+    """Send and compare; the digest."""
+    packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
+    unpacking = ("tar", "-C", part, "-b", "512", "--no-same-owner", "-xpf", "-")
+    # The sum is made meanwhile: a network is slower than a CPU.
+    with _piped(source, _digest_command(path)) as summing, _piped(source, packing) as packed:
+        completed = _unpack(target, unpacking, packed)
+        if completed.code == _CONNECTION_FAILED:
+            target.clock()  # raises what has happened, if the connection is gone
+        if completed.code:
+            raise failures.command_failed(Command(argv=unpacking), completed, host=target.name)
+        packed.check(packing, source)
+        here = summing.read_all(_LONG).decode().strip()
+        summing.check(_digest_command(path), source)
+    if here != _digest(target, part):
+        remedy = "see that nothing changes it meanwhile, then give the same command again"
+        raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
+    return here
+
+
+class _Piped:
+    """A process of this machine whose output comes through pipes, whichever user it runs as."""
+
+    def __init__(self, process: Process, out: int, err: int) -> None:
+        self.process = process
+        self.out = out
+        self._err = err
+        self._said = b""
+
+    def listen(self) -> None:
+        """Take what it complains about, so that it never waits for somebody to do so."""
+        with suppress(BlockingIOError):
+            while chunk := os.read(self._err, _CHUNK):
+                self._said = (self._said + chunk)[-_CHUNK:]
+
+    def read_all(self, timeout: float) -> bytes:
+        """Wait for its end and take the little that it said."""
+        self.process.wait(timeout)
+        with suppress(BlockingIOError):
+            return os.read(self.out, _CHUNK)
+        return b""
+
+    def check(self, command: Command, host: Host) -> None:
+        """Raise CommandFailedError if it failed."""
+        code = self.process.wait(_LONG).code
+        self.listen()
+        if code:
+            completed = Completed(argv=command.argv, code=code, stdout=b"", stderr=self._said)
+            raise failures.command_failed(command, completed, host=host.name)
+
+
+@contextmanager
+def _piped(host: Host, command: Command) -> Iterator[_Piped]:
+    """Start a process with named pipes for its output; they are gone from the disk as soon as both ends are open."""
+    folder = host.run(Command(argv=("sh", "-c", _PIPES))).text.strip()
+    opened: list[int] = []
+    try:
+        try:
+            opened += [os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NONBLOCK) for name in ("out", "err")]
+            process = host.spawn(command, stdout=f"{folder}/out", stderr=f"{folder}/err")
+        finally:
+            host.remove_tree(folder)
+        try:
+            yield _Piped(process, *opened)
+        finally:
+            process.signal(StopSignal.KILL, group=True)  # only what has failed still runs
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _unpack(target: SshHost, words: tuple[str, ...], packed: _Piped) -> Completed:
+    """Run a command over there that reads what is packed here."""
+    os.set_blocking(packed.out, True)
+    child = subprocess.Popen(
+        target.session(words),
+        stdin=packed.out,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    os.set_blocking(child.stderr.fileno(), False)
+    said = b""
+    try:
+        while (code := child.poll()) is None:
+            packed.listen()
+            said = (said + (child.stderr.read() or b""))[-_CHUNK:]
+            time.sleep(_PAUSE)
+        said += child.stderr.read() or b""
+    finally:
+        child.kill()
+        child.wait()
+        child.stderr.close()
+    return Completed(argv=words, code=code, stdout=b"", stderr=said)

@@ -1,0 +1,266 @@
+"""Sending folders to another machine."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError, HostLostError, HostNotFitError
+from pgstrata.hosts.elf import foreign_architecture
+from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.shell import ShellHost
+from pgstrata.hosts.ssh import open_ssh
+from pgstrata.hosts.ssh_link import Patience
+from pgstrata.hosts.tree import send_tree
+
+sys.path.append(str(Path(__file__).parent))  # the rig, which is no test
+import sshd
+
+
+def header(machine, bits=2, order=1):
+    return b"\x7fELF" + bytes((bits, order)) + bytes(12) + machine.to_bytes(2, "big" if order == 2 else "little")
+
+
+@pytest.mark.parametrize(
+    ("content", "machine", "foreign"),
+    [
+        (header(62), "x86_64", ""),
+        (header(183), "aarch64", ""),
+        (header(183), "x86_64", "aarch64"),
+        (header(62), "aarch64", "x86_64"),
+        (header(21), "ppc64le", ""),
+        (header(21, order=2), "ppc64le", "ppc64"),
+        (header(3, bits=1), "i686", ""),
+        (header(3, bits=1), "x86_64", "i386/i486/i586/i686"),
+        (header(9999), "x86_64", "ELF machine 9999"),
+        (header(62), "a machine of tomorrow", ""),
+        (b"#!/bin/sh\necho not a program at all\n", "x86_64", ""),
+        (b"\x7fELF", "x86_64", ""),
+    ],
+)
+def test_programs_for_another_architecture_are_told_apart(content, machine, foreign):
+    assert foreign_architecture(content, machine) == foreign
+
+
+def test_this_python_fits_this_machine():
+    content = Path(sys.executable).read_bytes()[:20]
+    assert foreign_architecture(content, os.uname().machine) == ""
+
+
+# ------------------------------------------------------------------------------------- real connections
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    if reason := sshd.why_not():
+        pytest.skip(reason)
+    try:
+        with sshd.far_hosts(tmp_path_factory.mktemp("ssh"), 1) as found:
+            yield found[0]
+    except sshd.RigImpossibleError as error:
+        pytest.skip(f"no network namespaces here: {error}")
+
+
+@pytest.fixture(scope="module")
+def far(rig, tmp_path_factory):
+    host = open_ssh(rig.destination, run=str(tmp_path_factory.getbasetemp() / "r"), config=rig.config)
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def here():
+    host = LocalHost()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def folder():
+    # Not tmp_path: another user could not enter its parents.
+    made = Path(tempfile.mkdtemp(prefix="pgstrata test ", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def tree(folder):
+    """A folder with what a data folder and an installation have."""
+    made = folder / "a tree"
+    (made / "bin").mkdir(parents=True)
+    (made / "empty").mkdir(mode=0o700)
+    (made / "bin" / "program").write_bytes(
+        header(62 if os.uname().machine == "x86_64" else 183) + os.urandom(3_000_000)
+    )
+    (made / "bin" / "program").chmod(0o755)
+    (made / "bin" / "link").symlink_to("program")
+    (made / "it's a \\ file").write_bytes(b"content")
+    (made / "nothing").touch(mode=0o600)
+    made.chmod(0o750)
+    return made
+
+
+def names(path):
+    return sorted(found.name for found in path.iterdir()) if path.exists() else []
+
+
+def look(path):
+    """All that is in a folder."""
+    return {
+        str(found.relative_to(path)): (
+            found.lstat().st_mode,
+            str(found.readlink()) if found.is_symlink() else hashlib.md5(found.read_bytes()).hexdigest() if found.is_file() else "",
+        )
+        for found in (path, *path.rglob("*"))
+    }  # fmt: skip
+
+
+@pytest.mark.root
+def test_a_tree_arrives_whole_and_once(here, far, tree, folder):
+    target = folder / "over there" / "made of it"
+    sent = send_tree(here, far, str(tree), str(target))
+    assert sent.sent
+    assert sent.bytes >= 3_000_000
+    assert len(sent.digest) == 64
+    assert look(target) == look(tree)
+    assert names(target.parent) == ["made of it"]
+    again = send_tree(here, far, str(tree), str(target))
+    assert (again.sent, again.digest) == (False, sent.digest)
+
+
+@pytest.mark.root
+def test_a_tree_of_another_user_belongs_to_the_user_over_there(far, tree, folder):
+    for path in (tree, *tree.rglob("*")):
+        shutil.chown(path, "nobody") if not path.is_symlink() else None
+    shutil.chown(folder, "nobody")
+    nobody = far.as_user("nobody")
+    source = ShellHost(
+        ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--reset-env", "sh"), name="n"
+    )
+    for host in (source, LocalHost(user="nobody")):
+        target = folder / "there"
+        assert send_tree(host, nobody, str(tree), str(target)).sent
+        assert target.owner() == "nobody"
+        assert look(target) == look(tree)
+        host.close()
+        shutil.rmtree(target)
+    assert not list(Path("/tmp").glob("pgstrata-send.*"))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("change", ["content", "mode", "more", "less"])
+def test_what_is_there_and_differs_is_refused_and_left_alone(here, far, tree, folder, change):
+    target = folder / "there"
+    send_tree(here, far, str(tree), str(target))
+    if change == "content":
+        (target / "it's a \\ file").write_bytes(b"CONTENT")
+    elif change == "mode":
+        (target / "nothing").chmod(0o644)
+    elif change == "more":
+        (target / "more").touch()
+    else:
+        (target / "nothing").unlink()
+    before = look(target)
+    with pytest.raises(HostFileError, match="something else") as caught:
+        send_tree(here, far, str(tree), str(target))
+    assert str(target) in caught.value.where
+    assert look(target) == before
+
+
+@pytest.mark.root
+def test_binaries_of_another_architecture_are_refused_before_anything_is_sent(here, far, tree, folder):
+    (tree / "bin" / "postgres").write_bytes(header(22, order=2) + bytes(100))
+    with pytest.raises(HostNotFitError, match="bin/postgres is a program for s390x") as caught:
+        send_tree(here, far, str(tree), str(folder / "over there" / "x"))
+    assert caught.value.where == far.name
+    assert not (folder / "over there").exists()
+
+
+@pytest.mark.root
+def test_too_little_room_is_found_before_anything_is_sent(here, far, tree, folder):
+    small = folder / "small"
+    small.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", small], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"cannot mount here: {done.stderr.decode()}")
+    try:
+        with pytest.raises(DiskFullError):
+            send_tree(here, far, str(tree), str(small / "x"))
+        assert not names(small)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+@pytest.mark.root
+def test_what_cannot_be_read_here_is_said(far, tree, folder):
+    (tree / "nothing").chmod(0)
+    (tree / "empty").chmod(0o755)
+    tree.chmod(0o755)
+    nobody = LocalHost(user="nobody")
+    with pytest.raises(CommandFailedError, match="tar") as caught:
+        send_tree(nobody, far, str(tree), str(folder / "x"))
+    assert "Permission denied" in str(caught.value)
+    assert names(folder) == ["a tree"]
+    nobody.close()
+
+
+@pytest.mark.root
+def test_what_cannot_be_written_there_is_said(here, far, tree, folder):
+    nobody = far.as_user("nobody")
+    with pytest.raises(HostFileError):
+        send_tree(here, nobody, str(tree), str(folder / "x"))
+
+
+@pytest.mark.root
+def test_a_tree_that_was_cut_is_sent_again_from_the_start(here, rig, tree, folder, tmp_path_factory):
+    with (tree / "large").open("wb") as file:
+        file.truncate(3 << 30)
+    source = f"""
+from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.ssh import open_ssh
+from pgstrata.hosts.tree import send_tree
+far = open_ssh({rig.destination!r}, run={str(tmp_path_factory.getbasetemp() / "r")!r}, config={rig.config!r})
+send_tree(LocalHost(), far, {str(tree)!r}, {str(folder / "x")!r})
+"""
+    coordinator = subprocess.Popen([sys.executable, "-c", source])
+    deadline = time.monotonic() + 20
+    while not names(folder / ".x.part"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    coordinator.send_signal(signal.SIGKILL)
+    coordinator.communicate()
+    assert not (folder / "x").exists()
+    (tree / "large").unlink()
+    patience = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
+    with_patience = open_ssh(rig.destination, run=str(tmp_path_factory.getbasetemp() / "r"), config=rig.config,
+                             patience=patience)  # fmt: skip
+    assert send_tree(here, with_patience, str(tree), str(folder / "x")).sent
+    assert look(folder / "x") == look(tree)
+    assert names(folder) == ["a tree", "x"]
+    with_patience.close()
+
+
+@pytest.mark.root
+def test_a_link_that_vanishes_meanwhile_is_a_lost_host(here, rig, tree, folder, tmp_path_factory):
+    with (tree / "large").open("wb") as file:
+        file.truncate(3 << 30)
+    patience = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
+    run = str(tmp_path_factory.getbasetemp() / "r")
+    far = open_ssh(rig.destination, run=run, config=rig.config, patience=patience)
+    cutter = subprocess.Popen(["sh", "-c", f"sleep 1; ip link set {rig.link} down"])
+    try:
+        with pytest.raises(HostLostError):
+            send_tree(here, far, str(tree), str(folder / "x"))
+    finally:
+        cutter.wait()
+        rig.mend()
+        far.close()
+    assert not (folder / "x").exists()
