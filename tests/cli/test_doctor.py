@@ -128,6 +128,8 @@ def test_a_machine_without_ready_made_servers_is_told_so():
     installations = find_installations(host, "/c", "riscv64")
     found = factors_of(examine(host, FakeClock(), PLACES, installations))
     assert found["server=embedded"].possible is Possible.NOT_ON_HOST
+    for key in ("server=embedded", "server=maven:"):
+        assert found[key].possible is not Possible.YES
     assert "riscv64" in found["server=embedded"].note
 
 

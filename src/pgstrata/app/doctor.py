@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from pgstrata.app.host import ledger_folder
@@ -37,6 +37,7 @@ from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.programs import PACKAGES
+from pgstrata.layers.storage_device import DEVICES
 from pgstrata.ledger.entries import host_state
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.ports.collector import Window
@@ -88,17 +89,20 @@ def examine(
     host: Host, clock: Clock, places: Places, installations: Installations, unfit: tuple[str, ...] = ()
 ) -> Examination:
     """A host with the folders that pgstrata uses or will use there; `unfit` is what already stands in the way."""
-    abilities = observe_abilities(host)
+    abilities = observe_abilities(host, DEVICES)
     folder = _nearest_folder(host, places.data)
     free = host.free_bytes(folder)
     facts = parse_host_facts(capture_host_facts(host)).facts
     closed = closed_keys()
-    case = HostCase(abilities=abilities, package=lambda name: PACKAGES.get(name, name), closed=closed)
+    case = HostCase(
+        abilities=abilities, package=lambda name: PACKAGES.get(name, name), devices=DEVICES, closed=closed
+    )  # fmt: skip
     servers = tuple(close(finding, closed) for finding in _judge_servers(installations))
+    layers = _in_order((*servers, *judge_layers(case)))
     return Examination(
         host=host.name,
         user=host.user,
-        layers=_in_order((*servers, *judge_layers(case))),
+        layers=tuple(_with_architecture(finding, installations.lack) for finding in layers),
         probes=(
             *_guard("changes", "left changed by pgstrata", lambda: [_changes(host, places.state)]),
             *_measure(host, clock, abilities, installations, folder),
@@ -155,6 +159,13 @@ def _judge_servers(installations: Installations) -> Iterator[LayerFinding]:
 def _server(key: str, lack: str, note: str) -> LayerFinding:
     possible = Possible.NOT_ON_HOST if lack else Possible.YES
     return LayerFinding(layer="server", key=key, possible=possible, note=lack or note)
+
+
+def _with_architecture(finding: LayerFinding, lack: str) -> LayerFinding:
+    """A second supplier has nothing for a machine that the first has nothing for."""
+    if not lack or finding.key != "server=maven:" or finding.possible is not Possible.YES:
+        return finding
+    return replace(finding, possible=Possible.NOT_ON_HOST, note=lack)
 
 
 def _in_order(findings: tuple[LayerFinding, ...]) -> tuple[LayerFinding, ...]:

@@ -1,11 +1,13 @@
 """Which layers of a host can be factors: each no has what would make it possible."""
 
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import pytest
 
 from pgstrata.collectors.hostfacts.abilities import PROGRAMS, Abilities, CgroupMount
 from pgstrata.collectors.hostfacts.possible import VERSION_NOTE, HostCase, judge_layers
+from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.model.doctor import Possible
 
 CPUFREQ = "/sys/devices/system/cpu/cpu0/cpufreq"
@@ -24,6 +26,7 @@ FILES = {
     f"{CPUFREQ}/scaling_governor": "powersave",
     f"{CPUFREQ}/scaling_available_governors": "performance powersave",
     "/sys/devices/system/cpu/intel_pstate/no_turbo": "0",
+    "/etc/pgstrata/devices": "# for tests\n/dev/nvme1n1\n/dev/sdb",
 }
 COMPLETE = Abilities(
     superuser=True,
@@ -39,7 +42,12 @@ NEED_NOTHING = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu
 
 
 def judge(abilities, closed=()):
-    case = HostCase(abilities=abilities, package=lambda name: PACKAGES.get(name, name), closed=closed)
+    case = HostCase(
+        abilities=abilities,
+        package=lambda name: PACKAGES.get(name, name),
+        devices="/etc/pgstrata/devices",
+        closed=closed,
+    )
     return {finding.key: finding for finding in judge_layers(case)}
 
 
@@ -56,6 +64,13 @@ def test_root_of_a_complete_host_can_vary_everything():
     assert {finding.possible for finding in found.values()} == {Possible.YES}
     assert found["cpu.governor"].note == "performance, powersave"
     assert found["cpu.server, cpu.client"].note == "8 CPUs"
+    assert found["storage.device"].note == "/dev/nvme1n1, /dev/sdb"
+
+
+def test_every_key_of_a_layer_has_its_line():
+    lines = [pattern for key in judge(COMPLETE) for pattern in key.partition("=")[0].split(", ")]
+    of_file_systems = {"storage.mkfs", "storage.mount", "storage.size"}
+    assert {key for key in LAYER_KEYS if not any(fnmatch(key, line) for line in lines)} == of_file_systems
 
 
 def test_an_ordinary_user_can_vary_what_needs_no_root():
@@ -109,6 +124,7 @@ V1 = CgroupMount(path="/sys/fs/cgroup/blkio", version=1, controllers=frozenset({
         (without_files("/proc/filesystems"), "filesystem=btrfs", "CONFIG_BTRFS_FS"),
         (without_programs("mkfs.xfs"), "filesystem=xfs", "needs the package xfsprogs"),
         (replace(COMPLETE, existing=frozenset()), "filesystem=ext4", "modprobe loop"),
+        (without_files("/etc/pgstrata/devices"), "storage.device", "block devices that may be overwritten"),
         (replace(COMPLETE, schedulers=("none",)), "storage.scheduler", "CONFIG_MQ_IOSCHED_DEADLINE"),
         (without_programs("ssh"), "host", "needs the package openssh-client"),
     ],

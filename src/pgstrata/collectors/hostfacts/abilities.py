@@ -108,9 +108,10 @@ class Mount:
         return "ro" in self.options | self.super_options
 
 
-def observe_abilities(host: Host) -> Abilities:
-    """Look at a host, in a few exchanges; what cannot be read counts as not there."""
-    files = {path: content.decode("utf-8", "replace").strip() for path, content in host.read_files(_FILES).items()}
+def observe_abilities(host: Host, *more: str) -> Abilities:
+    """Look at a host, in a few exchanges, and read `more` files too; what cannot be read counts as not there."""
+    found = host.read_files((*_FILES, *more))
+    files = {path: content.decode("utf-8", "replace").strip() for path, content in found.items()}
     said = host.run(Command(argv=("sh", "-c", _SCRIPT, "sh", *PROGRAMS), folder="/"), timeout=30, check=False).text
     superuser = "uid 0" in said.splitlines()
     programs = parse_programs(said)

@@ -23,12 +23,14 @@ VERSION_NOTE: Final = "this version cannot change it"
 class HostCase:
     """A host to be judged.
 
-    `package` names the package of a program; `closed` are the factors that this version cannot change: tables ("cpu"),
+    `package` names the package of a program; `devices` is the file with the block devices that may be overwritten;
+    `closed` are the factors that this version cannot change: tables ("cpu"),
     keys ("cpu.quota"), or findings of this module ("server=build:").
     """
 
     abilities: Abilities
     package: Callable[[str], str]
+    devices: str
     closed: Collection[str] = ()
 
 
@@ -162,6 +164,9 @@ def _storage(case: HostCase) -> Iterator[LayerFinding]:
         kernel = "" if kind in known | abilities.modules else f"needs a kernel with {kind} (CONFIG_{kind.upper()}_FS)"
         lack = loop or kernel or _missing(case, (f"mkfs.{kind}", "losetup", "mount"))
         yield _privileged(case, "storage", f"filesystem={kind}", lack, "on a loop device")
+    listed = [line.strip() for line in abilities.files.get(case.devices, "").splitlines() if line.startswith("/dev/")]
+    lack = "" if listed else f"needs a list of block devices that may be overwritten, {case.devices}"
+    yield _privileged(case, "storage", "storage.device", lack, ", ".join(listed))
     names = sorted({word.strip("[]") for line in abilities.schedulers for word in line.split()})
     lack = "" if len(names) > 1 else "needs a kernel with more schedulers than one (CONFIG_MQ_IOSCHED_DEADLINE, ...)"
     yield _privileged(case, "storage", "storage.scheduler", lack, ", ".join(names))
