@@ -73,6 +73,17 @@ def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
         Path(group.folder).rmdir()
 
 
+def test_a_group_serves_a_visit_that_asks_for_it_twice_and_is_made_anew_by_the_next(cpu, ledger):
+    groups, group, hierarchy = cpu
+    for _ in range(2):
+        groups.make(group, hierarchy, QUOTA, ledger)
+        mark = ledger.mark()
+        groups.make(group, hierarchy, QUOTA, ledger)
+        assert ledger.mark() == mark
+        ledger.undo_to(0)
+        assert not Path(group.folder).exists()
+
+
 def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):
     groups, group, hierarchy = cpu
     groups.make(group, hierarchy, QUOTA, ledger)

@@ -130,13 +130,14 @@ class Group:
 
 
 class Groups:
-    """The groups of one study on one host; nothing is remembered, so that a group undone is made anew."""
+    """The groups of one study on one host; what it made itself and nobody has undone, it uses again."""
 
     def __init__(self, host: Host, key: str, controllers: Sequence[str] = tuple(Controller)) -> None:
         """`controllers` are what groups of version 2 get, of those that the host has."""
         self._host = host
         self._key = key
         self._controllers = controllers
+        self._made: set[str] = set()
 
     def find(self, controller: Controller, environment: str) -> tuple[Group, Hierarchy]:
         """The group of an environment for a controller, whether it is there or not, and the tree it is in.
@@ -208,6 +209,8 @@ class Groups:
         if group.version == UNIFIED:
             self._make_base(hierarchy, group.folder.rpartition("/")[0], ledger)
         if self._host.exists(group.folder):
+            if group.folder in self._made:
+                return
             raise self._taken(group.folder)
         words = (word for pair in values for word in pair)
         change = Change(
@@ -218,6 +221,7 @@ class Groups:
             undo=Script(text=_REMOVE, arguments=(group.folder,)),
         )
         ledger.change(change)
+        self._made.add(group.folder)
 
     def _make_base(self, hierarchy: Hierarchy, base: str, ledger: Ledger) -> None:
         """The study's group of version 2 with the coordinator in it; nothing happens if pgstrata is there already."""
