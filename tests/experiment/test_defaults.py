@@ -37,6 +37,21 @@ def test_shared_buffers_follow_from_memory(complete, memory, buffers):
     assert experiment.environments[0].settings["shared_buffers"] == buffers
 
 
+@pytest.mark.parametrize(
+    ("limits", "buffers", "cache"),
+    [('"1GB", "4GB"', "256MB", "768MB"), ('"256MB"', "128MB", "256MB"), ('"64MB", "900GB"', "32MB", "64MB")],
+)
+def test_the_least_limit_of_memory_counts_for_all(complete, limits, buffers, cache):
+    text = f'common."limits.memory" = {limits}\n' if "," not in limits else ""
+    factors = f'"limits.memory" = [{limits}]\n' if "," in limits else ""
+    experiment = complete(
+        f'{text}[factors]\nserver = ["16", "18"]\n{factors}', HostCapacity(memory=64 * GB, cpus=2, free_disk=GB)
+    )
+    found = {(one.settings["shared_buffers"], one.settings["effective_cache_size"]) for one in experiment.environments}
+    assert found == {(buffers, cache)}
+    assert any("(the least limits.memory)" in note for note in experiment.notes)
+
+
 def test_free_disk_changes_nothing(complete, capacity):
     text = '[factors]\nserver = ["16", "18"]\n'
     assert complete(text) == complete(text, replace(capacity, free_disk=1))

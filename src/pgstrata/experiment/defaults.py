@@ -107,11 +107,13 @@ def _set_by_layer(setting: str, environment: Environment) -> bool:
 def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]:
     """What follows from the machine and from the load."""
     # in coarse steps: a kernel that reserves a little more memory must not make another plan of the same file
-    buffers = min(max(capacity.memory // 4, _SMALLEST_BUFFERS), _LARGEST_BUFFERS) // _STEP * _STEP // _MB
-    cache = max(capacity.memory * 3 // 4, 2 * _SMALLEST_BUFFERS) // _STEP * _STEP // _MB
+    usable = min((capacity.memory, *_limits_of_memory(experiment)))
+    smallest = min(_SMALLEST_BUFFERS, usable // 2)
+    buffers = max(min(usable // 4, _LARGEST_BUFFERS) // _STEP * _STEP, smallest) // _MB
+    cache = max(usable * 3 // 4 // _STEP * _STEP, 2 * smallest) // _MB
     clients = max((cell.clients for cell in experiment.cells), default=1)
     connections = max(_MIN_CONNECTIONS, clients + _SPARE_CONNECTIONS)
-    memory = render_bytes(capacity.memory)
+    memory = render_bytes(usable) + (" (the least limits.memory)" if usable < capacity.memory else "")
     return (
         Choice(setting="shared_buffers", value=f"{buffers}MB", reason=f"a quarter of {memory} of memory, at most 8 GB"),
         Choice(setting="effective_cache_size", value=f"{cache}MB", reason=f"three quarters of {memory} of memory"),
@@ -123,6 +125,12 @@ def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]
             reason="with the default, try, one start may get huge pages and the next may not",
         ),
     )
+
+
+def _limits_of_memory(experiment: Experiment) -> tuple[int, ...]:
+    """What environments are limited to, in bytes: no server may ask for more than the least of them."""
+    levels = (environment.layers.get("limits.memory") for environment in experiment.environments)
+    return tuple(int(level) for level in levels if level)
 
 
 def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
