@@ -16,12 +16,14 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.app.places import find_machine_places
 from pgstrata.collectors.canary.sampler import time_loop
 from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
+from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.possible import HostCase, close, judge_layers
 from pgstrata.collectors.hostfacts.probes import (
     LEAST_DISK,
     judge_canary,
     judge_fsync,
+    judge_limits,
     judge_state,
     judge_timing,
     judge_window,
@@ -106,6 +108,7 @@ def examine(
         probes=(
             *_guard("changes", "left changed by pgstrata", lambda: [_changes(host, places.state)]),
             *_measure(host, clock, abilities, installations, folder),
+            *_guard("limits", "limits of pgstrata itself", lambda: [_limits(host, places.data)]),
             *judge_state(abilities, facts, places.data, free),
         ),
         unfit=(*unfit, *unfit_reasons(abilities, free)),
@@ -212,6 +215,10 @@ def _changes(host: Host, state: str) -> Probe:
     doubt = f"an earlier pgstrata left {left} changed here (`pgstrata host restore`)" if left else ""
     return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
                  value=left, doubt=doubt)  # fmt: skip
+
+
+def _limits(host: Host, data: str) -> Probe:
+    return judge_limits(observe_conditions(host, data).facts.get("limits", ""))
 
 
 def _guard(name: str, title: str, probe: Callable[[], Iterable[Probe]]) -> Iterator[Probe]:

@@ -8,6 +8,7 @@ from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.collectors.hostfacts.probes import (
     judge_canary,
     judge_fsync,
+    judge_limits,
     judge_state,
     judge_timing,
     judge_window,
@@ -89,6 +90,11 @@ def test_the_best_method_of_flushing_is_named_beside_the_default():
 def test_a_flush_that_reaches_no_device_is_a_doubt():
     assert "does not reach a device" in judge_fsync({"fdatasync": 2e-6}).doubt
     assert not judge_fsync({"fdatasync": 20e-6}).doubt
+
+
+def test_limits_of_a_container_are_a_doubt():
+    assert judge_limits("cpu.max = 50000 100000").doubt == "pgstrata itself is limited (cpu.max = 50000 100000)"
+    assert (judge_limits("").text, judge_limits("").doubt) == ("none known", "")
 
 
 def test_without_memory_or_disk_nothing_can_be_measured():

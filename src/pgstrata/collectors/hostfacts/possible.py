@@ -1,6 +1,9 @@
 """Pure: which layers of a host can be factors for a user, and what would make the others possible, in a phrase each.
 
 Here stands what the host has and what the user may. What this version of pgstrata cannot change is told to it.
+
+Hosts with controllers of cgroup version 2, with cpufreq, or where sudo is needed were never looked at: what is said of
+them follows their documentation.
 """
 
 from __future__ import annotations

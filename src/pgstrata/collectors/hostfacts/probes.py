@@ -57,6 +57,12 @@ def judge_state(abilities: Abilities, facts: Mapping[str, str], folder: str, fre
     yield Probe(name="systemd", title="systemd", text=systemd)
 
 
+def judge_limits(limits: str) -> Probe:
+    """Limits of CPU time or memory that pgstrata itself is under, as a container's processes often are."""
+    doubt = f"pgstrata itself is limited ({limits})" if limits else ""
+    return Probe(name="limits", title="limits of pgstrata itself", text=limits or "none known", doubt=doubt)
+
+
 def unfit_reasons(abilities: Abilities, free: int) -> tuple[str, ...]:
     """Why nothing at all can be measured: memory, disk."""
     available = _kilobytes(abilities.files.get("/proc/meminfo", ""), "MemAvailable")
