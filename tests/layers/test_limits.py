@@ -13,7 +13,7 @@ import pytest
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, SqlError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.devices import find_device
+from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.limits import LimitsLayer
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
@@ -208,6 +208,16 @@ class Answers:
     def run(self, command, *, check=True):
         text = self.answers.pop(0)
         return type("Done", (), {"code": 0 if text else 1, "text": text})()
+
+
+@pytest.mark.parametrize(("kind", "counted"), [("zfs", False), ("tmpfs", False), ("btrfs", True), ("overlayfs", True)])
+def test_data_that_are_nobodys_page_cache_cannot_be_limited(kind, counted):
+    answers = Answers(os.makedev(0, 31), kind, "")
+    if counted:
+        assert_cache_counted(answers, "/srv")
+    else:
+        with pytest.raises(HostNotFitError, match=f"would not count the data: {kind}"):
+            assert_cache_counted(answers, "/srv")
 
 
 def test_a_partition_is_limited_as_its_whole_disk():

@@ -1,4 +1,4 @@
-"""Which block device a folder is on, as far as its traffic can be limited."""
+"""What a folder is on, as far as its traffic and its page cache can be limited."""
 
 from __future__ import annotations
 
@@ -22,6 +22,26 @@ _FIND_DISK: Final = 'cd -P "/sys/dev/block/$1" || exit 1; [ ! -e partition ] || 
 # of stat(1), which calls all of ext2, ext3 and ext4 the same; btrfs too, but it has no single device.
 _CHARGED: Final = frozenset({"ext2/ext3", "xfs", "f2fs"})
 
+# File systems whose data are in memory, but not in the page cache of whoever reads them.
+_UNCOUNTED: Final = frozenset({"tmpfs", "ramfs", "hugetlbfs", "zfs"})
+
+
+def assert_cache_counted(host: Host, folder: str) -> None:
+    """HostNotFitError where what is read from a folder, which need not exist yet, is charged to nobody."""
+    _, kind = _find(host, folder)
+    if kind in _UNCOUNTED:
+        raise HostNotFitError(
+            f"limits.memory would not count the data: {kind} keeps them in memory that is not the reader's",
+            where=folder,
+            remedy='put the data on a disk: PGSTRATA_DATA names the folder, or take filesystem = "ext4"',
+        )
+
+
+def _find(host: Host, folder: str) -> tuple[int, str]:
+    """Number of the device and kind of the file system."""
+    answer = host.run(Command(argv=Script(text=_FIND, arguments=(folder,)).argv)).text.split("\n")
+    return int(answer[0]), answer[1].strip()
+
 
 def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str:
     """MAJOR:MINOR of the disk that a folder is on, or will be.
@@ -34,8 +54,7 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
     Raises:
         HostNotFitError: the file system is on no single device, or does not say who wrote.
     """
-    answer = host.run(Command(argv=Script(text=_FIND, arguments=(folder,)).argv)).text.split("\n")
-    number, kind = int(answer[0]), answer[1].strip()
+    number, kind = _find(host, folder)
     device = f"{os.major(number)}:{os.minor(number)}"
     disk = host.run(Command(argv=Script(text=_FIND_DISK, arguments=(device,)).argv), check=False)
     if os.major(number) == 0 or disk.code:

@@ -17,7 +17,7 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import UNIFIED, Group, Groups
 from pgstrata.layers.cpu import parse_field
-from pgstrata.layers.devices import find_device
+from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.hierarchies import Controller, Hierarchy
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
@@ -107,6 +107,7 @@ class LimitsLayer:
                 f"limits.memory does not count huge pages: with pages = {levels['pages']} the server would have that "
                 "much more", where=f"environment {environment.name}", remedy="leave out pages or limits.memory",
             )  # fmt: skip
+        assert_cache_counted(self._host, self._data_folder(environment))
         size = str(int(levels[MEMORY]) // _PAGE * _PAGE)
         if group.version == UNIFIED:
             limit, swap = ("memory.max", size), ("memory.swap.max", "0")
