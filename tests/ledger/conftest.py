@@ -63,7 +63,9 @@ class Place:
         return HostLedger(self.host, privilege, self.folder, FakeClock(), "studies/a", at=at)
 
     def entries(self):
-        return sorted(path.name for path in Path(self.folder).iterdir()) if Path(self.folder).exists() else []
+        """Names of entries; nothing else may be left where there are none."""
+        names = sorted(path.name for path in Path(self.folder).iterdir()) if Path(self.folder).exists() else []
+        return [name for name in names if name.endswith(".json")] or names
 
     def restore(self, **options):
         return restore(self.host, (), self.folder, **options)

@@ -53,8 +53,8 @@ def test_a_change_is_written_down_with_its_undo_before_it_is_made(place, things)
     assert fields["undo_by_hand"].startswith("sh -c ")
     assert fields["owner"]["pid"] == os.getpid()
     assert fields["owner"]["study"] == "studies/a"
-    (path,) = entry_files(place)
-    assert json.loads(path.read_text())["after"] == "second"
+    (entry,) = host_state(place.host, place.folder).entries
+    assert entry.after == "second"
 
 
 def test_the_undo_by_hand_does_what_it_says(place, ledger, things):
@@ -319,3 +319,20 @@ def test_the_fake_remembers_and_runs_nothing():
     assert [change.what for change in fake.undone] == ["sysctl c"]
     fake.undo_to(0)
     assert [change.what for change in fake.changes] == ["sysctl a", "sysctl c"]
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"made": "yesterday", "after": "x", "failure": ""}', None])
+def test_without_its_note_an_entry_is_undone_all_the_same(place, ledger, things, note):
+    ledger.change(things.make("one", "second"))
+    (path,) = entry_files(place)
+    beside = path.with_suffix(".note")
+    if note is None:
+        beside.unlink()
+    else:
+        beside.write_bytes(note)
+    (entry,) = host_state(place.host, place.folder).entries
+    assert entry.after is None
+    dead_owner(path)
+    place.restore()
+    assert things.state("one") == "first"
+    assert place.entries() == []

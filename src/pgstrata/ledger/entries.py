@@ -1,92 +1,101 @@
 """Entries as files: one JSON file each, in a folder of the host, on disk before anything is changed.
 
-A file appears whole or not at all: it is written aside, forced to disk, and only then gets its name.
+A file appears whole or not at all: it is written aside, forced to disk, and only then gets its name. It is never
+written again, so that nothing can damage the undo in it; what becomes known later is a note beside it, without which
+the entry is as good as it was before.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, find_disk_full
 from pgstrata.model.changes import Entry, HostState, Owner, Script
-from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.ports.host import Command, Host
 
 _BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 _START_TIME_FIELD: Final = 19  # field 22 of /proc/PID/stat, counted from the state that follows the name (proc(5))
 _FORMAT: Final = 1
 _SUFFIX: Final = ".json"
-_ASIDE: Final = ".new"
+_NOTE: Final = ".note"
 _NUMBER_TAKEN: Final = 17
 _LINES_SHOWN: Final = 5
 
-# The content comes through a pipe, which ends early if its writer is killed: hence the look at its size. A new entry
-# is linked to its name, which fails where there is such an entry; a later version of it replaces it.
-_WRITE: Final = f"""
-umask 077
-if cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2"; then
-    case $5 in
-        new)
-            [ ! -e "$1" ] || {{ rm -f -- "$2"; exit {_NUMBER_TAKEN}; }}
-            ln -T -- "$2" "$1" && sync -- "$3" && rm -f -- "$2" && exit 0
-            ;;
-        *) mv -fT -- "$2" "$1" && exit 0 ;;
-    esac
-fi
+# `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
+_NAME: Final = f"""
+sync -- "$2" && mv -nT -- "$2" "$1"
+[ ! -e "$2" ] && sync -- "$3" && exit 0
+[ -e "$1" ] && code={_NUMBER_TAKEN} || code=1
 rm -f -- "$2"
-exit 1
+exit "$code"
 """
-_REMOVE: Final = 'rm -f -- "$1" && sync -- "$2"'
 
 
 def write_ahead(host: Host, folder: str, entry: Entry) -> bool:
-    """Put a new entry on disk; False if its number is taken. DiskFullError, CommandFailedError: it is not there."""
-    done = _write(host, folder, entry, "new")
+    """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
+    aside = f"{folder}/.{entry.number:08d}-{entry.owner.pid}.new"
+    try:
+        host.write(aside, render_entry(entry).encode())
+    except DiskFullError:
+        raise _disk_full(folder) from None
+    words = (path_of(folder, entry), aside, folder)
+    done = host.run(Command(argv=("sh", "-c", _NAME, "sh", *words)), check=False)
     if done.code == _NUMBER_TAKEN:
         return False
-    _raise_if_failed(done, path_of(folder, entry))
+    if done.code:
+        said = done.stderr.decode("utf-8", "replace")
+        if find_disk_full(said):
+            raise _disk_full(folder)
+        raise CommandFailedError(
+            "the ledger of this host cannot be written", where=folder, details=tuple(said.splitlines()[-_LINES_SHOWN:]),
+            remedy="check that the folder is there and writable",
+        )  # fmt: skip
     return True
 
 
-def rewrite(host: Host, folder: str, entry: Entry) -> None:
-    """Replace an entry by its later version. DiskFullError, CommandFailedError: the earlier one is still there."""
-    _raise_if_failed(_write(host, folder, entry, "again"), path_of(folder, entry))
+def _disk_full(folder: str) -> DiskFullError:
+    return DiskFullError(
+        "the file system is full: the ledger of this host cannot be kept", where=folder,
+        remedy="free space there, or choose another state folder with PGSTRATA_STATE",
+    )  # fmt: skip
+
+
+def save_note(host: Host, folder: str, entry: Entry) -> None:
+    """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
+    note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
+    with suppress(PgstrataError):
+        host.write(_note_of(folder, entry.number), json.dumps(note).encode())
+
+
+def remove_note(host: Host, folder: str, entry: Entry) -> None:
+    """From here on it is not known in which state the thing is."""
+    host.remove_tree(_note_of(folder, entry.number))
 
 
 def remove(host: Host, folder: str, entry: Entry) -> None:
-    """Close an entry."""
-    path = path_of(folder, entry)
-    _raise_if_failed(host.run(Command(argv=("sh", "-c", _REMOVE, "sh", path, folder)), check=False), path)
+    """Close an entry; for good only after `sync_folder`."""
+    # the note first: another entry with that number must not find it
+    remove_note(host, folder, entry)
+    host.remove_tree(path_of(folder, entry))
+
+
+def sync_folder(host: Host, folder: str) -> None:
+    """Force to disk which entries there are."""
+    host.run(Command(argv=("sync", "--", folder)), check=False)
+
+
+def _note_of(folder: str, number: int) -> str:
+    return f"{folder}/{number:08d}{_NOTE}"
 
 
 def path_of(folder: str, entry: Entry) -> str:
     """The file of an entry."""
     return f"{folder}/{entry.number:08d}{_SUFFIX}"
-
-
-def _write(host: Host, folder: str, entry: Entry, way: str) -> Completed:
-    content = render_entry(entry).encode()
-    aside = f"{folder}/.{entry.number:08d}-{entry.owner.pid}{_ASIDE}"
-    words = (path_of(folder, entry), aside, folder, str(len(content)), way)
-    return host.run(Command(argv=("sh", "-c", _WRITE, "sh", *words), stdin=content), check=False)
-
-
-def _raise_if_failed(done: Completed, path: str) -> None:
-    if not done.code:
-        return
-    said = done.stderr.decode("utf-8", "replace")
-    if full := find_disk_full(said):
-        raise DiskFullError(
-            "the file system is full: the ledger of this host cannot be kept", where=path, details=(full,),
-            remedy="free space there, or choose another state folder with PGSTRATA_STATE",
-        )  # fmt: skip
-    raise CommandFailedError(
-        "the ledger of this host cannot be written", where=path, details=tuple(said.splitlines()[-_LINES_SHOWN:]),
-        remedy="check that its folder is there, writable, and on a file system with hard links",
-    )  # fmt: skip
 
 
 def render_entry(entry: Entry) -> str:
@@ -137,7 +146,7 @@ def latest_number(host: Host, folder: str) -> int:
 def sweep_aside(host: Host, folder: str) -> None:
     """Remove what a killed pgstrata was about to write; nobody else may be at work."""
     for name in host.list_folder(folder):
-        if name.startswith(".") and name.endswith(_ASIDE):
+        if name.startswith("."):
             host.remove_tree(f"{folder}/{name}")
 
 
@@ -145,11 +154,13 @@ def host_state(host: Host, folder: str) -> HostState:
     """What is changed on a host, by the ledger in `folder`."""
     names = host.list_folder(folder)
     paths = [f"{folder}/{name}" for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
-    contents = host.read_files((_BOOT_ID, *paths))
+    notes = [f"{folder}/{name}" for name in names if name.endswith(_NOTE) and not name.startswith(".")]
+    contents = host.read_files((_BOOT_ID, *paths, *notes))
     entries: list[Entry] = []
     unreadable: list[str] = []
     for path in paths:
-        entry = _entry_of(folder, path, contents.get(path, b""))
+        note = contents.get(path.removesuffix(_SUFFIX) + _NOTE, b"")
+        entry = _entry_of(folder, path, contents.get(path, b""), note)
         if entry is not None:
             entries.append(entry)
         elif path in contents or host.exists(path):  # or a living pgstrata has just closed it
@@ -165,12 +176,26 @@ def host_state(host: Host, folder: str) -> HostState:
     )
 
 
-def _entry_of(folder: str, path: str, content: bytes) -> Entry | None:
+def _entry_of(folder: str, path: str, content: bytes, note: bytes) -> Entry | None:
     try:
         entry = parse_entry(content)
     except ValueError:
         return None
-    return entry if path == path_of(folder, entry) else None
+    return _with_note(entry, note) if path == path_of(folder, entry) else None
+
+
+def _with_note(entry: Entry, note: bytes) -> Entry:
+    """A note that is damaged, or of another entry that had this number, says nothing."""
+    try:
+        fields = json.loads(note)
+        if fields["made"] != entry.made.isoformat():
+            return entry
+        after, failure = fields["after"], fields["failure"]
+    except (ValueError, TypeError, KeyError):
+        return entry
+    if not isinstance(after, str | None) or not isinstance(failure, str):
+        return entry
+    return replace(entry, after=after, failure=failure)
 
 
 def _in_use(host: Host, boot_id: str, entries: Sequence[Entry]) -> frozenset[int]:

@@ -11,7 +11,7 @@ from pgstrata.ledger.entries import (
     moment,
     observe_boot,
     observe_owner,
-    rewrite,
+    save_note,
     sweep_aside,
     write_ahead,
 )
@@ -65,7 +65,7 @@ class HostLedger:
             raise self._refused(change, done)
         after = read_state(self._host, change.what, change.read)
         completed = replace(entry, after=after)
-        rewrite(self._host, self._folder, completed)
+        save_note(self._host, self._folder, completed)
         self._open[-1] = completed
         self._at(Step.COMPLETED)
         return after

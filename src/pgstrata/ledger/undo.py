@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
-from pgstrata.ledger.entries import remove, rewrite
+from pgstrata.ledger.entries import remove, remove_note, save_note, sync_folder
 from pgstrata.ledger.steps import At, Step, go_on
 from pgstrata.model.changes import Closed, Entry, Script, Undone
 from pgstrata.ports.host import Command, Completed, Host
@@ -51,6 +50,8 @@ class Undoer:
                 closed.append(Closed(entry=entry, note=self._close(entry, boot_id, force=force)))
             except PgstrataError as error:
                 kept.append(self._keep(entry, error))
+        if closed:
+            sync_folder(self.host, self.folder)
         return Undone(closed=tuple(closed), kept=tuple(kept))
 
     def _close(self, entry: Entry, boot_id: str, *, force: bool) -> str:
@@ -85,10 +86,7 @@ class Undoer:
                 f"{shown(entry.after or '')}, it is {shown(now)}",
                 after=entry.after,
             )
-        if entry.after is not None:
-            # a full disk must not keep anything from being undone
-            with suppress(PgstrataError):
-                rewrite(self.host, self.folder, replace(entry, after=None))
+        remove_note(self.host, self.folder, entry)
         self.at(Step.UNDO_BEGUN)
         done = self.host.run(Command(argv=(*self.privilege, *entry.undo.argv)), check=False)
         self.at(Step.UNDONE)
@@ -113,8 +111,7 @@ class Undoer:
         after = error.after if isinstance(error, NotUndoneError) else entry.after
         why = "; ".join((error.what, *error.details))
         failed = replace(entry, after=after, failure=why)
-        with suppress(PgstrataError):  # it is told anyway, and the file of the entry is there
-            rewrite(self.host, self.folder, failed)
+        save_note(self.host, self.folder, failed)
         return failed
 
 
