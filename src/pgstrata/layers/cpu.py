@@ -3,6 +3,9 @@
 Affinity and policy are words in front of the command (taskset, chrt), CPU time is limited by a group
 (`layers.cgroups`): several environments of a host can be up at once with different levels of these. Governor and turbo
 are the host's and hold for all that is up.
+
+Real-time policies were seen refused and not seen running: the machine on which this was written gives no user a limit
+of real-time priorities.
 """
 
 from __future__ import annotations
@@ -150,9 +153,9 @@ class CpuLayer:
         raise HostNotFitError(
             f"{self._host.user} cannot start a server with {', '.join(f'{key} = {levels[key]}' for key in levels)}",
             where=self._host.name, details=tuple(tried.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]),
-            remedy=f"real-time policies need a limit of real-time priorities: set `rtprio` for {self._host.user} in "
-            "/etc/security/limits.conf and log in again, or as root call `ulimit -r 99` before pgstrata; a kernel with "
-            "CONFIG_RT_GROUP_SCHED also refuses them in groups"
+            remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), which servers inherit from "
+            "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
+            "/etc/security/limits.conf and a new login. A kernel with CONFIG_RT_GROUP_SCHED also refuses them in groups"
             if real_time else "see what the programs said",
         )  # fmt: skip
 
