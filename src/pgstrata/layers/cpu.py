@@ -153,7 +153,7 @@ class CpuLayer:
         raise HostNotFitError(
             f"{self._host.user} cannot start a server with {', '.join(f'{key} = {levels[key]}' for key in levels)}",
             where=self._host.name, details=tuple(tried.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]),
-            remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), which servers inherit from "
+            remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), inherited from "
             "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
             "/etc/security/limits.conf and a new login. A kernel with CONFIG_RT_GROUP_SCHED also refuses them in groups"
             if real_time else "see what the programs said",
