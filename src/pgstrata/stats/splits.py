@@ -94,10 +94,16 @@ def _loss(values: FloatArray, edge: int, scale: float) -> float:
     both = np.isfinite(left).any(axis=1) & np.isfinite(right).any(axis=1)
     if not both.any():
         return np.inf
-    step = np.median(np.nanmedian(right[both], axis=1) - np.nanmedian(left[both], axis=1))
+    step = np.median(_medians(right[both]) - _medians(left[both]))
     levelled = np.concatenate([left, right - step], axis=1)
-    residuals = np.round(levelled - np.nanmedian(levelled, axis=1, keepdims=True), _DIGITS)
+    residuals = np.round(levelled - _medians(levelled)[:, np.newaxis], _DIGITS)
     return float(np.nansum(np.minimum((residuals / scale) ** 2, _CUT_OFF**2)))
+
+
+def _medians(rows: FloatArray) -> FloatArray:
+    """Of each row, gaps left out; `nanmedian` takes several times as long, so that it is left to rows with gaps."""
+    found = np.median(rows, axis=1) if np.isfinite(rows).all() else np.nanmedian(rows, axis=1)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _scale(values: FloatArray) -> float:
@@ -163,11 +169,12 @@ def _statistics(orders: FloatArray, weights: FloatArray, edges: IndexArray) -> F
         weights: shape (rows, edges).
         edges: shape (edges,).
     """
-    running = np.cumsum(orders, axis=2) if np.isfinite(orders[0]).all() else np.nancumsum(orders, axis=2)
-    differences = running[:, :, edges - 1] * weights
+    whole = bool(np.isfinite(orders[0]).all())
+    running = np.cumsum(orders, axis=2) if whole else np.nancumsum(orders, axis=2)
     found = np.zeros((len(orders), edges.size, 2))
     for edge, counted in enumerate(np.isfinite(weights).T):
-        ascending = np.sort(differences[:, counted, edge], axis=1)
+        sums = running[:, :, edges[edge] - 1] if counted.all() else running[:, counted, edges[edge] - 1]
+        ascending = np.sort(sums * weights[counted, edge], axis=1)
         rows = ascending.shape[1]
         if rows:
             trimmed = rows // _TRIMMED
