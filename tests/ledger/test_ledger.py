@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.steps import Step
 from pgstrata.model.changes import Change, Script
@@ -16,6 +17,14 @@ from pgstrata.testing_ledger import FakeLedger, LedgerConformance
 
 class TestHostLedger(LedgerConformance):
     pass
+
+
+class TestHostLedgerThroughAShell(LedgerConformance):
+    @pytest.fixture
+    def host(self):
+        host = ShellHost(name="a shell")
+        yield host
+        host.close()
 
 
 def entry_files(place):

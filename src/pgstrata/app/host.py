@@ -13,6 +13,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.lock import LOCK_VARIABLE, find_lock_file, hold_host
+from pgstrata.ledger.steps import At, go_on
 from pgstrata.model.changes import HostState, Undone
 from pgstrata.ports.host import Clock, Host
 from pgstrata.report.host import say_entry
@@ -28,10 +29,10 @@ def privilege_of(uid: int) -> tuple[str, ...]:
     return () if uid == 0 else ("sudo", "-n")
 
 
-def make_ledger(machine: Machine, study: str) -> HostLedger:
-    """The ledger of this machine, for a study at work."""
+def make_ledger(machine: Machine, study: str, *, at: At = go_on) -> HostLedger:
+    """The ledger of this machine, for a study at work; `at` is called at each of its steps."""
     folder = ledger_folder(machine.places.state)
-    return HostLedger(machine.here, privilege_of(os.geteuid()), folder, machine.clock, study)
+    return HostLedger(machine.here, privilege_of(os.geteuid()), folder, machine.clock, study, at=at)
 
 
 @contextmanager
