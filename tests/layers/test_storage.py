@@ -103,10 +103,48 @@ class TestAsRoot:
         user.write(f"{launch.data}/file", b"x" * 20 * MB)
         user.run(Command(argv=("sync", "-f", launch.data)))
         user.remove_tree(f"{launch.data}/file")
-        subprocess.run(["fstrim", launch.data], check=False, capture_output=True)
         user.run(Command(argv=("sync", "-f", launch.data)))
         (image,) = Path(folder).glob("*/image")
         assert image.stat().st_blocks * 512 >= image.stat().st_size
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_block_was_written_once_before_anything_is_measured(self, kind, layer, folder, direct_ledger):
+        layer.prepare(environment(kind), Needs(data=1), direct_ledger)
+        (image,) = Path(folder).glob("*/image")
+        extents = subprocess.run(["filefrag", "-v", str(image)], capture_output=True, text=True, check=True).stdout
+        assert "eof" in extents
+        assert "unwritten" not in extents
+
+    def test_loop_devices_are_left_as_they_were_for_their_next_user(self, layer, folder, direct_ledger):
+        asked = environment("ext4", size=str(64 * MB), read_ahead="65536")
+        layer.prepare(asked, Needs(), direct_ledger)
+        queue = Path(next(c for c, _ in direct_ledger.open if c.what.startswith("read")).read.arguments[0]).parent
+        names = ("discard_max_bytes", "discard_granularity", "read_ahead_kb", "scheduler")
+        direct_ledger.undo_to(3)  # all but folder, image and loop device
+        states = {name: (queue / name).read_text() for name in names}
+        direct_ledger.undo_to(0)
+        device = f"/dev/{queue.parent.name}"
+        Path(folder, "mine").touch()
+        os.truncate(Path(folder, "mine"), MB)
+        subprocess.run(["losetup", device, str(Path(folder, "mine"))], check=True)
+        try:
+            assert {name: (queue / name).read_text() for name in states} == states
+            assert states["discard_max_bytes"] != "0\n"
+        finally:
+            subprocess.run(["losetup", "--detach", device], check=True)
+            Path(folder, "mine").unlink()
+
+    def test_the_scheduler_without_a_file_system_is_that_of_the_device_below(self, layer, user, direct_ledger):
+        """The device below is a loop device here, so that no disk of this machine is touched."""
+        below = layer.prepare(environment("ext4", size=str(64 * MB)), Needs(), direct_ledger)
+        disk = StorageLayer(user, "k", below.data)
+        try:
+            launch = disk.prepare(environment(scheduler="mq-deadline", read_ahead="65536"), Needs(), direct_ledger)
+        except HostNotFitError as error:
+            pytest.skip(error.what)
+        assert launch.data == ""
+        assert [change.value for change, _ in direct_ledger.open[-2:]] == ["mq-deadline", "64"]
+        assert all("loop" in change.what for change, _ in direct_ledger.open[-2:])
 
     def test_two_environments_are_up_together_and_one_twice(self, layer, folder, direct_ledger):
         small = {"size": str(64 * MB)}
@@ -307,8 +345,8 @@ def test_a_host_that_refuses_says_what_would_make_it_possible(layer, folder):
 @pytest.mark.skipif(bool(MISSING), reason="programs are missing")
 @pytest.mark.parametrize(
     ("state", "said"),
-    [("/dev/loop7 dio=0 discard=0", "no direct I/O"), ("/dev/loop7 dio=1 discard=4096", "discard=4096"),
-     ("", "no loop device of its own"), ("/dev/loop1 dio=1 discard=0\n/dev/loop2 dio=1 discard=0", "of its own")],
+    [("/dev/loop7 dio=0", "no direct I/O"), ("", "no loop device of its own"),
+     ("/dev/loop1 dio=1\n/dev/loop2 dio=1", "of its own")],
 )  # fmt: skip
 def test_a_loop_device_that_is_not_as_asked_did_not_take(state, said, layer):
     ledger = FakeLedger(lambda change: state if change.what.startswith("loop") else change.value)

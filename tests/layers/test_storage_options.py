@@ -49,8 +49,15 @@ def test_options_that_name_another_device_file_or_label_are_refused(asked):
 
 
 def test_mount_options_are_taken_one_by_one():
-    assert mount_options(" noatime, commit=60,") == ("noatime", "commit=60")
-    assert mount_options("") == ()
+    assert mount_options(" noatime, commit=60,", image=False) == ("noatime", "commit=60")
+    assert mount_options("discard", image=False) == ("discard",)
+    assert mount_options("", image=False) == ()
+
+
+def test_on_an_image_nothing_is_discarded_unless_the_kernel_says_so():
+    assert mount_options("noatime") == ("nodiscard", "noatime")
+    with pytest.raises(LevelNotTakenError, match="nodiscard"):
+        check_mount_options(mount_options(""), ["rw", "discard=async"], where="here")
 
 
 @pytest.mark.parametrize(

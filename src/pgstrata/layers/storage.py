@@ -264,14 +264,14 @@ def _raise_failed(error: PgstrataError, change: Change, where: str, remedy: str)
 
 
 def _loop_device(state: str, place: Place) -> str:
-    """The path of the device of which the state is given; LevelNotTakenError where it is buffered or makes holes."""
+    """The path of the device of which the state is given; LevelNotTakenError where it is buffered."""
     device, _, flags = state.partition(" ")
     if not device.startswith("/dev/") or "\n" in state:
         raise LevelNotTakenError(f"the image has no loop device of its own: {state!r}", where=place.image,
                                  remedy="see losetup --list")  # fmt: skip
-    if flags != "dio=1 discard=0":
+    if flags != "dio=1":
         raise LevelNotTakenError(
-            f"the loop device {device} has no direct I/O ({flags}): the page cache of this host would be measured",
+            f"the loop device {device} has no direct I/O: the page cache of this host would be measured",
             where=place.image, remedy="set PGSTRATA_DATA to a folder on ext4, xfs or btrfs",
         )  # fmt: skip
     return device

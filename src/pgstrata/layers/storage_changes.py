@@ -25,12 +25,14 @@ _LOOPS: Final = (
 _UNDO_FOLDER: Final = (
     '[ -z "$2" ] || exit 0\n[ ! -d "$1/mount" ] || rmdir -- "$1/mount" || exit\n[ ! -d "$1" ] || rmdir -- "$1"'
 )
-# The blocks are written once: the first write of blocks that are only reserved costs the file system below a change of
-# its own records, which would be measured. fallocate first, so that they lie together; sync at the end, because the
-# removal of an earlier image may still have blocks to discard.
+# sync, because the removal of an earlier image may still have blocks to discard. Where there is no fallocate, holes are
+# filled when the file system was made.
 _MAKE_IMAGE: Final = (
-    'umask 077; set -C; : >"$1" || exit; chattr +C "$1" 2>/dev/null; fallocate --length "$2" "$1" 2>/dev/null\n'
-    'dd if=/dev/zero of="$1" bs=4M count="$2" iflag=count_bytes oflag=direct conv=notrunc,fsync status=none &&\n'
+    'umask 077; set -C; : >"$1" || exit; chattr +C "$1" 2>/dev/null\n'
+    'said=$(fallocate --length "$2" "$1" 2>&1) || case $said in\n'
+    '*"not supported"*) truncate --size="$2" "$1" || exit ;;\n'
+    '*) printf "%s\\n" "$said" >&2; exit 1 ;;\n'
+    "esac\n"
     'sync -f -- "$1"'
 )
 _UNDO_IMAGE: Final = _LOOPS + (
@@ -39,16 +41,9 @@ _UNDO_IMAGE: Final = _LOOPS + (
     'rm -f -- "$1"'
 )
 _READ_LOOP: Final = _LOOPS + (
-    'for name in $(loops "$1"); do\n'
-    'printf "/dev/%s dio=%s discard=%s\\n" "$name" "$(cat "/sys/block/$name/loop/dio")" '
-    '"$(cat "/sys/block/$name/queue/discard_max_bytes")"\n'
-    "done"
+    'for name in $(loops "$1"); do\nprintf "/dev/%s dio=%s\\n" "$name" "$(cat "/sys/block/$name/loop/dio")"\ndone'
 )
-# A discarded block would be a hole of the image, to be allocated anew: nothing is discarded, asked or not.
-_MAKE_LOOP: Final = SBIN + (
-    'device=$(losetup --direct-io=on --sector-size "$2" --find --show "$1") || exit\n'
-    'echo 0 >"/sys/block/${device#/dev/}/queue/discard_max_bytes"'
-)
+_MAKE_LOOP: Final = SBIN + 'losetup --direct-io=on --sector-size "$2" --find "$1"'
 _UNDO_LOOP: Final = _LOOPS + (
     '[ -z "$3" ] || exit 0\n'
     "tries=0\n"
@@ -65,7 +60,12 @@ _UNDO_LOOP: Final = _LOOPS + (
 )
 _READ_MKFS: Final = SBIN + 'blkid --probe --match-tag TYPE --output value "$1" 2>/dev/null; exit 0'
 # The folder is pgstrata's own, so that an option that names a file there names none of the user's.
-_MAKE_FILE_SYSTEM: Final = SBIN + 'cd "$1" && shift && exec "$@"'
+# Then every block is written as it is: the first write of one that is only reserved (by fallocate, or by mkfs, which lets
+# the kernel zero a log) costs the file system below a change of its own records, which would be measured.
+_MAKE_FILE_SYSTEM: Final = SBIN + (
+    'device=$1; cd "$2" && shift 2 && "$@" "$device" &&\n'
+    'dd if="$device" of="$device" bs=4M iflag=direct oflag=direct conv=notrunc,nocreat,fsync status=none'
+)
 _UNDO_MKFS: Final = _LOOPS + (
     '[ -z "$2" ] && [ -f "$1" ] || exit 0\n'
     'for name in $(loops "$1"); do\n'
@@ -122,7 +122,7 @@ def folder_change(place: Place) -> Change:
 
 
 def image_change(place: Place, size: int) -> Change:
-    """The image, all its blocks written."""
+    """The image, all its blocks reserved."""
     return Change(
         what=f"image {place.image}", value=str(size), lasting=True,
         read=Script(text='[ ! -e "$1" ] || stat -c %s -- "$1"', arguments=(place.image,)),
@@ -132,13 +132,13 @@ def image_change(place: Place, size: int) -> Change:
 
 
 def loop_change(place: Place, block: int) -> Change:
-    """A loop device on the image; read as `/dev/loop0 dio=1 discard=0`.
+    """A loop device on the image; read as `/dev/loop0 dio=1`.
 
     Its blocks are those of the device below: direct I/O is impossible with smaller ones (losetup(8)).
     """
     arguments = (place.image, str(block))
     return Change(
-        what=f"loop device of {place.image}", value="dio=1 discard=0",
+        what=f"loop device of {place.image}", value="dio=1",
         read=Script(text=_READ_LOOP, arguments=arguments),
         do=Script(text=_MAKE_LOOP, arguments=arguments),
         undo=Script(text=_UNDO_LOOP, arguments=arguments),
@@ -146,11 +146,11 @@ def loop_change(place: Place, block: int) -> Change:
 
 
 def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str]) -> Change:
-    """A file system on the device; read, and wiped, through the image, which is certainly pgstrata's."""
+    """A file system on the device, all its blocks written; read, and wiped, through the image, surely pgstrata's."""
     return Change(
         what=f"file system of {place.image}", value=kind.value,
         read=Script(text=_READ_MKFS, arguments=(place.image,)),
-        do=Script(text=_MAKE_FILE_SYSTEM, arguments=(place.base, *words, device)),
+        do=Script(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
         undo=Script(text=_UNDO_MKFS, arguments=(place.image,)),
     )  # fmt: skip
 

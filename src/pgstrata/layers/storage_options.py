@@ -97,7 +97,9 @@ def _take_extended(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
     """Mount options one by one; UsageError for those that mean more than a file system of pgstrata's own.
 
-    On an image nothing can be discarded, because that would make holes.
+    On an image nothing is discarded, asked or not (btrfs does it by itself from Linux 6.2): it would make holes, and
+    the next write would have to allocate blocks anew. Switching discards off at the loop device would be surer, but
+    Linux 6.18 does not let them be switched on again.
     """
     words = tuple(word.strip() for word in options.split(",") if word.strip())
     for word in words:
@@ -105,7 +107,7 @@ def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
             raise _refused("storage.mount", options, f"{word!r} would make holes in an image file")
         if word in _MOUNT_REFUSED or _FOREIGN.search(word) or word.lower().startswith("x-"):
             raise _refused("storage.mount", options, f"{word!r} is not for this mount")
-    return words
+    return ("nodiscard", *words) if image else words
 
 
 def check_mount_options(asked: Sequence[str], seen: Sequence[str], *, where: str) -> None:
