@@ -60,7 +60,7 @@ _UNDO_LOOP: Final = _LOOPS + (
 )
 _READ_MKFS: Final = SBIN + 'blkid --probe --match-tag TYPE --output value "$1" 2>/dev/null; exit 0'
 # The folder is pgstrata's own, so that an option that names a file there names none of the user's.
-# Then every block is written as it is: the first write of one that is only reserved (by fallocate, or by mkfs, which lets
+# Then every block is written as it is: the first write of one that is only reserved (by fallocate, or by mkfs that lets
 # the kernel zero a log) costs the file system below a change of its own records, which would be measured.
 _MAKE_FILE_SYSTEM: Final = SBIN + (
     'device=$1; cd "$2" && shift 2 && "$@" "$device" &&\n'
