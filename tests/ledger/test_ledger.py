@@ -2,16 +2,20 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.steps import Step
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, Entry, Owner, Script
 from pgstrata.testing_ledger import FakeLedger, LedgerConformance
 
 
@@ -345,3 +349,49 @@ def test_without_its_note_an_entry_is_undone_all_the_same(place, ledger, things,
     place.restore()
     assert things.state("one") == "first"
     assert place.entries() == []
+
+
+@pytest.mark.parametrize("step", list(Step))
+def test_whoever_is_interrupted_at_any_step_can_still_undo(place, things, step):
+    """Ctrl-C comes as an exception in the middle; what follows in `finally` brings everything back."""
+    interrupted = []
+
+    def interrupt(reached):
+        if reached is step and not interrupted:
+            interrupted.append(step)
+            raise KeyboardInterrupt
+
+    ledger = place.ledger(interrupt)
+
+    def work():
+        ledger.change(things.make("one", "second"))
+        ledger.undo_to(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    ledger.undo_to(0)
+    assert things.state("one") == "first"
+    assert place.entries() == []
+
+
+scripts = st.builds(Script, text=st.text(), arguments=st.lists(st.text()).map(tuple))
+entries = st.builds(
+    Entry, number=st.integers(1, 10**9), what=st.text(), value=st.text(), before=st.text(), after=st.none(),
+    read=scripts, undo=scripts, lasting=st.booleans(), failure=st.just(""),
+    owner=st.builds(Owner, boot_id=st.text(), pid=st.integers(1), started=st.text(), user=st.text(), study=st.text()),
+    made=st.datetimes(timezones=st.just(UTC)),
+)  # fmt: skip
+
+
+@given(entry=entries)
+def test_any_entry_survives_being_written(entry):
+    assert parse_entry(render_entry(entry).encode()) == entry
+
+
+@given(entry=entries, at=st.integers(0), byte=st.binary(min_size=1, max_size=1))
+def test_a_damaged_file_is_an_entry_or_none_but_never_a_defect(entry, at, byte):
+    content = render_entry(entry).encode()
+    cut = content[: at % len(content)]
+    for damaged in (cut, cut + byte + content[len(cut) + 1 :]):
+        with suppress(ValueError):
+            parse_entry(damaged)
