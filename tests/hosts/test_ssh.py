@@ -69,6 +69,12 @@ def test_a_folder_of_sockets_that_others_can_enter_is_refused(tmp_path):
         Link("db1", run=str(tmp_path))
 
 
+def test_a_path_that_is_too_long_for_a_socket_is_refused(tmp_path):
+    with pytest.raises(HostNotFitError, match="too long") as caught:
+        Link("db1", run=str(tmp_path / ("long" * 20)))
+    assert "PGSTRATA_RUN" in caught.value.remedy
+
+
 # ------------------------------------------------------------------------------------- real connections
 
 
@@ -85,7 +91,7 @@ def rig(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path_factory):
-    return str(tmp_path_factory.getbasetemp() / "r")
+    return str(tmp_path_factory.getbasetemp() / "r %h x")
 
 
 @pytest.fixture
@@ -121,7 +127,7 @@ class OverSsh(HostConformance):
 
 @pytest.fixture(scope="class")
 def connected(rig, tmp_path_factory):
-    host = open_ssh(rig.destination, run=str(tmp_path_factory.getbasetemp() / "r"), config=rig.config)
+    host = open_ssh(rig.destination, run=str(tmp_path_factory.getbasetemp() / "r %h x"), config=rig.config)
     yield host
     host.close()
 
@@ -307,3 +313,13 @@ def test_a_server_that_opens_no_second_session_is_named(tmp_path_factory, run):
         open_ssh(far.destination, run=run, config=far.config)
     assert "MaxSessions" in caught.value.remedy
     assert not sockets(run)
+
+
+@pytest.mark.root
+def test_two_machines_reach_each_other(tmp_path_factory):
+    if reason := sshd.why_not():
+        pytest.skip(reason)
+    source = f"import socket, sys; socket.create_connection((sys.argv[1], {sshd.PORT}), timeout=10)"
+    with sshd.far_hosts(tmp_path_factory.mktemp("two"), 2) as (one, other):
+        for near, far in ((one, other), (other, one)):
+            subprocess.run(near.inside(sys.executable, "-c", source, far.address), check=True)

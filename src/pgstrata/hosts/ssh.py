@@ -66,13 +66,14 @@ class SshHost(ShellHost):
         """A door to the machine through the same connection as another user, closed with this one; itself for its own.
 
         Raises:
-            HostNotFitError: there is no such user, or ssh does not log in as root.
+            HostNotFitError: there is no such user, ssh does not log in as root, or setpriv is missing.
         """
         if user == self.user:
             return self
         if self.user != "root":
             remedy = f"let ssh log in as root or as {user}"
             raise HostNotFitError(f"only root can work as the user {user}", where=self.name, remedy=remedy)
+        self.run(Command(argv=("setpriv", "--version")))  # says which package is missing, if it is
         found = self.run(Command(argv=("id", "-g", "--", user)), check=False)
         if found.code:
             remedy = f"create it there (adduser --system {user}), or name another user"

@@ -25,6 +25,9 @@ from pgstrata.hosts.local_process import die_with_parent
 # The port is the user's config's to say where the destination does not; the name may be an alias of it.
 _FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
 
+_LONGEST_SOCKET: Final = 107  # bytes in sun_path, without its NUL
+_BESIDE: Final = 17  # what ssh adds to the name until the socket listens
+
 _PULSE: Final = 'while printf .; do sleep "$1"; done'
 
 # A link that vanishes is not noticed by the far sshd before TCP gives up, which takes it hours if it has nothing to
@@ -88,7 +91,9 @@ class Link:
         self.destination = parse_destination(destination)
         self._patience = patience or Patience()
         self._config = ("-F", config) if config else ()
-        self._socket = f"{_private_folder(run)}/{os.getpid()}-{secrets.token_hex(3)}"
+        self._socket = _socket_path(run)
+        # A path in a configuration: percent signs stand for something there, and spaces end it.
+        self._control = '"' + self._socket.replace("%", "%%") + '"'
         self._pulse: list[subprocess.Popen[bytes]] = []
 
     def first(self, words: Sequence[str]) -> tuple[str, ...]:
@@ -104,7 +109,7 @@ class Link:
             "ServerAliveInterval": str(patience.alive),
             "ServerAliveCountMax": str(patience.tries),
             "ControlMaster": "yes",
-            "ControlPath": self._socket,
+            "ControlPath": self._control,
             "ControlPersist": "no",
             "ClearAllForwardings": "yes",
             "RemoteCommand": "none",
@@ -114,7 +119,7 @@ class Link:
 
     def further(self, words: Sequence[str]) -> tuple[str, ...]:
         """The command that runs `words` on the far side through the connection that is there, and never another."""
-        options = {"ControlMaster": "no", "ControlPath": self._socket, "ProxyCommand": "exit 1", "BatchMode": "yes"}
+        options = {"ControlMaster": "no", "ControlPath": self._control, "ProxyCommand": "exit 1", "BatchMode": "yes"}
         return ("ssh", "-F", "none", "-T", "-a", "-x", *_render_options(options), *self._target(words))
 
     def _target(self, words: Sequence[str]) -> tuple[str, ...]:
@@ -169,6 +174,14 @@ def _start(argv: Sequence[str], *, stdin: int) -> subprocess.Popen[bytes]:
         start_new_session=True,
         preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 the coordinator has one thread
     )
+
+
+def _socket_path(run: str) -> str:
+    path = f"{_private_folder(run)}/{os.getpid()}-{secrets.token_hex(3)}"
+    if len(os.fsencode(path)) + _BESIDE > _LONGEST_SOCKET:
+        remedy = "name a folder with a shorter path in PGSTRATA_RUN, such as /tmp/pg"
+        raise HostNotFitError("the path of a socket for ssh is too long", where=path, remedy=remedy)
+    return path
 
 
 def _private_folder(run: str) -> str:
