@@ -1,13 +1,14 @@
 """The layers of a host beneath a run: prepared, launched, undone, with fakes on every door."""
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pgstrata.conduct.loop import Conduct
-from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.errors import HostNotFitError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.changes import Change, Script
 from pgstrata.model.experiment import Interleave, Reset
 from pgstrata.model.launch import Launch
@@ -152,3 +153,20 @@ def test_layers_that_belong_to_the_whole_host_keep_environments_apart(a, b, reas
     (design,) = choose_designs(experiment, {"select-only": fakes.WORKLOAD}, capacity, Interleave.AUTO)
     assert design.sliced == (not reason)
     assert reason in design.reason
+
+
+def test_a_layer_that_killed_a_server_is_named_and_that_is_a_collapse():
+    class Killing(FakeLayer):
+        def explain_death(self, environment):
+            return "limits.memory was used up" if self.concerns(environment) else ""
+
+    plan = layered(make_plan(), b={"limits.memory": "1"})
+    died = b"LOG: server process (PID 5) was terminated by signal 9: Killed"
+    world = fakes.World(outputs={"a": b"", "b": b""}, server_logs={"a": died, "b": died})
+    rig = fakes.make_rig(world, plan, host_layers=(Killing("limits.memory"),))
+    with suppress(ServerFailedError):
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    limited, other = (rig.store.kept[f"b01/{name}/select-only-s1-c2"] for name in ("b", "a"))
+    assert limited.status is RunStatus.COLLAPSED
+    assert limited.reasons[0].text.endswith("terminated by signal 9: Killed; limits.memory was used up")
+    assert other.status is RunStatus.FAILED

@@ -12,6 +12,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.errors import DiskFullError, ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
+from pgstrata.ports.layer import ExplainsDeath
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.store import FinishedRun, RunHeader
 
@@ -26,6 +27,7 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
         arm.files["server.log"] = log
     _raise_if_disk_full(arm, server)
     _explain_failure(rig, arm, log)
+    _ask_layers(rig, arm)
     header = _header(rig, plan, arm, server)
     record = derive_record(header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow)
     evidence = rig.store.begin(arm.planned.identity)
@@ -66,6 +68,16 @@ def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
     elif result is None or not result.complete:
         errors = result.errors if result else ()
         arm.fail(f"the driver broke off: {errors[0] if errors else 'no message'}", *errors)
+
+
+def _ask_layers(rig: Rig, arm: Arm) -> None:
+    """A failure that a layer knows the reason of says so: its limit killed the server, which is a collapse."""
+    if not arm.failure:
+        return
+    for layer in rig.host_layers:
+        if isinstance(layer, ExplainsDeath) and (reason := layer.explain_death(arm.environment)):
+            arm.failure = f"{arm.failure}; {reason}"
+            arm.failure_kind = RunStatus.COLLAPSED
 
 
 def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> RunHeader:

@@ -75,6 +75,7 @@ class LimitsLayer:
         self._groups = Groups(host, key)
         self._data_folder = data_folder
         self._made: dict[str, dict[Controller, Group]] = {}
+        self._kills: dict[str, int] = {}
 
     def concerns(self, environment: Environment) -> bool:
         """Whether it asks for a level of this layer."""
@@ -93,6 +94,7 @@ class LimitsLayer:
             # In version 2 both are the same group.
             wanted.setdefault(group.folder, (group, hierarchy, []))[2].extend(values_of(environment, group, hierarchy))
         self._made[environment.name] = made
+        self._kills[environment.name] = 0
         words: tuple[str, ...] = ("sh", "-c", _EVICT, "sh") if MEMORY in levels else ()
         for group, hierarchy, values in wanted.values():
             self._groups.make(group, hierarchy, values, ledger)
@@ -167,17 +169,19 @@ class LimitsLayer:
             _assert_level(key, environment.layers[key], facts.get(key, ""), where)
         if MEMORY in facts:
             facts["limits.memory_used"] = contents.get("memory.current") or contents.get("memory.usage_in_bytes", "")
-            facts["limits.memory_kills"] = str(_count_kills(contents))
+            self._kills[environment.name] = _count_kills(contents)
+            facts["limits.memory_kills"] = str(self._kills[environment.name])
         return facts
 
     def explain_death(self, environment: Environment) -> str:
-        """Why a server of this environment died, if its limit of memory was the reason; empty otherwise."""
+        """Why a server of this environment died since it was observed, if its limit of memory was the reason."""
         group = self._made.get(environment.name, {}).get(Controller.MEMORY)
         if group is None:
             return ""
         files = self._host.read_files((group.path("memory.events"), group.path("memory.oom_control")))
-        kills = _count_kills({path.rpartition("/")[2]: content.decode() for path, content in files.items()})
-        if not kills:
+        contents = {path.rpartition("/")[2]: content.decode() for path, content in files.items()}
+        kills = _count_kills(contents) - self._kills[environment.name]
+        if kills <= 0:
             return ""
         size = render_value(float(environment.layers[MEMORY]), Unit.BYTES)
         return (

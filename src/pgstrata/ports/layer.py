@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
-__all__ = ["HostLayer", "Launch", "Needs"]
+__all__ = ["ExplainsDeath", "HostLayer", "Launch", "Needs"]
 
 
 class HostLayer(Protocol):
@@ -39,4 +39,13 @@ class HostLayer(Protocol):
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """Facts seen from inside. Raises LevelNotTakenError where a level that was asked for is not there."""
+        ...
+
+
+@runtime_checkable
+class ExplainsDeath(Protocol):
+    """A layer that can be the reason why a server dies."""
+
+    def explain_death(self, environment: Environment) -> str:
+        """Why a server of this environment died since its layers were prepared, as far as the layer is the reason."""
         ...
