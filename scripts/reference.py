@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import ExperimentError
-from pgstrata.experiment.keys import UNAVAILABLE
+from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, UNAVAILABLE
+from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.model.metrics import METRICS
@@ -47,6 +48,46 @@ given in one environment is left alone in all. Running servers (`dsn:`) get noth
 `config_file`, `data_directory`, `external_pid_file`, `hba_file`, `ident_file`, `listen_addresses`, `port` and
 `unix_socket_directories` belong to pgstrata and cannot be set.
 """
+
+LAYERS: Final = """\
+## Layers of the host
+
+Keys of `[factors]`, `[common]` and `[[environments]]` that change the host for as long as a run takes. Each change is
+written down on the host first and undone afterwards, also after a kill (`pgstrata host restore`); `pgstrata doctor`
+says which of them this host and this user can have. What a level does, and its limits:
+[how-to](../how-to.md#compare-layers-of-the-host).
+
+| key | levels |
+|---|---|
+{rows}
+
+Environments that differ only in `cpu.server`, `cpu.client`, `cpu.quota` and `cpu.policy` can be up together and take
+turns in slices; those that differ in anything else of the host are measured run by run.
+"""
+
+LEVELS: Final[Mapping[str, str]] = {
+    "pages": '`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on',
+    "thp": '`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
+    "cpu.server": 'a list such as `"0-3,8"`: the CPUs that the server may use',
+    "cpu.client": "the same for the client",
+    "cpu.quota": 'CPUs that the server may use up: `0.5` or `"50 %"` is half of one',
+    "cpu.policy": '`"other"`, `"batch"`, `"idle"`, `"fifo:N"`, `"rr:N"`: how the server is scheduled',
+    "cpu.governor": "a governor of cpufreq, as the kernel calls it",
+    "cpu.turbo": '`"on"`, `"off"`',
+    "limits.memory": "a size: memory around the server, page cache counted",
+    "limits.read_bytes": 'a size per second, such as `"100MB"`',
+    "limits.write_bytes": "the same for writes; refused with cgroup version 1, where buffered writes escape",
+    "limits.read_operations": "a number per second",
+    "limits.write_operations": "the same for writes",
+    "filesystem": '`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
+    "storage.mkfs": "options of mkfs, as one text",
+    "storage.mount": 'mount options, such as `"noatime"`',
+    "storage.size": "size of the file system; else what the data and the WAL need",
+    "storage.device": "a block device that `/etc/pgstrata/devices` allows, instead of a loop device",
+    "storage.scheduler": "I/O scheduler of the device on which the data lie",
+    "storage.read_ahead": "a size: read-ahead of that device",
+    "sysctl.NAME": "a kernel parameter as `sysctl -a` writes it",
+}
 
 TABLES: Final = (
     ("", "ExperimentFile", "At the top", "Keys before the first table."),
@@ -92,7 +133,14 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "interleave"): '"rounds"',
     ("", "seed"): "-1",
     ("factors", "server"): '["16", "19"]',
-    ("factors", "connection"): '["socket", "tls"]',
+    ("factors", "connection"): '["socket", "ssl"]',
+    ("factors", "pages"): '["4kB", "2 MiB"]',
+    ("factors", "thp"): '["always", "sometimes"]',
+    ("factors", "filesystem"): '["ext4", "zfs"]',
+    ("factors", "cpu"): '{ quota = ["none"] }',
+    ("factors", "limits"): '{ memory = ["4 gigs"] }',
+    ("factors", "storage"): '{ readahead = ["8kB"] }',
+    ("factors", "sysctl"): '{ "vm/../x" = [1] }',
     ("factors", "checksums"): '["on", "off"]',
     ("factors", "settings"): '{ shared_buffers = "1GB" }',
     ("factors", "initdb"): "{ data-checksums = [1, 0] }",
@@ -103,6 +151,13 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("common", "settings"): "{ port = 5432 }",
     ("common", "initdb"): '{ username = "me" }',
     ("common", "options"): '{ setup_sql = "missing.sql" }',
+    ("common", "pages"): '"3MB"',
+    ("common", "thp"): '"on"',
+    ("common", "filesystem"): '"zfs"',
+    ("common", "cpu"): '{ server = "3-0" }',
+    ("common", "limits"): '{ read_operations = "many" }',
+    ("common", "storage"): '{ size = "1kB" }',
+    ("common", "sysctl"): "{ swappiness = 1 }",
     ("environments", "name"): "18",
     ("cells", "workload"): '"simple-updates"',
     ("cells", "scale"): "0",
@@ -126,7 +181,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
 
 MOST_CHOICES: Final = 8
 LONGEST: Final = 160
-SHARED: Final = frozenset({"server", "connection", "checksums", "settings", "initdb", "options"})
+SHARED: Final = frozenset(TABLE_FACTORS) | frozenset(PLAIN_FACTORS)
 
 
 def render_reference() -> str:
@@ -139,7 +194,7 @@ def render_reference() -> str:
         parts += [_key(path, name, node) for name, node in _keys(path, tables[model]["properties"])]
         if path == "environments":
             parts.append("Other keys are those of `[common]`; what an environment does not say is taken there.\n")
-    parts += [SETTINGS, _layers(), _metrics()]
+    parts += [SETTINGS, _layers(), _closed_layers(), _metrics()]
     return "\n".join(parts)
 
 
@@ -242,6 +297,11 @@ def _no_file(name: str) -> str:
 
 
 def _layers() -> str:
+    assert LEVELS.keys() == {*LAYER_KEYS, "sysctl.NAME"}, "every key of a layer has its line"
+    return LAYERS.format(rows="\n".join(f"| `{key}` | {meaning} |" for key, meaning in LEVELS.items()))
+
+
+def _closed_layers() -> str:
     lines = [
         "## Layers that can be named, but not changed yet",
         "",
