@@ -18,9 +18,11 @@ from neighbours import measure_neighbours
 from observer import measure_dead_time, measure_observer
 from ordered import measure_ordered
 from real_noise import measure_real_noise
+from remote import measure_remote
 from reset import measure_reset
 from slices import measure_slices
 from startup import measure_startup
+from switch import measure_switch
 from verdicts import measure_verdicts
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -29,6 +31,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reset": measure_reset,
     "dead-time": measure_dead_time,
     "observer": measure_observer,
+    "switch": measure_switch,
+    "remote": measure_remote,
     "slices": measure_slices,
     "agreement": measure_agreement,
     "live": measure_live,

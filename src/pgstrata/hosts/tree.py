@@ -5,12 +5,13 @@ What is sent, and where it lies over there, belongs to whoever sends it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
@@ -23,6 +24,7 @@ _LONG: Final = 7200.0
 _PAUSE: Final = 0.02
 _CONNECTION_FAILED: Final = 255
 _CHUNK: Final = 1 << 16
+_PIPE: Final = 1 << 20
 
 # What is not there has its name said; then the architecture.
 _SURVEY: Final = """
@@ -144,17 +146,21 @@ def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str
     packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
     unpacking = ("tar", "-C", part, "-b", "512", "--no-same-owner", "-xpf", "-")
     summed = _digest_command(path, size)
-    # The sum is made meanwhile: a network is slower than a CPU.
-    with _piped(source, summed) as summing, _piped(source, packing) as packed:
+    # Here the sum is made meanwhile, where sending leaves the CPU time for it.
+    with (
+        _piped(source, replace(summed, argv=("nice", "-n", "19", *summed.argv))) as summing,
+        _piped(source, packing) as packed,
+    ):
         completed = _unpack(target, unpacking, packed)
         if completed.code == _CONNECTION_FAILED:
             target.clock()  # raises what has happened, if the connection is gone
         if completed.code:
             raise failures.command_failed(Command(argv=unpacking), completed, host=target.name)
         packed.check(packing, source)
+        there = _digest(target, _digest_command(part, size))
         here = summing.read_all(_LONG).decode().strip()
         summing.check(summed, source)
-    if here != _digest(target, _digest_command(part, size)):
+    if here != there:
         remedy = "see that nothing changes it meanwhile, then give the same command again"
         raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
     return here
@@ -214,6 +220,8 @@ def _piped(host: Host, command: Command) -> Iterator[_Piped]:
 def _unpack(target: SshHost, words: tuple[str, ...], packed: _Piped) -> Completed:
     """Run a command over there that reads what is packed here."""
     os.set_blocking(packed.out, True)
+    with suppress(PermissionError):  # the user's share of large pipes is used up
+        fcntl.fcntl(packed.out, fcntl.F_SETPIPE_SZ, _PIPE)
     child = subprocess.Popen(
         target.session(words),
         stdin=packed.out,
