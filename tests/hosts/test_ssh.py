@@ -55,6 +55,14 @@ def test_other_words_are_passed_on_as_they_are():
     assert ssh_failures.explain(lost, "db1") is lost
 
 
+def test_an_end_without_a_word_is_that_of_a_login_shell():
+    error = ssh_failures.explain(HostLostError("the shell has ended", where="db1"), "db1")
+    assert isinstance(error, HostNotFitError)
+    assert "no shell" in error.what
+    slow = HostLostError("the shell did not answer within 60 s", where="db1")
+    assert ssh_failures.explain(slow, "db1") is slow
+
+
 def test_host_keys_are_never_left_unchecked(tmp_path):
     link = Link("db1", run=str(tmp_path))
     words = " ".join((*link.first(("sh",)), *link.further(("sh",))))

@@ -23,7 +23,7 @@ class _Kind:
     lasting: bool = True
 
 
-# In the order of their weight: whatever follows a host key that has changed is said as well.
+# In the order of their weight: what follows a host key that has changed is said as well. The last is the missing shell.
 _KINDS: Final = tuple(
     _Kind(pattern=re.compile(pattern), what=what, remedy=remedy, lasting=lasting)
     for pattern, what, remedy, lasting in (
@@ -79,7 +79,7 @@ _KINDS: Final = tuple(
             False,
         ),
         (
-            r"(?m)currently not available|exec: .*not found|sh: not found|: No such file or directory$",
+            r"(?m)currently not available|: not found$|^env: .*No such file or directory$",
             "there is no shell for pgstrata",
             "log in as a user who may run programs there, on a machine that has `sh` and `env`",
             True,
@@ -95,8 +95,10 @@ def explain(error: HostLostError, destination: str) -> PgstrataError:
     recognised stays as it is.
     """
     said = "\n".join(error.details)
-    for kind in _KINDS:
-        if kind.pattern.search(said):
+    # Where ssh itself fails it says so; a login shell that is none tells its standard output, or nobody.
+    silent = not said and "ended" in error.what
+    for kind in _KINDS[-1:] if silent else _KINDS:
+        if silent or kind.pattern.search(said):
             make = HostNotFitError if kind.lasting else HostLostError
             remedy = kind.remedy.replace("{to}", destination)
             return make(kind.what, where=destination, remedy=remedy, details=error.details)
