@@ -39,6 +39,8 @@ _CERTIFICATE: Final = (
 )  # fmt: skip
 _WAL_SEGMENT_BYTES: Final = 16 * 1024 * 1024
 _STATUS_LINE: Final = 7
+_CRASHED: Final = b"all server processes terminated; reinitializing"
+_READY: Final = b"ready to accept connections"
 
 
 def check_socket_path(folder: str) -> None:
@@ -155,7 +157,7 @@ class ClusterControl:
             content = self._host.read_files((pid_file,)).get(pid_file, b"")
             # From 10 on the eighth line says "ready" (pidfile.h); before, the log says so.
             if _status_line(content) == b"ready" or (
-                server.build.version.number < 100000 and b"ready to accept connections" in self.log(server)  # noqa: PLR2004
+                server.build.version.number < 100000 and _READY in self.log(server)  # noqa: PLR2004
             ):
                 return
             self._clock.sleep(_POLL)
@@ -195,7 +197,8 @@ class ClusterControl:
         """Fast shutdown; immediate after a while; the process group at last."""
         process = self._processes.get(server.postmaster_pid or -1)
         if process is not None:
-            for signal, group in ((StopSignal.INT, False), (StopSignal.QUIT, False), (StopSignal.KILL, True)):
+            gently = () if _recovering(self.log(server)) else ((StopSignal.INT, False),)
+            for signal, group in (*gently, (StopSignal.QUIT, False), (StopSignal.KILL, True)):
                 if self._ended_after(process, signal, group=group):
                     break
             # not before it has ended: whoever is interrupted here must be able to stop it again
@@ -219,6 +222,11 @@ class ClusterControl:
         """Everything the server logged since its start."""
         path = f"{server.clone.folder}/server.log"
         return self._host.read_files((path,)).get(path, b"")
+
+
+def _recovering(log: bytes) -> bool:
+    """Whether the server is at work on a crash of a process of its own: 18.6 forgets a fast shutdown that comes then."""
+    return log.rfind(_CRASHED) > log.rfind(_READY)
 
 
 def _status_line(content: bytes) -> bytes:
