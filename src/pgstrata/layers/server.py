@@ -225,7 +225,7 @@ class ClusterControl:
 
 
 def _recovering(log: bytes) -> bool:
-    """Whether the server is at work on a crash of a process of its own: 18.6 forgets a fast shutdown that comes then."""
+    """Whether the server is at work on a crash of one of its own: 18.6 forgets a fast shutdown that comes then."""
     return log.rfind(_CRASHED) > log.rfind(_READY)
 
 
