@@ -137,6 +137,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("factors", "pages"): '["4kB", "2 MiB"]',
     ("factors", "thp"): '["always", "sometimes"]',
     ("factors", "filesystem"): '["ext4", "zfs"]',
+    ("factors", "build"): '{ compiler = ["gcc -O2", "clang"] }',
     ("factors", "cpu"): '{ quota = ["none"] }',
     ("factors", "limits"): '{ memory = ["4 gigs"] }',
     ("factors", "storage"): '{ readahead = ["8kB"] }',
@@ -154,6 +155,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("common", "pages"): '"3MB"',
     ("common", "thp"): '"on"',
     ("common", "filesystem"): '"zfs"',
+    ("common", "build"): '{ flag = "-O2" }',
     ("common", "cpu"): '{ server = "3-0" }',
     ("common", "limits"): '{ read_operations = "many" }',
     ("common", "storage"): '{ size = "1kB" }',
@@ -297,7 +299,9 @@ def _no_file(name: str) -> str:
 
 
 def _layers() -> str:
-    assert LEVELS.keys() == {*LAYER_KEYS, "sysctl.NAME"}, "every key of a layer has its line"
+    # build.* says how a server is built: nothing of the host is changed for it
+    of_the_host = {key for key in LAYER_KEYS if not key.startswith("build.")}
+    assert LEVELS.keys() == {*of_the_host, "sysctl.NAME"}, "every key of a layer has its line"
     return LAYERS.format(rows="\n".join(f"| `{key}` | {meaning} |" for key, meaning in LEVELS.items()))
 
 

@@ -42,6 +42,23 @@ def test_two_compilers_may_be_mixed_knowingly():
     refuse_unfair(GCC, CLANG, mixed_compilers=True)
 
 
+def built(tree, compiler, level=""):
+    spec = ServerSpec(kind=ServerKind.BUILD, value=tree, build=(("compiler", level),) if level else ())
+    return replace(GCC, spec=spec, compiler=compiler)
+
+
+def test_compilers_that_are_a_factor_on_the_same_sources_are_compared():
+    refuse_unfair(built("/a", "gcc 12.2.0", "gcc"), built("/a", "clang 15.0.7", "clang"))
+    refuse_unfair(*(built(tree, name, name) for tree in ("/a", "/b") for name in ("gcc", "clang")))
+
+
+def test_compilers_that_change_together_with_the_source_are_refused():
+    with pytest.raises(PlanRefusedError, match="different compilers"):
+        refuse_unfair(built("/a", "gcc 12.2.0", "gcc"), built("/b", "clang 15.0.7", "clang"))
+    with pytest.raises(PlanRefusedError, match="different compilers"):
+        refuse_unfair(built("/a", "gcc 12.2.0"), built("/b", "gcc 13.1.0"))
+
+
 def test_a_compiler_that_is_unknown_is_no_other_one():
     refuse_unfair(GCC, replace(CLANG, compiler=""))
 

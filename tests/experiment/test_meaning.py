@@ -208,3 +208,21 @@ def test_checksums_may_be_a_factor(parse):
     experiment = parse("[factors]\nchecksums = [true, false]\n" + CELL)
     assert names(experiment) == ["checksums-on", "checksums-off"]
     assert [environment.checksums for environment in experiment.environments] == [True, False]
+
+
+def test_compiler_and_flags_belong_to_the_server_that_is_built(parse):
+    experiment = parse(
+        '[common]\nserver = "build:/src/pg"\nbuild.compiler = "gcc-12"\n'
+        f'[factors]\n"build.flags" = ["-O2", "-O3 -march=native"]\n{CELL}'
+    )
+    first, second = experiment.environments
+    assert first.server.build == (("compiler", "gcc-12"), ("flags", "-O2"))
+    assert second.server.text == "build:/src/pg (gcc-12, -O3 -march=native)"
+    assert [level.value for level in second.levels] == ["-O3 -march=native"]
+    assert first.layers == second.layers == {}
+    assert names(experiment) == ["flags-O2", "flags-O3-march-native"]
+
+
+def test_sources_are_called_by_their_last_part(parse):
+    experiment = parse(f'[factors]\nserver = ["build:/src/master", "build:/src/postgresql-16.3.tar.bz2"]\n{CELL}')
+    assert names(experiment) == ["master", "postgresql-16.3"]

@@ -34,7 +34,19 @@ CASES = {
         "factors.server[1]",
         "prefix:/a",
     ),
-    "a source tree": ('[factors]\nserver = ["build:/src", "/b"]\n' + CELL, 2, "factors.server[1]", "prefix:DIR"),
+    "a source without a path": ('[factors]\nserver = ["build:", "/b"]\n' + CELL, 2, "factors.server[1]", "configure"),
+    "a compiler for a server that is ready": (
+        '[factors]\nserver = ["17", "18"]\nbuild.compiler = ["gcc", "clang"]\n' + CELL,
+        2,
+        "factors.server",
+        "build:DIR",
+    ),
+    "what is no compiler": (
+        '[common]\nserver = "build:/src"\n[factors]\nbuild.compiler = ["gcc -O2", "clang"]\n' + CELL,
+        4,
+        "factors.build.compiler[1]",
+        "gcc-12",
+    ),
     "a version that Maven lacks": (
         '[factors]\nserver = ["maven:9.5", "/b"]\n' + CELL,
         2,
@@ -199,7 +211,12 @@ CASES = {
         "take it out",
     ),
     "a common layer of the host": ('[common]\nkernel = "6.1"\n' + TWO + CELL, 2, "common.kernel", "fingerprint"),
-    "flags of the compiler": ('[factors]\nbuild.flags = ["-O2", "-O3"]\n' + CELL, 2, "factors.build", "prefix:DIR"),
+    "a misspelt key of builds": (
+        '[factors]\nbuild.flag = ["-O2", "-O3"]\n' + CELL,
+        2,
+        "factors.build.flag",
+        "build.flags",
+    ),
     "a setting that pgstrata needs": (
         TWO + "[common.settings]\nport = 1\n" + CELL,
         4,

@@ -71,11 +71,11 @@ def plan_text(
 
 
 def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
-    """A relative prefix is relative to the experiment file, wherever the command is given."""
+    """A relative prefix or source is relative to the experiment file, wherever the command is given."""
 
     def absolute(environment: Environment) -> Environment:
         server = environment.server
-        if server.kind is not ServerKind.PREFIX:
+        if server.kind not in {ServerKind.PREFIX, ServerKind.BUILD}:
             return environment
         path = Path(os.path.normpath(folder / Path(server.value).expanduser()))
         return replace(environment, server=replace(server, value=str(path)))

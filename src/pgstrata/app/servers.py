@@ -41,10 +41,12 @@ def _spec(level: str) -> ServerSpec:
         return ServerSpec(kind=ServerKind.CATALOGUE, value=level)
     if level.startswith("maven:"):
         return ServerSpec(kind=ServerKind.MAVEN, value=level.removeprefix("maven:"))
+    if level.startswith("build:"):
+        return ServerSpec(kind=ServerKind.BUILD, value=level.removeprefix("build:"))
     prefix = level.removeprefix("prefix:")
     if not prefix.startswith("/"):
         raise UsageError(
             f"{level!r} is no server that can be checked",
-            remedy="use embedded, a major version, maven:MAJOR or prefix:/DIR",
+            remedy="use embedded, a major version, maven:MAJOR, build:/DIR or prefix:/DIR",
         )
     return ServerSpec(kind=ServerKind.PREFIX, value=prefix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pgstrata import __version__
@@ -152,15 +152,22 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
                     "this server is built with assertions, which cost more than most differences", where=name,
                     remedy="use a build without --enable-cassert, or set [allow] assertions = true",
                 )  # fmt: skip
-    compilers = {
-        build.compiler for build in builds.values() if build.spec.kind is not ServerKind.DSN and build.compiler
-    }
-    if len(compilers) > 1 and not allow.mixed_compilers:
+    if _compilers_confounded(builds.values()) and not allow.mixed_compilers:
         raise PlanRefusedError(
             "the servers were built by different compilers, whose effect could not be told from the servers'",
             details=tuple(sorted(f"{name}: {build.compiler}" for name, build in builds.items())),
             remedy="compare builds of one compiler, or set [allow] mixed_compilers = true",
         )
+
+
+def _compilers_confounded(builds: Iterable[Build]) -> bool:
+    """Whether compilers differ otherwise than by `build.compiler` on the same sources, which tells its effect apart."""
+    known = [build for build in builds if build.spec.kind is not ServerKind.DSN and build.compiler]
+    groups: dict[str, list[Build]] = {}
+    for build in known:
+        groups.setdefault(dict(build.spec.build).get("compiler", ""), []).append(build)
+    crossed = len({frozenset(build.spec.value for build in group) for group in groups.values()}) <= 1
+    return any(len({build.compiler for build in group}) > 1 for group in (groups.values() if crossed else (known,)))
 
 
 def _refuse_without_tls(plan: Plan, builds: Mapping[str, Build]) -> None:

@@ -27,6 +27,7 @@ from pgstrata.model.experiment import (
 
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
 # Controls that can be carried out, and what is added to the name of the baseline.
+_BUILD: Final = "build."
 _OF_OWN_SERVERS: Final = ("settings", "initdb", "checksums", "connection")
 _CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
 
@@ -60,6 +61,7 @@ def read_environments(structure: Structure, reader: StackReader) -> Environments
     _check_number(environments, factors, structure, findings)
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, common, structure, findings)
+    _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 
 
@@ -90,14 +92,20 @@ def _environment(name: str, levels: tuple[Level, ...], stack: Stack) -> Environm
     return Environment(
         name=name,
         levels=levels,
-        server=stack.server or _DEFAULT_SERVER,
+        server=_with_build(stack.server or _DEFAULT_SERVER, stack.layers),
         connection=stack.connection or ConnectionKind.SOCKET,
         checksums=True if stack.checksums is None else stack.checksums,
         settings=dict(sorted(stack.settings.items())),
         initdb=dict(sorted(stack.initdb.items())),
         options=dict(sorted(stack.options.items())),
-        layers=dict(sorted(stack.layers.items())),
+        layers={key: text for key, text in sorted(stack.layers.items()) if not key.startswith(_BUILD)},
     )
+
+
+def _with_build(server: ServerSpec, layers: Mapping[str, str]) -> ServerSpec:
+    """How a server is built belongs to the server; no layer of the host has to be changed for it."""
+    how = tuple(sorted((key.removeprefix(_BUILD), text) for key, text in layers.items() if key.startswith(_BUILD)))
+    return replace(server, build=how) if how else server
 
 
 def _listed(tables: list[EnvironmentTable], common: Stack, reader: StackReader) -> tuple[Environment, ...]:
@@ -254,6 +262,19 @@ def _check_suppliers(
     what = f"servers of different suppliers are compared ({', '.join(kinds)}): how they were built differs too"
     remedy = "take all from one supplier, or write [allow] mixed_suppliers = true"
     findings.add(path, what, remedy)
+
+
+def _check_builds(environments: tuple[Environment, ...], listed: bool, findings: Findings) -> None:
+    """Compiler and flags can only be chosen for what is compiled here."""
+    if any(findings.touches((table, key)) for table in ("factors", "common") for key in ("server", "build")):
+        return
+    ready = [one.server for one in environments if one.server.build and one.server.kind is not ServerKind.BUILD]
+    if not ready:
+        return
+    key = f"{_BUILD}{ready[0].build[0][0]}"
+    what = f"{key} is said of {replace(ready[0], build=()).text}, which is built already"
+    path: Path = ("environments",) if listed else ("factors", "server")
+    findings.add(path, what, 'give it to servers that are built here: server = "build:DIR"')
 
 
 def _check_running(

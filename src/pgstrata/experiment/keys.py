@@ -13,22 +13,20 @@ from typing import Final
 Path = tuple[str | int, ...]
 """Where something stands in the file: table names, keys, and indices counted from 0."""
 
-TABLE_FACTORS: Final = ("settings", "initdb", "options", "cpu", "limits", "storage", "sysctl")
+TABLE_FACTORS: Final = ("settings", "initdb", "options", "build", "cpu", "limits", "storage", "sysctl")
 PLAIN_FACTORS: Final = ("server", "connection", "checksums", "pages", "thp", "filesystem")
 CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
-SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, prefix:DIR or dsn:SERVICE"
+SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
 _HOST_REMEDY = (
     "take it out; set the host up as you want it before the run: it is recorded in the fingerprint, "
     "and all environments share it"
 )
-_BUILD_REMEDY = 'build both variants yourself and compare them: server = ["prefix:DIR-A", "prefix:DIR-B"]'
 
 UNAVAILABLE: Final = {
     "host": _HOST_REMEDY,
     "kernel": _HOST_REMEDY,
-    "build": _BUILD_REMEDY,
 }
 """Layers that the file can name and that this version cannot change, with what to do instead."""
 

@@ -17,6 +17,7 @@ _CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 _POLICY: Final = re.compile(r"other|batch|idle|(fifo|rr):([1-9]\d?)")
 _SYSCTL: Final = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_:@-]+)+")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.+/-]*")
 _DEVICE: Final = re.compile(r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:+@/-]*")
 _LEAST_MEMORY: Final = 16 * 1024**2
 _LARGEST_POLICY: Final = "at most 99"
@@ -67,6 +68,13 @@ def _choice(*choices: str) -> Callable[[Scalar], str]:
         return text
 
     return read
+
+
+def _program(value: Scalar) -> str:
+    text = _text(value)
+    if not _PROGRAM.fullmatch(text):
+        raise LayerLevelError(f"{text!r} is no compiler", 'write the name or path of one: "gcc-12", "clang"')
+    return text
 
 
 def _pages(value: Scalar) -> str:
@@ -167,6 +175,8 @@ LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
     "cpu.policy": _policy,
     "cpu.governor": _word,
     "cpu.turbo": _choice("on", "off"),
+    "build.compiler": _program,
+    "build.flags": _options,
     "limits.memory": _bytes(_LEAST_MEMORY),
     "limits.read_bytes": _bytes(4096),
     "limits.write_bytes": _bytes(4096),
@@ -182,5 +192,5 @@ LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
 }
 """Every key of a host layer but those of `sysctl`, whose names are the kernel's."""
 
-LAYER_TABLES: Final = ("cpu", "limits", "storage", "sysctl")
+LAYER_TABLES: Final = ("build", "cpu", "limits", "storage", "sysctl")
 PLAIN_LAYERS: Final = ("pages", "thp", "filesystem")

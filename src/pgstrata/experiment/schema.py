@@ -73,6 +73,7 @@ _CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, g
 _LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
 _STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead."
 _SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
+_BUILD: Final = "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own)."
 _LATER: Final = "Not available in this version of pgstrata."
 
 
@@ -83,7 +84,6 @@ class _Edge(BaseModel):
 class _Layers(_Edge):
     host: Any = Field(None, description=_LATER)
     kernel: Any = Field(None, description=_LATER)
-    build: Any = Field(None, description=_LATER)
 
 
 class StackTable(_Layers):
@@ -93,8 +93,8 @@ class StackTable(_Layers):
 
     server: ScalarValue | None = Field(
         None,
-        description="embedded (default), 14 to 18, maven:9.6 to maven:18, prefix:DIR, a folder, dsn:SERVICE or "
-        "dsn:CONNECTION-STRING.",
+        description="embedded (default), 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR, a folder, "
+        "dsn:SERVICE or dsn:CONNECTION-STRING.",
     )
     connection: Connection | None = Field(None, description="How the client reaches the server; default socket.")
     checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")
@@ -106,6 +106,7 @@ class StackTable(_Layers):
     )
     initdb: Table = Field(default_factory=dict, description="Options of initdb by name, without the leading hyphens.")
     options: Table = Field(default_factory=dict, description="Options of the workload by name.")
+    build: Table = Field(default_factory=dict, description=_BUILD)
     cpu: Table = Field(default_factory=dict, description=_CPU)
     limits: Table = Field(default_factory=dict, description=_LIMITS)
     storage: Table = Field(default_factory=dict, description=_STORAGE)
@@ -134,6 +135,7 @@ class FactorsTable(_Layers):
     )
     initdb: Table = Field(default_factory=dict, description="Levels of options of initdb.")
     options: Table = Field(default_factory=dict, description="Levels of options of the workload.")
+    build: Table = Field(default_factory=dict, description=_BUILD)
     cpu: Table = Field(default_factory=dict, description=_CPU)
     limits: Table = Field(default_factory=dict, description=_LIMITS)
     storage: Table = Field(default_factory=dict, description=_STORAGE)

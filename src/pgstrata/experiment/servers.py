@@ -52,7 +52,7 @@ def _masked_parameter(match: re.Match[str]) -> str:
 
 
 def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> ServerSpec:
-    """A level such as 16, embedded, maven:9.6, prefix:DIR, ./a/install, dsn:SERVICE or a connection string.
+    """A level such as 16, embedded, maven:9.6, build:DIR, prefix:DIR, ./a/install, dsn:SERVICE or a connection string.
 
     Args:
         level: the level as written.
@@ -82,10 +82,7 @@ def _parse_kind(kind: str, rest: str, conninfo: Mapping[str, Secret]) -> ServerS
     if kind == "prefix":
         return _parse_prefix(rest)
     if kind == "build":
-        raise ServerLevelError(
-            "this version of pgstrata cannot build PostgreSQL from source",
-            "build and install it yourself, then name the installation: prefix:DIR",
-        )
+        return _parse_source(rest)
     return _parse_maven(rest)
 
 
@@ -112,6 +109,15 @@ def _parse_prefix(path: str) -> ServerSpec:
             "prefix: names no folder", "write the folder that holds bin/postgres: prefix:/usr/lib/postgresql/16"
         )
     return ServerSpec(kind=ServerKind.PREFIX, value=folder)
+
+
+def _parse_source(path: str) -> ServerSpec:
+    source = path if path == "/" else path.rstrip("/")
+    if not source or "\0" in source or "\n" in source:
+        raise ServerLevelError(
+            "build: names no source", "write the folder that holds PostgreSQL's configure, or a tarball: build:/src/pg"
+        )
+    return ServerSpec(kind=ServerKind.BUILD, value=source)
 
 
 def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
@@ -182,7 +188,9 @@ def _slug(spec: ServerSpec, common_tail: int) -> str:
             return "embedded"
         case ServerKind.CATALOGUE | ServerKind.MAVEN:
             return f"pg{spec.value}"
-        case ServerKind.PREFIX | ServerKind.BUILD:
+        case ServerKind.BUILD:
+            return re.sub(r"\.(tar\.\w+|tgz)$", "", spec.value.rpartition("/")[2]) or "build"
+        case ServerKind.PREFIX:
             parts = spec.value.split("/")
             last = parts[len(parts) - 1 - common_tail] or spec.value
             return f"pg{last}" if re.fullmatch(r"[\d.]+", last) else last

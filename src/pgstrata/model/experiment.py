@@ -25,12 +25,14 @@ class ServerSpec:
     """A level of the factor `server`, such as 16, embedded, prefix:/usr/lib/postgresql/15 or dsn:SERVICE.
 
     `value` is the part after the colon (for the catalogue: the major), without any password; `conninfo` is the
-    complete connection string of a running server and is never shown.
+    complete connection string of a running server and is never shown. `build` says how a source is built: pairs of
+    "compiler" or "flags" and their value, sorted; empty where nothing is asked for.
     """
 
     kind: ServerKind
     value: str = ""
     conninfo: Secret | None = None
+    build: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
@@ -40,7 +42,10 @@ class ServerSpec:
                 return "embedded"
             case ServerKind.CATALOGUE:
                 return self.value
-            case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.MAVEN | ServerKind.DSN:
+            case ServerKind.BUILD:
+                how = ", ".join(value for _, value in self.build)
+                return f"{self.kind}:{self.value} ({how})" if how else f"{self.kind}:{self.value}"
+            case ServerKind.PREFIX | ServerKind.MAVEN | ServerKind.DSN:
                 return f"{self.kind}:{self.value}"
 
 

