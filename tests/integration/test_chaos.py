@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may change a host like this"),
+    pytest.mark.skipif(
+        not all(map(shutil.which, ("sysctl", "losetup", "findmnt", "mkfs.ext4")))
+        or not Path("/dev/loop-control").exists(),
+        reason="needs procps, util-linux, e2fsprogs and loop devices",
+    ),
 ]
 
 
