@@ -381,3 +381,19 @@ def test_examples_are_planned_and_shown(name, way):
     document = json.loads(plan_json(made))
     assert (document["schema"], document["plan"]) == (1, made.identity)
     assert len(document["blocks"]) == made.experiment.blocks
+
+
+def test_layers_of_the_host_are_printed_for_each_environment_and_for_all():
+    made = plan(
+        environments=(
+            environment("a", layers={"pages": "4kB", "thp": "never"}),
+            environment("b", layers={"pages": "2MB", "thp": "never"}),
+        ),
+        baseline="a",
+    )
+    text = render_plan(made)
+    assert "checksums=on, pages=2MB" in text
+    assert "layers of the host of all of them:\n      thp=never" in text
+    assert "is as it was afterwards" in text
+    assert json.loads(plan_json(made))["environments"][1]["layers"] == {"pages": "2MB", "thp": "never"}
+    assert "layers of the host" not in render_plan(plan())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
@@ -63,7 +63,8 @@ def _head(plan: Plan) -> list[str]:
 
 def _environments(plan: Plan) -> Iterator[str]:
     experiment = plan.experiment
-    shared = _shared_settings(experiment.environments)
+    shared = _shared([environment.settings for environment in experiment.environments])
+    layers = _shared([environment.layers for environment in experiment.environments])
     for environment in experiment.environments:
         mark = "  (baseline)" if environment.name == experiment.baseline else ""
         yield from _wrapped(f"{environment.name}: {environment.title}{mark}", "  ")
@@ -71,19 +72,20 @@ def _environments(plan: Plan) -> Iterator[str]:
         facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
         facts += [f"{key}={value}" for key, value in own.items()]
         facts += [f"initdb {key}={value}" for key, value in environment.initdb.items()]
+        facts += [f"{key}={value}" for key, value in environment.layers.items() if key not in layers]
         yield from _wrapped(", ".join(facts), "      ", "")
     if shared:
         yield "  settings of all of them:"
         yield from _wrapped(", ".join(f"{key}={value}" for key, value in shared.items()), "      ", "")
+    if layers:
+        yield "  layers of the host of all of them:"
+        yield from _wrapped(", ".join(f"{key}={value}" for key, value in layers.items()), "      ", "")
+    if any(environment.layers for environment in experiment.environments):
+        yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
 
 
-def _shared_settings(environments: tuple[Environment, ...]) -> dict[str, str]:
-    first = environments[0].settings
-    return {
-        key: value
-        for key, value in first.items()
-        if all(environment.settings.get(key) == value for environment in environments)
-    }
+def _shared(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {key: value for key, value in each[0].items() if all(other.get(key) == value for other in each)}
 
 
 def _cell(plan: Plan, cell: Cell) -> str:
@@ -313,6 +315,7 @@ def _environment_json(environment: Environment) -> dict[str, object]:
         "settings": dict(environment.settings),
         "initdb": dict(environment.initdb),
         "options": dict(environment.options),
+        "layers": dict(environment.layers),
         "control": str(environment.control) if environment.control else None,
     }
 
