@@ -94,13 +94,13 @@ These lies need no guard that looks for them.
 
 ## What is not guarded
 
-Nothing looks for these yet. What is recorded of them is in the [evidence](evidence.md).
+No run is judged by these yet. What is recorded of them is in the [evidence](evidence.md).
 
 | the lie | what there is |
 |---|---|
-| the storage does not flush when it says so | nothing |
+| the storage does not flush when it says so | `pgstrata doctor` times a flush; no run does |
 | turbo, heat and hyper-threading | facts of the host; interleaving protects the comparison, not the figures |
-| memory of another node (NUMA) | nothing |
+| memory of another node (NUMA) | `numa_balancing` is a fact of the host; where memory lies is not looked at |
 | a client on another host | everything runs on one host |
 """
 
