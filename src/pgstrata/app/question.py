@@ -13,7 +13,7 @@ from pgstrata.errors import UsageError
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
-from pgstrata.model.plan import Plan
+from pgstrata.model.plan import HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
@@ -54,6 +54,25 @@ def plan_text(
     Its designs follow what is known here of the scatter of its cells.
     """
     capacity = capacity_here()
+    experiment = parse_text(
+        text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
+    )
+    return plan_experiment(complete_experiment(experiment, capacity, workloads), workloads, capacity)
+
+
+def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
+    text: str,
+    source: str,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    *,
+    folder: Path,
+    seed: int | None = None,
+    budget: float | None = None,
+    conninfo: Mapping[str, Secret] | None = None,
+    lone: bool = False,
+) -> Experiment:
+    """The experiment that is given as text, its paths absolute; `lone`: one environment is enough."""
     experiment = parse_experiment(
         text,
         source,
@@ -63,8 +82,13 @@ def plan_text(
         seed=seed,
         budget=budget,
         conninfo=conninfo,
+        lone=lone,
     )
-    experiment = complete_experiment(_with_absolute_prefixes(experiment, folder.absolute()), capacity, workloads)
+    return _with_absolute_prefixes(experiment, folder.absolute())
+
+
+def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
+    """The plan of a complete experiment, its designs fitted to the scatter that is known here, without floors."""
     plan = make_plan(experiment, workloads, capacity)
     designs = fit_designs(plan, workloads)
     return plan if designs == plan.designs else make_plan(experiment, workloads, capacity, designs=designs)

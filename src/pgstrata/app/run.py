@@ -12,12 +12,14 @@ from pgstrata.app.host import at_work
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
+from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
 from pgstrata.errors import InterruptedByUserError, PgstrataError, StudyError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.load import load_study
 from pgstrata.store.study import PLAN_FILE, StudyStore, load_plan_file
 from pgstrata.workloads import builtin_workloads
@@ -27,7 +29,8 @@ from pgstrata.workloads import builtin_workloads
 class RunOutcome:
     """Where the study is and why the run ended.
 
-    `done` of `total` runs are in the study, `measured` of them are new; `block_seconds` is the forecast of one block.
+    `done` of `total` runs are in the study, `measured` of them are new. `block_seconds` is what is expected of the next
+    block, or was of the last one; `preparing` are the seconds before the first block of this call.
     """
 
     study: Path
@@ -36,6 +39,7 @@ class RunOutcome:
     total: int
     measured: int
     block_seconds: float
+    preparing: float
 
 
 def default_study(file: Path, plan: Plan) -> Path:
@@ -82,7 +86,7 @@ def run_experiment(
         plan: what is to be done.
         study: folder of the study, made or resumed.
         events: where progress goes.
-        budget: seconds for this call; None means what is left of the experiment's own budget.
+        budget: seconds for this call, building and trying included; None means what is left of the experiment's own.
         stop_early: leave out what is decided; a noise floor and a calibration need all their blocks.
 
     Raises:
@@ -103,11 +107,12 @@ def run_experiment(
         plan = store.plan
         if not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_here())
-        spent = 0.0 if budget is not None else _spent(study)
+        spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
         limit = plan.experiment.budget if budget is None else budget
         try:
-            ending = _carry_out(plan, machine, store, events, _Limits(budget=limit, spent=spent, stop_early=stop_early))
+            limits = _Limits(budget=limit, spent=spent, stop_early=stop_early)
+            conduct, ending = _carry_out(plan, machine, store, events, limits)
         except KeyboardInterrupt:
             raise InterruptedByUserError(
                 f"stopped: {len(store.committed())} of {len(plan.runs)} runs are kept",
@@ -119,7 +124,7 @@ def run_experiment(
         _keep_noise(study, events)
     events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
     return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
-                      block_seconds=plan.forecast.seconds_per_block)  # fmt: skip
+                      block_seconds=conduct.block_seconds, preparing=conduct.preparing)  # fmt: skip
 
 
 def _teller(events: Events) -> Callable[[str], None]:
@@ -145,7 +150,9 @@ class _Limits:
     stop_early: bool
 
 
-def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits) -> Ending:
+def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits) -> tuple[Conduct, Ending]:
+    # servers that are fetched or built first are a part of what the user waits for
+    begun = machine.clock.monotonic()
     for said in sweep_leftovers(machine.host, machine.clock, machine.places.data):
         events.emit(Event(kind=EventKind.NOTE, text=said))
     for root in {machine.places.memory, machine.places.run}:
@@ -158,14 +165,15 @@ def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, 
             host.remove_tree(folder)
             host.make_folder(folder)
             mark_scratch(host, folder, str(store.folder))
-        conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early)
-        return conduct.carry_out()
+        conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
+                          begun=begun)  # fmt: skip
+        return conduct, conduct.carry_out()
     finally:
         for host, folder in folders:
             host.remove_tree(folder)
 
 
-def _spent(study: Path) -> float:
-    """Seconds that the finished runs took, with all that was done around them."""
-    runs = load_study(study, metrics=()).runs
-    return sum(run.measured_seconds + sum(run.dead_time.values()) for run in runs)
+def seconds_spent(study: Path) -> float:
+    """Seconds that a study took: its finished runs, and what was kept of the time before and around them."""
+    beside = Beside.of(load_fingerprint_files(study.absolute()).get(SPENT))
+    return sum(map(own_seconds, load_study(study, metrics=()).runs)) + beside.preparing + beside.around

@@ -41,8 +41,11 @@ class Environments:
     factors: tuple[str, ...]
 
 
-def read_environments(structure: Structure, reader: StackReader) -> Environments:
-    """Environments of the file; all that is wrong with them is noted, and what can be read comes back."""
+def read_environments(structure: Structure, reader: StackReader, *, lone: bool = False) -> Environments:
+    """Environments of the file; all that is wrong with them is noted, and what can be read comes back.
+
+    With `lone` a single one is enough: what it is compared with comes from elsewhere.
+    """
     file, findings = structure.file, reader.findings
     common = reader.read_table(file.common, ("common",))
     factors = read_factors(structure.factors, reader)
@@ -58,7 +61,8 @@ def read_environments(structure: Structure, reader: StackReader) -> Environments
         environments = _crossed(factors, common)
         keys = tuple(factor.key for factor in factors)
     baseline = _find_baseline(file.baseline, environments, factors, findings)
-    _check_number(environments, factors, structure, findings)
+    if not lone:
+        _check_number(environments, factors, structure, findings)
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, common, structure, findings)
     _check_builds(environments, listed, findings)

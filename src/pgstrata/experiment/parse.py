@@ -17,11 +17,13 @@ from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
 from pgstrata.model.experiment import Allow, Cell, ControlKind, Experiment, Interleave, Reset
+from pgstrata.model.metrics import METRICS
 from pgstrata.model.secret import Secret
+from pgstrata.model.thresholds import own_threshold
 from pgstrata.model.workload import Workload
 
 
-def parse_experiment(
+def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     text: str,
     source: str,
     *,
@@ -31,6 +33,7 @@ def parse_experiment(
     seed: int | None = None,
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
+    lone: bool = False,
 ) -> Experiment:
     """The experiment that a file describes.
 
@@ -43,6 +46,7 @@ def parse_experiment(
         seed: instead of the file's.
         budget: seconds, instead of the file's.
         conninfo: complete connection strings by their masked form, where the text holds masked ones.
+        lone: whether a single environment is enough, because what it is compared with comes from elsewhere.
 
     Raises:
         ExperimentError: with every problem that was found.
@@ -50,16 +54,17 @@ def parse_experiment(
     findings = Findings(text, source)
     structure = read_structure(text, source, findings)
     reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
-    environments = read_environments(structure, reader)
+    environments = read_environments(structure, reader, lone=lone)
     cells = read_cells(structure.file.cells, workloads, reader, cpus)
     _check_availability(structure.file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
     file = structure.file
+    threshold, notes = _read_threshold(file)
     return Experiment(
         question=file.question or _default_question(environments),
         metric=file.metric,
-        threshold=file.threshold,
+        threshold=threshold,
         blocks=file.blocks,
         budget=file.budget if budget is None else budget,
         reset=Reset(file.reset),
@@ -76,7 +81,17 @@ def parse_experiment(
             failed_transactions=file.allow.failed_transactions,
         ),
         text=mask_text(text),
+        notes=notes,
     )
+
+
+def _read_threshold(file: ExperimentFile) -> tuple[float, tuple[str, ...]]:
+    """The threshold with a note where the file gives none and the primary metric has one of its own."""
+    own = own_threshold(file.metric)
+    if "threshold" in file.model_fields_set or own == file.threshold:
+        return file.threshold, ()
+    title = METRICS[file.metric].title
+    return own, (f"threshold = {own * 100:g} %: the file gives none, and {title} has its own",)
 
 
 def _check_availability(file: ExperimentFile, findings: Findings) -> None:
