@@ -53,6 +53,14 @@ def test_the_data_are_left_as_they_are(server_host, cluster):
     assert [name for name in server_host.list_folder("/tmp") if name.startswith("pgstrata-needs-")] == []
 
 
+def test_what_a_killed_one_left_is_removed_by_the_next(server_host, cluster):
+    build, clone = cluster("embedded")
+    server_host.make_folder("/tmp/pgstrata-needs-stale")
+    server_host.run(Command(argv=("touch", "-d", "1 hour ago", "/tmp/pgstrata-needs-stale")))
+    find_needs(server_host, environment(), build, clone.dataset)
+    assert not server_host.exists("/tmp/pgstrata-needs-stale")
+
+
 @pytest.mark.parametrize("level", ["14", "embedded"])
 def test_a_setting_that_the_server_does_not_know_is_named(server_host, cluster, level):
     build, clone = cluster(level)

@@ -29,6 +29,8 @@ _ASK: Final = """
 exec 2>&1
 postgres=$1 data=$2
 shift 2
+# what a killed one left; nobody asks for as long as that
+find /tmp -maxdepth 1 -name 'pgstrata-needs-*' -user "$(id -u)" -mmin +10 -exec rm -rf {} + 2>/dev/null
 # a short name: the path of a unix socket in it has at most 107 bytes
 skeleton=$(mktemp -d /tmp/pgstrata-needs-XXXXXXXX) || exit
 trap 'rm -rf "$skeleton"' EXIT
@@ -38,7 +40,7 @@ for path in "$data"/*; do
     if [ -d "$path" ]; then
         mkdir "$skeleton/$name" || exit
     else
-        case $name in postmaster.*) ;; *) cp "$path" "$skeleton/$name" || exit ;; esac
+        case $name in postmaster.* | *.password) ;; *) cp "$path" "$skeleton/$name" || exit ;; esac
     fi
 done
 cp "$data/global/pg_control" "$skeleton/global/" || exit
