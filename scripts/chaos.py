@@ -2,8 +2,11 @@
 
 Each round starts or resumes one experiment on real servers (huge pages, transparent huge pages, a loop file system, a
 scheduler, a cgroup, a kernel parameter), kills it with -9 at a step of the ledger that is drawn uniformly (before and
-after each entry, change and undo), lets `pgstrata host restore` undo what is left, and compares a named list of the
-host's state with that before the first round. No run that was committed may be lost. Needs root.
+after each entry, change and undo), or in every fifth round at a random time, which may be in the middle of a change.
+Then `pgstrata host restore` undoes what is left; every third time it is killed too and given again. A named list of the
+host's state must be as it was before the first round, and no run that was committed may be lost. The first round that
+went wrong is the last: its folder stays, with the ledger. Needs root, and the machine for itself. Other hosts are not
+covered.
 
     make chaos                  100 rounds
     make chaos ARGS="--rounds 5 --seed 7"
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,7 +57,7 @@ clients = 1
 run = "1s"
 warmup = "0s"
 """
-# Runs the command line with a ledger that kills its process at the N-th step; N = 0 counts the steps.
+# Runs the command line with a ledger that kills its process at the N-th step, also while it restores.
 COORDINATOR: Final = """\
 import os, signal, sys
 from pgstrata.ledger import ledger
@@ -68,12 +72,14 @@ def at(step):
             file.write(str(step))
         os.kill(os.getpid(), signal.SIGKILL)
 
-made = ledger.HostLedger.__init__
+from pgstrata.app import host
+made, restore = ledger.HostLedger.__init__, ledger.restore
 
 def make(self, *arguments, **more):
     made(self, *arguments, **{**more, "at": at})
 
 ledger.HostLedger.__init__ = make
+host.restore = lambda *arguments, **more: restore(*arguments, **{**more, "at": at})
 sys.argv[0] = "pgstrata"
 from pgstrata.cli.main import entry
 entry()
@@ -85,7 +91,11 @@ VOLATILE: Final = (
 )  # fmt: skip
 # Those of the preflight and of a block, roughly: eight for each change.
 STEPS: Final = 240
+RESTORING_STEPS: Final = 12
+LATEST: Final = 12.0
 PATIENCE: Final = 300.0
+# A study is decided after seven blocks; a round finishes a block at most.
+ROUNDS_PER_STUDY: Final = 5
 
 
 class Chaos:
@@ -93,7 +103,7 @@ class Chaos:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
-        self.study = folder / "study"
+        self.rounds = 0
         self.told = folder / "killed-at"
         self.environ = {
             **os.environ,
@@ -104,16 +114,28 @@ class Chaos:
         self.draw = random.Random(seed)  # noqa: S311 - an order, not a secret
         (folder / "chaos.toml").write_text(EXPERIMENT.format(seed=seed), encoding="utf-8")
 
+    @property
+    def study(self) -> Path:
+        """The study of this round; all of them have the same data."""
+        return self.folder / f"study-{self.rounds // ROUNDS_PER_STUDY}"
+
     def prepare(self) -> None:
-        """Build the data and commit the first block's runs, so that every round begins in the middle."""
-        self._pgstrata("run", "chaos.toml", "--study", str(self.study), "--budget", "20s")
+        """Build the data and commit some runs, so that the first round begins in the middle."""
+        self._pgstrata("run", "chaos.toml", "--study", str(self.study), "--budget", "15s")
 
     def round(self, first: Mapping[str, str]) -> tuple[str, list[str]]:
         """One kill and its restoring: the step at which it came, and what is not as it was."""
-        self.told.unlink(missing_ok=True)
+        self.rounds += 1
         committed = self.committed()
-        killed = self._run_until_killed(self.draw.randint(1, STEPS))
-        wrong = [f"the run of step {killed} was not killed"] if killed == "never" else []
+        by_time = self.rounds % 5 == 0
+        step = 0 if by_time else self.draw.randint(1, STEPS)
+        killed = self._kill(
+            step, self.draw.uniform(0.5, LATEST) if by_time else PATIENCE,
+            "run", "chaos.toml", "--study", str(self.study),
+        )  # fmt: skip
+        wrong = ["the run was not killed"] if killed == "never" else []
+        if self.rounds % 3 == 0:
+            killed += ", restoring at " + self._kill(self.draw.randint(1, RESTORING_STEPS), PATIENCE, "host", "restore")
         restored = self._pgstrata("host", "restore", check=False)
         if restored.returncode:
             wrong.append(f"host restore ended with {restored.returncode}: {restored.stdout}{restored.stderr}")
@@ -122,19 +144,22 @@ class Chaos:
             wrong.append(f"committed runs were lost: {', '.join(sorted(lost))}")
         return killed, wrong
 
-    def _run_until_killed(self, step: int) -> str:
+    def _kill(self, step: int, patience: float, *arguments: str) -> str:
+        """Where the command was killed: at that step, or after so many seconds; "never" if it ended before."""
+        self.told.unlink(missing_ok=True)
         child = subprocess.Popen(
-            [sys.executable, "-c", COORDINATOR, str(step), str(self.told), "run", "chaos.toml", "--study",
-             str(self.study)],
+            [sys.executable, "-c", COORDINATOR, str(step), str(self.told), *arguments],
             cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
-            said, _ = child.communicate(timeout=PATIENCE)
+            said, _ = child.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             child.kill()
-            return "never"
+            child.communicate()
+            return f"{patience:.1f} s"
         if child.returncode != -signal.SIGKILL:
-            print(said.decode("utf-8", "replace"), file=sys.stderr)
+            if arguments[0] == "run":
+                print(said.decode("utf-8", "replace"), file=sys.stderr)
             return "never"
         return self.told.read_text(encoding="utf-8")
 
@@ -149,7 +174,7 @@ class Chaos:
 
     def committed(self) -> set[str]:
         """Identities of the runs in the study."""
-        return {str(path.parent) for path in self.study.glob("evidence/b*/*/*/run.json")}
+        return {str(path.parent) for path in self.folder.glob("study-*/evidence/b*/*/*/run.json")}
 
     def state(self) -> Mapping[str, str]:
         """The named list: what must be equal before and after."""
@@ -176,6 +201,7 @@ class Chaos:
             "processes": "\n".join(self._processes()),
             "sockets": "\n".join(line for line in _output("cat", "/proc/net/unix").splitlines() if ".s.PGSQL" in line),
             "ledger": "\n".join(sorted(str(path) for path in (self.folder / "state" / "ledger").glob("*.json"))),
+            "folders": "\n".join(sorted(str(path) for path in Path(tempfile.gettempdir()).glob("pgstrata-needs*"))),
             "images": "\n".join(sorted(str(path) for path in (self.folder / "data").glob("pgstrata-*"))),
         }
 
@@ -220,22 +246,25 @@ def main() -> int:
     if os.geteuid() != 0:
         print("chaos changes this host and needs root", file=sys.stderr)
         return 2
-    bad, steps = 0, dict[str, int]()
-    with tempfile.TemporaryDirectory(prefix="pgstrata-chaos-") as folder:
-        Path(folder).chmod(0o755)
-        chaos = Chaos(Path(folder), asked.seed)
-        chaos.prepare()
-        first = chaos.state()
-        for number in range(1, asked.rounds + 1):
-            step, wrong = chaos.round(first)
-            steps[step] = steps.get(step, 0) + 1
-            bad += bool(wrong)
-            print(
-                f"[{number}/{asked.rounds}] killed at {step}: {'; '.join(wrong) or 'everything is as it was'}",
-                flush=True,
-            )
-    print(f"{asked.rounds - bad} of {asked.rounds} rounds left everything as it was; kills by step: {steps}")
-    return 1 if bad else 0
+    folder = Path(tempfile.mkdtemp(prefix="pgstrata-chaos-"))
+    folder.chmod(0o755)
+    chaos = Chaos(folder, asked.seed)
+    chaos.prepare()
+    first = chaos.state()
+    steps = dict[str, int]()
+    for number in range(1, asked.rounds + 1):
+        step, wrong = chaos.round(first)
+        kind = "a random time" if step.endswith(" s") or " s," in step else step.partition(",")[0]
+        steps[kind] = steps.get(kind, 0) + 1
+        print(
+            f"[{number}/{asked.rounds}] killed at {step}: {'; '.join(wrong) or 'everything is as it was'}", flush=True
+        )
+        if wrong:
+            print(f"{folder} stays: PGSTRATA_STATE={folder}/state pgstrata host status", file=sys.stderr)
+            return 1
+    shutil.rmtree(folder)
+    print(f"{asked.rounds} rounds left everything as it was; kills by step: {steps}")
+    return 0
 
 
 if __name__ == "__main__":
