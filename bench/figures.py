@@ -1,11 +1,24 @@
-"""A figure of the benchmark: name, value, goal, and whether it was reached."""
+"""A figure of the benchmark: name, value, goal, whether it was reached; and the file that keeps the last of each."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pgstrata import __version__
+
+# What shortens a benchmark, and so belongs to its figures.
+SHORTENED = ("LOADS", "TRUTH_MINUTES")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +48,61 @@ Benchmark = Callable[[], Iterable[Figure]]
 def run_benchmarks(benchmarks: dict[str, Benchmark], only: str | None, results: Path) -> int:
     """Measure, print a line per figure as it comes, keep all as JSON; always 0, unless a name is unknown.
 
-    `only` names some of them, separated by commas.
+    `only` names some of them, separated by commas. A benchmark that was measured replaces its own figures in `results`
+    as soon as it has ended, those of the others stay.
     """
     wanted = [name.strip() for name in (only or "").split(",") if name.strip()]
     unknown = [name for name in wanted if name not in benchmarks]
     if unknown:
         print(f"there is no benchmark {', '.join(unknown)}: {', '.join(benchmarks)}")
         return 2
-    done: list[Figure] = []
     for name, benchmark in benchmarks.items():
         if not wanted or name in wanted:
             print(f"# {name}", flush=True)
+            done: list[Figure] = []
             for figure in benchmark():
                 print(figure.line(), flush=True)
                 for note in figure.notes:
                     print(f"    {note}", flush=True)
                 done.append(figure)
-    content = [{**asdict(figure), "state": "ok" if figure.reached else "short"} for figure in done]
-    results.write_text(json.dumps(content, indent=1) + "\n")
+            if done:
+                keep_figures(results, name, done)
     return 0
+
+
+def keep_figures(results: Path, name: str, figures: Sequence[Figure]) -> None:
+    """Put the figures of one benchmark into the file, which is whole at any time."""
+    try:
+        kept = json.loads(results.read_text())
+    except (OSError, ValueError):
+        kept = {}
+    content = {**(kept if isinstance(kept, dict) else {}), name: _entry(figures)}
+    draft = results.with_name(f"{results.name}.{os.getpid()}")
+    draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    draft.replace(results)
+
+
+def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
+    versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "versions": {**versions, "kernel": platform.release()},
+        "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
+        "figures": [
+            # JSON has no infinity, which is the value of what never came to the right answer.
+            {**asdict(figure), "value": figure.value if math.isfinite(figure.value) else None,
+             "state": "ok" if figure.reached else "short"}
+            for figure in figures
+        ],
+    }  # fmt: skip
+
+
+def _commit() -> str | None:
+    """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
+    argv = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    try:
+        done = subprocess.run(argv, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
