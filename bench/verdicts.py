@@ -7,6 +7,7 @@ one environment after the other, would have said and cost, and what the usual te
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ BLOCKS = 24
 FLOOR_BLOCKS = 24
 DELTA = math.log(1.03)
 BLOCK_MINUTES = 3.0
+CPU_SECONDS = 600.0
 EFFECTS = (0.0, 0.02, 0.03, 0.05, 0.10, 0.25)
 DIFFERENT = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
 
@@ -84,8 +86,17 @@ class Outcome:
 
 
 def measure_verdicts() -> Sequence[Figure]:
-    """Columns of the table, stress cases, families, the unpaired form, other designs and tests."""
-    return [*_columns(), *_stress(), *_families(), *_unpaired()]
+    """Columns of the table, stress cases, families, the unpaired form, other designs and tests; CPU of all of it."""
+    begun = _cpu_seconds()
+    figures = [*_columns(), *_stress(), *_families(), *_unpaired()]
+    used = _cpu_seconds() - begun
+    return [*figures, Figure(name="verdicts: CPU of this benchmark", value=used, goal=CPU_SECONDS, unit="s CPU")]
+
+
+def _cpu_seconds() -> float:
+    """CPU of this process in all its threads, and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _columns() -> Sequence[Figure]:
