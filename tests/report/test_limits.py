@@ -5,6 +5,8 @@ import dataclasses
 import pytest
 
 from pgstrata.model.answer import Lane, Verdict
+from pgstrata.model.metrics import ROUND_TPS, Series
+from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.limits import unmeasured
 
@@ -43,6 +45,33 @@ def test_slices_have_limits_of_their_own(desk):
     for expected in ("last-level cache", "in flight", "Slices of 250 ms carry the start effects", "without that log"):
         assert expected in text
     assert "start effects" not in joined(desk.slices(desk.answer(blocks=1), seconds=2.0))
+
+
+def test_what_the_log_and_taking_turns_cost_is_a_figure_of_the_study(desk):
+    answer = desk.slices(desk.answer(cells=(desk.cell(),), blocks=2))
+    shares = (0.90, 0.94, 0.94, 0.96, 0.96, 1.02, 0.95, 0.95)
+    runs = [
+        dataclasses.replace(
+            run,
+            validity=Validity.VALID,
+            series=(Series(metric=ROUND_TPS, times=(0.0, 1.0, 2.0), values=(1.0, share * run.value("tps"), 1e9)),),
+        )
+        for run, share in zip(answer.study.runs, shares, strict=True)
+    ]
+
+    def text(runs):
+        return joined(dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=tuple(runs))))
+
+    assert "of the stretch by -5.0 % (median of 8 runs, half of them from -6.0 to -4.0 %): what the log" in text(runs)
+    assert "of the stretch by" not in text(runs[:5])
+    spoilt = [dataclasses.replace(run, validity=Validity.INVALID) for run in runs[:3]]
+    assert "of the stretch by" not in text([*spoilt, *runs[3:]])
+
+
+def test_each_cell_has_a_cost_of_its_own(desk):
+    text = joined(desk.slices(desk.answer(blocks=3)))
+    assert "(simple-update, median of " in text
+    assert "(select-only, median of " in text
 
 
 def test_where_cells_differ_in_design_each_limit_names_its_cells(desk):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median, quantiles
+from typing import Final
 
+from pgstrata.compare.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
 from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.metrics import TPS
 from pgstrata.report.names import count, name_where
 from pgstrata.report.rows import count_blocks
 from pgstrata.report.verdicts import (
@@ -18,6 +22,8 @@ from pgstrata.units import render_duration
 
 # Slices below this length show what caches cost at their start.
 _LONG_SLICE = 0.5
+# Fewer visits of environments say too little of what the log costs: each stretch is short.
+_LEAST_STRETCHES: Final = 6
 
 
 def unmeasured(answer: Answer) -> tuple[str, ...]:
@@ -78,6 +84,28 @@ def _say_slices(study: Study) -> Iterator[str]:
         "During slices every transaction is logged, at the same cost in all environments; absolute throughput comes "
         "from a stretch of each visit without that log"
     )
+    costs = [text for cell in sliced if (text := _say_cost(study, cell))]
+    if costs:
+        yield (
+            f"Throughput in slices differed from that of the stretch by {'; '.join(costs)}: what the log and taking "
+            "turns cost together, and what the machine drifted by in between"
+        )
+
+
+def _say_cost(study: Study, cell: Cell) -> str:
+    """The median of (slices / stretch - 1) over the usable runs of a cell, each by its median round; or nothing."""
+    found = [
+        100 * (median(rounds) / stretch - 1)
+        for run in study.runs
+        if run.cell == cell.identity and may_enter(run)
+        if (rounds := run.rounds()) and (stretch := run.value(TPS.name))
+    ]
+    if len(found) < _LEAST_STRETCHES:
+        return ""
+    low, middle, high = quantiles(found, n=4, method="inclusive")
+    experiment = study.plan.experiment
+    where = f"{name_where(cell.identity, experiment)}, " if len(experiment.cells) > 1 else ""
+    return f"{middle:+.1f} % ({where}median of {len(found)} runs, half of them from {low:+.1f} to {high:+.1f} %)"
 
 
 def _where(cells: Sequence[Cell], study: Study) -> str:
