@@ -248,8 +248,12 @@ def test_memory_that_the_kernel_treats_otherwise_than_its_word_says_is_told():
     assert "the kernel has always" in failure_of(
         LevelNotTakenError, lambda: observe(host, environment(thp="never"))
     ).what  # fmt: skip
-    host.files["/proc/7/smaps"] = SMALL.replace(b"THPeligible:           0", b"THPeligible:           1")
-    assert observe(host, environment(thp="always"))["memory.thp_shared"] == "always"
+    eligible = SMALL.replace(b"THPeligible:           0", b"THPeligible:           1")
+    host.files["/proc/7/smaps"] = eligible
+    assert "not one huge page" in failure_of(LevelNotTakenError, lambda: observe(host, environment(thp="always"))).what
+    host.files["/proc/7/smaps"] = eligible.replace(b"THPeligible", b"ShmemPmdMapped:     4096 kB\nTHPeligible")
+    facts = observe(host, environment(thp="always"))
+    assert (facts["memory.thp_shared"], facts["memory.huge_pages_used"]) == ("always", str(4 * MB))
 
 
 # ---------------------------------------------------------------------------------------- on this machine

@@ -103,12 +103,14 @@ def parse_meminfo(content: bytes, name: str) -> int:
 class SharedMemory:
     """A mapping that processes share: its size and that of its pages in bytes.
 
-    `eligible` says whether the kernel may use transparent huge pages for it, None where the kernel does not say.
+    `eligible` says whether the kernel may use transparent huge pages for it, None where the kernel does not say;
+    `transparent` are the bytes that the process has on such pages.
     """
 
     bytes: int
     page: int
     eligible: bool | None
+    transparent: int = 0
 
 
 def parse_shared_memory(smaps: bytes) -> SharedMemory:
@@ -123,7 +125,7 @@ def parse_shared_memory(smaps: bytes) -> SharedMemory:
     eligible = found.get("THPeligible")
     return SharedMemory(
         bytes=found["Size"] * 1024, page=found["KernelPageSize"] * 1024,
-        eligible=None if eligible is None else eligible > 0,
+        eligible=None if eligible is None else eligible > 0, transparent=found.get("ShmemPmdMapped", 0) * 1024,
     )  # fmt: skip
 
 

@@ -183,7 +183,8 @@ class MemoryLayer:
         """`memory.…` as the kernel and the server have it; LevelNotTakenError where a level is not there.
 
         `memory.pages` is the size of the pages of the server's shared memory, `memory.huge_pages_used` how much of it
-        is on huge pages (bytes), `memory.huge_page_size` the kernel's default, `memory.thp` and `memory.thp_shared`
+        is on huge pages (bytes; transparent ones as far as the postmaster itself has touched them),
+        `memory.huge_page_size` the kernel's default, `memory.thp` and `memory.thp_shared`
         its words.
         """
         environment = server.environment
@@ -198,12 +199,15 @@ class MemoryLayer:
         if _THP in environment.layers:
             if transparent != asked_of(environment.layers[_THP]):
                 raise _other_words(environment, asked_of(environment.layers[_THP]), transparent)
-            _assert_eligible(environment, shared, int(found.get(PMD_SIZE, b"0")))
+            pmd_bytes = int(found.get(PMD_SIZE, b"0"))
+            _assert_eligible(environment, shared, pmd_bytes)
+            if shared is not None:
+                _assert_given(environment, shared, pmd_bytes)
         facts = {"memory.huge_page_size": _size(parse_meminfo(found.get(_MEMINFO, b""), "Hugepagesize"))}
         if shared is not None:
             huge = shared.page in {PAGE_BYTES[level] for level in PAGE_BYTES if level != _SMALL}
             facts["memory.pages"] = _size(shared.page)
-            facts["memory.huge_pages_used"] = str(shared.bytes if huge else 0)
+            facts["memory.huge_pages_used"] = str(shared.bytes if huge else shared.transparent)
         if transparent is not None:
             facts |= {"memory.thp": transparent.anonymous, "memory.thp_shared": transparent.shared}
         return facts
@@ -249,6 +253,21 @@ def _assert_eligible(environment: Environment, shared: SharedMemory | None, pmd_
             remedy="something else on this host decides it: a security policy, prctl(PR_SET_THP_DISABLE), or its boot "
             "parameters",
         )
+
+
+def _assert_given(environment: Environment, shared: SharedMemory, pmd_bytes: int) -> None:
+    """LevelNotTakenError where the kernel may give transparent huge pages and gave none.
+
+    What the postmaster touches itself, before any client comes, lies on them where the kernel has any to give.
+    """
+    large = shared.bytes >= 2 * pmd_bytes
+    if environment.layers[_THP] == "always" and shared.eligible and large and not shared.transparent:
+        raise LevelNotTakenError(
+            "thp = always was asked for, but the kernel gave the server's shared memory not one huge page: memory is "
+            "in too many pieces", where=f"environment {environment.name}",
+            remedy="`sync; sysctl vm.drop_caches=3 vm.compact_memory=1` may help, or a reboot; or use pages, which "
+            "are reserved",
+        )  # fmt: skip
 
 
 def _other_words(environment: Environment, wanted: Transparent, found: Transparent | None) -> LevelNotTakenError:
