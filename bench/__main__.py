@@ -11,9 +11,10 @@ from pathlib import Path
 
 from agreement import measure_agreement
 from anomalies import measure_anomalies
+from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
-from live import measure_live, measure_live_equal, measure_live_runs, measure_live_writing
+from live import measure_live, measure_live_runs, measure_live_writing
 from neighbours import measure_neighbours
 from observer import measure_dead_time, measure_observer
 from ordered import measure_ordered
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-runs": measure_live_runs,
     "live-equal": measure_live_equal,
     "live-writing": measure_live_writing,
+    "live-equal-writing": measure_live_equal_writing,
     "verdicts": measure_verdicts,
     "real-noise": measure_real_noise,
     "neighbours": measure_neighbours,

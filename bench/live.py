@@ -32,7 +32,8 @@ from pgstrata.compare import compare_study
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.stats.rule import Rule, decide_many, estimate_many
+from pgstrata.stats.boundaries import C_DIFF, fixed_critical
+from pgstrata.stats.rule import estimate_at
 from pgstrata.store.load import load_study
 
 # About how many percent of select-only's throughput so many bytes more to digest take on two small CPUs.
@@ -46,9 +47,9 @@ LARGEST_FIRST = tuple(str(size) for size in sorted(WORK, reverse=True))
 GOALS = {"20": 1.5, "10": 1.5, "5": 1.5, "2": 3.0, "1": 6.0, EQUAL: 6.0}
 EQUALITY_PERCENT = 2.0
 DIFFERENCE_PERCENT = 0.5
-EQUALS = 4
-EQUAL_BLOCKS = 20
-REDRAWN = 5000
+# What three runs of half an hour each take of two environments, one after the other.
+LONG_MINUTES = 180
+CPU = "server_cpu_per_tx"
 EXPERIMENT = """
 question = "How soon is it seen?"
 blocks = {blocks}
@@ -99,17 +100,50 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
-    """What a calibration says of one load: percent of change with an interval, in tps and in server CPU."""
+class Known:
+    """Percent of change with an interval, of one metric."""
 
     change: float
     low: float
     high: float
-    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.change:+.2f} % [{self.low:+.2f}, {self.high:+.2f}]"
+
+    def overlaps(self, other: Known) -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What a calibration says of one load, in tps and in server CPU per transaction."""
+
+    tps: Known
+    cpu: Known
 
 
 def percent(d: float) -> float:
     return 100 * math.expm1(d)
+
+
+def know(differences: Sequence[float]) -> Known:
+    """Of all visits, which are looked at once: the interval is at the critical value of their number."""
+    d = np.array([each for each in differences if math.isfinite(each)])
+    (estimate,) = estimate_at([d], [(fixed_critical(d.size, C_DIFF.alpha), None)])
+    if estimate.interval is None:
+        return Known(change=percent(estimate.centre), low=-math.inf, high=math.inf)
+    return Known(
+        change=percent(estimate.centre), low=percent(estimate.interval.low), high=percent(estimate.interval.high)
+    )
+
+
+def ratio_of(found: Comparison) -> Known | None:
+    """What a comparison says; None without an interval."""
+    if found.effect is None or found.interval is None:
+        return None
+    return Known(
+        change=100 * (found.effect - 1), low=100 * (found.interval.low - 1), high=100 * (found.interval.high - 1)
+    )
 
 
 def measure(question: Question, *, stop_early: bool = True) -> tuple[Plan, Sequence[RunRecord], float]:
@@ -138,20 +172,22 @@ def visit_difference(one: RunRecord, other: RunRecord) -> float:
 
 
 def server_cpu(run: RunRecord) -> float:
-    return run.value("server_cpu_per_tx") or math.nan
+    return run.value(CPU) or math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question that was answered: its headline, the minutes to it, and those that all planned blocks would take."""
+    """A question that was answered: its headline, server CPU beside it, the minutes to it, those of all its blocks."""
 
     headline: Comparison
+    cpu: Comparison | None
     minutes: float
     fixed: float
 
 
 # What equal arms differ by is known without measuring.
-NOTHING = Truth(change=0.0, low=0.0, high=0.0, cpu=0.0)
+ZERO = Known(change=0.0, low=0.0, high=0.0)
+NOTHING = Truth(tps=ZERO, cpu=ZERO)
 
 
 def chosen_loads() -> tuple[str, ...]:
@@ -181,16 +217,18 @@ def calibrate(workload: str, work: Mapping[str, int]) -> Mapping[str, Truth]:
         if seconds >= limit:
             break
     truths = {}
+    visits = [block for block in blocks if all(name in block for name in ("plain", *work))]
     for name in work:
-        d = np.array([visit_difference(block["plain"], block[name]) for block in blocks])
-        cpu = [math.log(server_cpu(block[name]) / server_cpu(block["plain"])) for block in blocks]
-        (estimate,) = estimate_many([d[:24]])
-        assert estimate.interval is not None
-        truths[name] = Truth(
-            change=percent(estimate.centre), low=percent(estimate.interval.low), high=percent(estimate.interval.high),
-            cpu=percent(statistics.median(cpu)),
-        )  # fmt: skip
-        print(f"    truth {workload} {name}: {truths[name]} from {len(d)} visits in {seconds / 60:.1f} min", flush=True)
+        pairs = [(block["plain"], block[name]) for block in visits]
+        truths[name] = truth = Truth(
+            tps=know([visit_difference(plain, slow) for plain, slow in pairs]),
+            cpu=know([math.log(server_cpu(slow) / server_cpu(plain)) for plain, slow in pairs]),
+        )
+        print(
+            f"    truth {workload} {name}: tps {truth.tps}, server CPU per transaction {truth.cpu}, "
+            f"from {len(visits)} visits in {seconds / 60:.1f} min",
+            flush=True,
+        )
     return truths
 
 
@@ -209,22 +247,39 @@ def ask(question: Question) -> Asked:
     plan, runs, seconds = measure(question)
     found = compare_study(plan, runs)
     (headline,) = [each for each in found if each.metric == "tps" and not each.exploratory]
+    cpu = next((each for each in found if each.metric == CPU), None)
     minutes = seconds / 60
-    return Asked(headline=headline, minutes=minutes, fixed=minutes / len(by_block(runs)) * len(plan.blocks))
+    fixed = minutes / len(by_block(runs)) * len(plan.blocks)
+    return Asked(headline=headline, cpu=cpu, minutes=minutes, fixed=fixed)
 
 
-def say(name: str, asked: Asked, truth: Truth) -> str:
+def say(name: str, asked: Asked, truth: Truth) -> tuple[str, str]:
     headline = asked.headline
-    between, place = "(no interval)", ""
-    if headline.interval is not None:
-        low, high = 100 * (headline.interval.low - 1), 100 * (headline.interval.high - 1)
-        between = f"[{low:+.2f}, {high:+.2f}]"
-        place = " inside" if low <= truth.change <= high else " OUTSIDE"
-    effect = math.nan if headline.effect is None else 100 * (headline.effect - 1)
-    return (
-        f"{name}: {headline.verdict} {effect:+.2f} % {between} after {headline.blocks} blocks, "
-        f"{asked.minutes:.1f} min, truth {truth.change:+.2f} [{truth.low:+.2f}, {truth.high:+.2f}]{place}"
-    )
+    cpu = "not measured" if asked.cpu is None else against(asked.cpu, truth.cpu)
+    said = f"{headline.verdict} {against(headline, truth.tps)}, after {headline.blocks} blocks, {asked.minutes:.1f} min"
+    return f"{name}: {said}", f"{name}: server CPU per transaction {cpu}"
+
+
+def against(found: Comparison, truth: Known) -> str:
+    """What was found, and whether the truth and its own interval lie in it."""
+    said = ratio_of(found)
+    if said is None:
+        return f"(no interval), truth {truth}"
+    inside = said.low <= truth.change <= said.high
+    place = "inside" if inside else "its interval overlaps" if said.overlaps(truth) else "OUTSIDE"
+    return f"{said}, truth {truth} {place}"
+
+
+def covered(series: str, asked: Sequence[tuple[Asked, Truth]]) -> Figure:
+    """How many of the questions have an interval that overlaps that of the truth, in tps; and in server CPU."""
+    tps = [(ratio_of(each.headline), truth.tps) for each, truth in asked]
+    cpu = [(ratio_of(each.cpu), truth.cpu) for each, truth in asked if each.cpu is not None]
+    hits, beside = (sum(said is not None and said.overlaps(truth) for said, truth in found) for found in (tps, cpu))
+    note = f"{hits} of {len(tps)} in tps, {beside} of {len(cpu)} in server CPU per transaction"
+    return Figure(
+        name=f"live: truth covered, {series}", value=hits, goal=len(tps), unit=f"of {len(tps)}", low_is_good=False,
+        notes=(note,),
+    )  # fmt: skip
 
 
 def ask_load(load: str, interleave: str, seed: int) -> tuple[Asked, bool]:
@@ -250,33 +305,53 @@ def name_of(load: str) -> str:
     return EQUAL if load == EQUAL else f"slow{load}"
 
 
+# Minutes of what was asked in slices in this call, by load: run by run is shown beside it.
+IN_SLICES: dict[str, Asked] = {}
+
+
 def measure_live() -> Iterator[Figure]:
     """Select-only in slices: minutes to each load, the largest first, and to the equality of none."""
     loads = chosen_loads()
     truths = truths_of(loads)
+    answers = []
     for load in loads:
         truth = truths[name_of(load)]
         asked, right = ask_load(load, "auto", seed_of(load))
-        cpu = f"server CPU per transaction {truth.cpu:+.1f} % in the calibration"
-        notes = (say(name_of(load), asked, truth), *(() if load == EQUAL else (cpu,)))
-        value = asked.minutes if right else math.inf
-        yield Figure(name=f"live: minutes to {what_of(load)}", value=value, goal=GOALS[load], unit="min", notes=notes)
+        IN_SLICES[load] = asked
+        answers.append((asked, truth))
+        yield Figure(
+            name=f"live: minutes to {what_of(load)}", value=asked.minutes if right else math.inf, goal=GOALS[load],
+            unit="min", notes=say(name_of(load), asked, truth),
+        )  # fmt: skip
+    yield covered("slices", answers)
 
 
 def measure_live_runs() -> Iterator[Figure]:
     """The same questions run by run, 10 s each, and beside them the minutes of a design that stops at no verdict."""
     loads = chosen_loads()
     truths = truths_of(loads)
+    answers = []
     for load in loads:
+        truth = truths[name_of(load)]
         asked, right = ask_load(load, "runs", 50 + seed_of(load))
-        fixed = (
-            f"fixed designs: all 24 blocks {asked.fixed:.1f} min; three runs of 30 min each, one environment after the "
-            "other, 180 min"
-        )
+        answers.append((asked, truth))
         yield Figure(
             name=f"live: run by run to {what_of(load)}", value=asked.minutes if right else math.inf,
-            goal=round(asked.fixed, 1), unit="min", notes=(say(name_of(load), asked, truths[name_of(load)]), fixed),
+            goal=round(asked.fixed, 1), unit="min",
+            notes=(*say(name_of(load), asked, truth), side_by_side(load, asked)),
         )  # fmt: skip
+    yield covered("run by run", answers)
+
+
+def side_by_side(load: str, by_runs: Asked) -> str:
+    """Minutes to the verdict of each design, and what the verdict was."""
+    slices = IN_SLICES.get(load)
+    said = "not asked" if slices is None else f"{slices.minutes:.1f} min ({slices.headline.verdict})"
+    return (
+        f"{what_of(load)}: slices {said}, runs {by_runs.minutes:.1f} min ({by_runs.headline.verdict}), fixed designs: "
+        f"all {by_runs.headline.planned_blocks} blocks of runs {by_runs.fixed:.1f} min, three runs of 30 min each "
+        f"{LONG_MINUTES} min"
+    )
 
 
 def measure_live_writing() -> Sequence[Figure]:
@@ -285,28 +360,10 @@ def measure_live_writing() -> Sequence[Figure]:
     question = Question(arms={"slow": WRITING_WORK}, workload="simple-update", threshold=2.0, interleave="slices")
     asked = ask(question)
     value = asked.minutes if asked.headline.verdict is Verdict.WORSE else math.inf
-    notes = (say("slow", asked, truth),)
-    return [Figure(name="live: minutes to 5 %, simple-update", value=value, goal=4.0, unit="min", notes=notes)]
-
-
-def measure_live_equal() -> Sequence[Figure]:
-    """Equal loads: visits re-drawn into comparisons; how often a difference is found."""
-    arms = {f"equal{number}": 0 for number in range(1, EQUALS)}
-    question = Question(arms=arms, blocks=EQUAL_BLOCKS, interleave="slices")
-    _, runs, seconds = measure(question, stop_early=False)
-    source = np.random.default_rng(1)
-    visits = [list(block.values()) for block in by_block(runs).values()]
-    differences = [[visit_difference(a, b) for a, b in itertools.permutations(visit, 2)] for visit in visits]
-    samples = []
-    for _ in range(REDRAWN):
-        order = source.permutation(len(differences))
-        samples.append(np.array([source.choice(differences[place]) for place in order]))
-    decisions = decide_many(samples, [Rule(delta=math.log1p(EQUALITY_PERCENT / 100))] * len(samples))
-    found = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE}
-    false = 100 * float(np.mean([each.verdict in found for each in decisions]))
-    spread = 100 * statistics.stdev(d for visit in differences for d in visit)
-    note = (
-        f"{len(visits)} visits of {EQUALS} equal environments in {seconds / 60:.1f} min, SD of a visit's D "
-        f"{spread:.2f} %, re-drawn into {REDRAWN} comparisons"
-    )
-    return [Figure(name="live: false verdicts among equals", value=false, goal=5.0, unit="%", notes=(note,))]
+    return [
+        Figure(
+            name="live: minutes to 5 %, simple-update", value=value, goal=4.0, unit="min",
+            notes=say("slow", asked, truth),
+        ),
+        covered("simple-update", [(asked, truth)]),
+    ]  # fmt: skip
