@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.compare import SECONDARY_METRICS, compare_study, find_shifts
+from pgstrata.compare import SECONDARY_METRICS, compare_study, find_shifts, threshold_of
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES, METRICS
 from pgstrata.model.runs import RunStatus
@@ -53,6 +53,12 @@ def test_each_has_its_own_threshold_and_the_same_effect_may_matter_in_one_only()
     assert shifts["latency_p50"].verdict is Verdict.WORSE
     assert shifts["latency_p99"].verdict is Verdict.NEGLIGIBLE
     assert [item.threshold for item in shifts.values()] == sorted(item.threshold for item in shifts.values())
+
+
+@pytest.mark.parametrize(("given", "tps", "p95"), [(0.15, 0.03, 0.05), (0.03, 0.03, 0.05), (0.1, 0.1, 0.1)])
+def test_what_p99_needs_by_itself_is_not_asked_of_other_metrics(given, tps, p95):
+    experiment = replace(make_plan().experiment, metric="latency_p99", threshold=given)
+    assert [threshold_of(experiment, name) for name in ("latency_p99", "tps", "latency_p95")] == [given, tps, p95]
 
 
 def test_thresholds_between_the_median_and_p95_follow_the_rareness_of_what_lies_beyond():

@@ -24,6 +24,22 @@ def test_a_short_file_has_the_documented_defaults(parse):
     assert all(environment.checksums for environment in experiment.environments)
 
 
+@pytest.mark.parametrize(
+    ("lines", "threshold", "noted"),
+    [
+        ("", 0.03, False),
+        ('metric = "latency_p50"\n', 0.03, False),
+        ('metric = "latency_p99"\n', 0.15, True),
+        ('metric = "latency_p95"\n', 0.05, True),
+        ('metric = "latency_p99"\nthreshold = "3 %"\n', 0.03, False),
+    ],
+)
+def test_without_a_threshold_the_metric_has_its_own_and_the_plan_says_so(parse, lines, threshold, noted):
+    experiment = parse(lines + TWO + CELL)
+    assert experiment.threshold == threshold
+    assert any("the file gives none" in note for note in experiment.notes) is noted
+
+
 def test_seed_and_budget_from_outside_win(parse):
     experiment = parse('seed = 3\nbudget = "1h"\n' + TWO + CELL, seed=7, budget=60.0)
     assert (experiment.seed, experiment.budget) == (7, 60.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgstrata.app.answer import load_answer
-from pgstrata.compare import compare_study
+from pgstrata.compare import compare_study, threshold_of
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, ROUND_TPS
@@ -15,7 +15,7 @@ from pgstrata.store.load import load_study
 
 
 def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Gate:
-    """The gate of a study.
+    """The gate of a study; without a threshold the metric is asked at its own, as the answer shows it.
 
     Raises:
         UsageError: the metric is unknown, or the study has no values of it.
@@ -23,7 +23,8 @@ def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Ga
     answer = load_answer(study)
     experiment = answer.study.plan.experiment
     frozen = (experiment.metric, experiment.threshold)
-    asked = (metric or experiment.metric, threshold or experiment.threshold)
+    primary = metric or experiment.metric
+    asked = (primary, threshold or threshold_of(experiment, primary))
     if asked == frozen:
         return Gate(answer=answer, frozen=frozen, missing=find_missing(answer))
     return Gate(answer=_ask_again(study, answer, *asked), frozen=frozen, missing=find_missing(answer))

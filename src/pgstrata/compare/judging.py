@@ -14,7 +14,7 @@ from pgstrata.compare.pairs import Pairing, over_cells, pair_metric
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
-from pgstrata.model.thresholds import OWN_THRESHOLDS
+from pgstrata.model.thresholds import DEFAULT_THRESHOLD, OWN_THRESHOLDS, own_threshold
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.family import Series, decide_family
 from pgstrata.stats.rule import Decision, Rule, decide_many
@@ -45,10 +45,12 @@ def threshold_of(experiment: Experiment, metric: str) -> float:
     """The practical threshold of a metric as a ratio (0.03).
 
     The experiment's for the primary metric; metrics that are noisier by nature have their own, never a smaller one.
+    Where the primary metric has its own, the others have theirs: 15 % of p99 say nothing about throughput.
     """
     if metric == experiment.metric:
         return experiment.threshold
-    return max(experiment.threshold, OWN_THRESHOLDS.get(metric, 0.0))
+    taken = experiment.threshold == own_threshold(experiment.metric)
+    return max(DEFAULT_THRESHOLD if taken else experiment.threshold, OWN_THRESHOLDS.get(metric, 0.0))
 
 
 def make_rule(plan: Plan, metric: str, floor: float | None = None) -> Rule:

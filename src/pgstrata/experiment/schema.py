@@ -16,6 +16,7 @@ from pgstrata.experiment import values
 from pgstrata.experiment.values import MAX_BLOCKS, MAX_SWEEP, Levels, Scalar
 from pgstrata.model.experiment import ControlKind, Interleave, Protocol, Reset
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
 _SCALAR: Final[dict[str, Any]] = {"type": ["string", "integer", "number", "boolean"]}
 _DURATION: Final[dict[str, Any]] = {"type": "string", "examples": ["60s", "10m", "1h30m"]}
@@ -217,7 +218,11 @@ class ExperimentFile(_Edge):
         float,
         PlainValidator(values.read_threshold),
         WithJsonSchema({"type": ["string", "number"], "examples": ["3 %"], "default": "3 %"}),
-    ] = Field(0.03, description="Smallest difference that matters in practice.")
+    ] = Field(
+        DEFAULT_THRESHOLD,
+        description="Smallest difference that matters in practice. Without it latency has its own from p60 on: "
+        "5 % for latency_p95, 15 % for latency_p99.",
+    )
     blocks: Annotated[
         int, PlainValidator(values.read_count("blocks", 1, MAX_BLOCKS)), WithJsonSchema(_count(1, MAX_BLOCKS))
     ] = Field(MAX_BLOCKS, description="Most blocks that are measured.")
