@@ -47,7 +47,7 @@ def make_study(place, levels, blocks):
             return None
         arm = [environment.name for environment in plan.experiment.environments].index(run.environment)
         tps = levels[arm] * math.exp(NOISE[(run.block * (arm + 1) + arm) % 12])
-        return {"tps": tps, "server_cpu_per_tx": 0.5 / tps}
+        return {"tps": tps, "server_cpu_per_tx": 0.5 / tps, "latency_p95": 3 / tps}
 
     write_study(place, QUESTION, values)
 
@@ -64,7 +64,8 @@ def gate(place, *arguments):
         ((1000, 1100, 1000), (), 0, "18 is faster than 16", "exit code 0: nothing is worse"),
         ((1000, 900, 1000), (), 1, "18 is slower than 16", "exit code 1: 18 (worse: slower)"),
         ((1000, 1000, 1000), (), 0, "No difference larger than 3 % between 18 and 16", "exit code 0: "),
-        ((1000, 900, 1100), (), 1, "18 is slower than 16", "exit code 1: THE CONTROL "),
+        ((1000, 900, 1100), (), 1, "THE CONTROL ", "exit code 1: THE CONTROL "),
+        ((1000, 1100, 1100), (), 3, "THE CONTROL ", "exit code 3: THE CONTROL "),
         ((1000, 1100, 1000), ("--threshold", "3 %", "--metric", "tps"), 0, "18 is faster", "exit code 0: "),
         ((1000, 1100, 1000), ("--threshold", "1 %"), 3, "exploratory: 18 is faster", "exit code 3: nothing is worse, but "),
         ((1000, 900, 1000), ("--threshold", "1 %"), 1, "exploratory: 18 is slower", "exit code 1: 18 (worse: slower)"),
@@ -93,6 +94,14 @@ def test_a_study_without_runs_is_undecided(measure):
     done = gate(measure((1000, 1100, 1000), blocks=0), "study")
     assert (done.returncode, done.stderr) == (3, "")
     assert "incomplete: 0 of 12 planned blocks" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "threshold"), [((), 0.05), (("--threshold", "3 %"), 0.03)])
+def test_another_metric_is_asked_at_its_own_threshold_unless_one_is_given(measure, arguments, threshold):
+    done = gate(measure((1000, 1100, 1000)), "study", "--metric", "latency_p95", "--json", *arguments)
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["threshold"]) == (3, threshold)
+    assert document["gate"]["frozen"] == {"metric": "tps", "threshold": 0.03}
 
 
 def test_the_json_form_has_the_reason_too(measure):

@@ -50,6 +50,9 @@ def test_nothing_passes_beside_a_control_that_differs(desk, verdict, asked):
     gate = make_gate(desk, compare(desk, asked), control)
     assert gate.code == (1 if asked is Verdict.WORSE else 3)
     assert "CONTROL" in gate.reason
+    first, second, *_ = render_gate(gate).splitlines()
+    assert first == f"{gate.alarms[0]}."
+    assert second.startswith("18 is ")
 
 
 def test_a_calm_control_is_not_asked_about(desk):

@@ -103,8 +103,10 @@ def _label(item: Comparison) -> str:
 
 
 def render_gate(gate: Gate) -> str:
-    """A line for each headline, then what limits them, then the exit code; lines are not broken, for logs."""
-    lines = [f"{_mark(gate)}{capitalise(say_comparison(gate.answer, item))}." for item in gate.headlines]
+    """Controls that differ, a line for each headline, what limits them, the exit code; for logs no line is broken."""
+    # first of all what makes the rest worth nothing: logs are read from the top
+    lines = [f"{text}." for text in gate.alarms]
+    lines += [f"{_mark(gate)}{capitalise(say_comparison(gate.answer, item))}." for item in gate.headlines]
     if gate.exploratory:
         lines.append(f"exploratory: asked was {_say(gate.asked)}, but the plan froze {_say(gate.frozen)}")
     if gate.missing is not None:
