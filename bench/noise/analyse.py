@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from noise import metrics, within
@@ -29,8 +30,10 @@ from noise.tables import (
     with_interval,
 )
 
+from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.floor import noise_floor, smallest_visible_effect
+from pgstrata.stats.floor import noise_floor
+from pgstrata.stats.power import smallest_effect
 
 SEED = 20261121
 REFITS = 200
@@ -135,13 +138,17 @@ def print_lengths(runs: Runs, structures: Mapping[str, Structure]) -> None:
     print_table(f"Run length by the model, {dead:.1f} s between runs", ("cell", "run, s", *head, *more), rows)
 
 
+_DELTA: Final = math.log1p(DEFAULT_THRESHOLD)
+_WANTED: Final = 0.05
+
+
 def _prospects(structure: Structure, length: int, dead: float, skip: float) -> Sequence[str]:
     sd, slot = structure.block_sd(length, dead, skip), length + dead + skip
-    wanted = math.log(1.05)
-    blocks = next((n for n in range(1, MAX_BLOCKS + 1) if smallest_visible_effect(sd, n) <= wanted), None)
+    seen = [smallest_effect(sd, _DELTA, n) for n in range(1, MAX_BLOCKS + 1)]
+    blocks = next((n for n, effect in enumerate(seen, 1) if effect is not None and effect <= _WANTED), None)
     return (
         f"{100 * sd:.3g}",
-        f"{100 * math.expm1(smallest_visible_effect(sd, 24)):.2g}",
+        f"{100 * seen[-1]:.2g}" if seen[-1] is not None else "-",
         str(blocks or "> 24"),
         f"{blocks * 2 * slot / 60:.1f}" if blocks else "-",
         f"{100 * sd * math.sqrt(2 * slot / 3600):.2g}",

@@ -11,7 +11,10 @@ from noise.recorded import CELLS, LENGTHS, Floats, Pairs, Runs, all_pairs, find_
 from noise.redraw import choose_design, default_threshold, judge, redraw
 from noise.tables import bootstrap, floor_ratio, print_table, rms, rms_ratio
 
-from pgstrata.stats.floor import noise_floor, smallest_visible_effect
+from pgstrata.model.thresholds import DEFAULT_THRESHOLD
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.floor import noise_floor
+from pgstrata.stats.power import smallest_effect
 
 COMPARISONS = 5000
 EFFECTS = (0.05, 0.10, 0.20)
@@ -33,10 +36,12 @@ def print_metrics(runs: Runs, rng: np.random.Generator) -> None:
         tps = pairs.differences(runs.logs("tps"))
         for metric in METRICS:
             d = pairs.differences(metric_logs(runs, metric))
-            visible = math.expm1(smallest_visible_effect(noise_floor(d), 24))
+            visible = smallest_effect(noise_floor(d), math.log1p(DEFAULT_THRESHOLD), MAX_BLOCKS)
             texts = [bootstrap(rng, statistic, d) for statistic in (rms, noise_floor)]
             together = f"{correlation(d, tps):.2f}"
-            rows.append((_name(pairs), metric, *texts, together, f"{100 * visible:.2g}"))
+            rows.append(
+                (_name(pairs), metric, *texts, together, f"{100 * visible:.2g}" if visible is not None else "-")
+            )
     head = ("cell, run", "metric", "SD of D, %", "s0, %", "correlation with tps", "visible in 24 blocks, %")
     print_table("Metrics", head, rows)
 

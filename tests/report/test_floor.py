@@ -9,7 +9,9 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured, SliceComponents, SlicesMeasured
+from pgstrata.model.plan import Block
 from pgstrata.report.components import say_components
+from pgstrata.report.designs import floor_note
 from pgstrata.report.floor import (
     find_sights,
     floor_json,
@@ -19,9 +21,13 @@ from pgstrata.report.floor import (
     say_measured,
     visible_effect,
 )
+from pgstrata.report.json_form import answer_json
 from pgstrata.report.plan import plan_json, render_plan
-from pgstrata.stats.floor import smallest_visible_effect
+from pgstrata.report.power import power_json
+from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
+from pgstrata.stats.power import smallest_effect
 
+ALPHA = C_DIFF.alpha
 UPDATE, SELECT = "simple-update-s10-c2", "select-only-s10-c2"
 
 
@@ -40,12 +46,51 @@ def plan_of(desk, *floors, answer=None):
 
 def test_fewer_blocks_see_less(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01))
-    seen = math.expm1(smallest_visible_effect(0.01, 9))
+    # three environments share the level
+    seen = smallest_effect(0.01, math.log1p(0.03), 9, alpha=ALPHA / 2)
     comparison = desk.comparison(blocks=9)
     shown = floor_json(plan, [comparison, desk.comparison(environment="x", blocks=7)])
     assert shown["smallest_visible_effect"] == pytest.approx(seen)
     assert visible_effect(plan, comparison) == pytest.approx(seen)
     assert visible_effect(plan, desk.comparison(metric="latency_p99")) is None
+
+
+@pytest.mark.parametrize("blocks", [9, 12, 24])
+@pytest.mark.parametrize("others", [1, 3])
+def test_a_report_sees_what_its_plan_foresaw(desk, blocks, others):
+    environments = [desk.environment(f"e{place}", (("server", f"1{place}"),)) for place in range(others + 1)]
+    answer = desk.verdict_answer(desk.comparison(environment="e1", blocks=blocks), environments=tuple(environments))
+    study = replace(answer.study, plan=plan_of(desk, floor(UPDATE, 0.02), answer=answer))
+    study = replace(
+        study, plan=replace(study.plan, blocks=tuple(Block(number=n + 1, visits=()) for n in range(blocks)))
+    )
+    answer = replace(answer, study=study)
+    (foreseen,) = power_json(study.plan)
+    shown = json.loads(answer_json(answer))
+    assert shown["floor"]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
+    assert shown["comparisons"][0]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
+    size = render_effect(foreseen["smallest_visible_effect"])
+    assert f"differences from {size} on could be seen with {blocks} blocks" in floor_note(answer, UPDATE)
+    assert f"within {blocks} blocks it sees differences from {size} on" in " ".join(render_plan(study.plan).split())
+    alone = floor(UPDATE, 0.02)
+    assert (
+        measured_json(study.plan, [alone])[0]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
+    ) is (blocks == MAX_BLOCKS)
+
+
+def test_the_smallest_visible_effect_counts_equality_and_outliers(desk):
+    pair = desk.verdict_answer(
+        environments=(desk.environment("a", (("server", "16"),)), desk.environment("b", (("server", "18"),)))
+    )
+    plan = plan_of(desk, floor(UPDATE, 0.02), answer=pair)
+    seen = [visible_effect(plan, desk.comparison(environment="b", blocks=blocks)) for blocks in (9, 12, 24)]
+    assert seen == pytest.approx([0.047, 0.045, 0.022], abs=0.001)
+
+
+def test_a_control_does_not_share_the_level(desk):
+    plan = plan_of(desk, floor(UPDATE, 0.02))
+    control, headline = (visible_effect(plan, desk.comparison(control=one)) for one in (True, False))
+    assert control < headline
 
 
 def test_all_cells_together_speak_first(desk):
@@ -80,11 +125,12 @@ def test_too_few_blocks_see_nothing(desk):
     assert floor_json(plan, [desk.comparison(blocks=2)])["smallest_visible_effect"] is None
 
 
-def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see():
-    text = say_measured(floor(UPDATE, 0.01))
+def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see(desk):
+    plan = plan_of(desk)
+    text = say_measured(plan, floor(UPDATE, 0.01))
     assert text.startswith(f"{UPDATE} (throughput, runs of 60 s): 1.0 % from 13 differences of study x; 12 blocks see")
-    assert "not relied upon: it is zero" in say_measured(floor(UPDATE, 0.0, doubt="it is zero"))
-    assert measured_json([floor(UPDATE, 0.01)])[0]["blocks"] == 24
+    assert "not relied upon: it is zero" in say_measured(plan, floor(UPDATE, 0.0, doubt="it is zero"))
+    assert measured_json(plan, [floor(UPDATE, 0.01)])[0]["blocks"] == 24
 
 
 @pytest.mark.parametrize(
@@ -220,8 +266,9 @@ def test_a_measured_floor_tells_where_its_scatter_arises():
     )
 
 
-def test_programs_get_the_components_of_a_floor():
-    sliced, alone = measured_json([floor(UPDATE, 0.01, slices=SLICES), floor(SELECT, 0.01, runs=runs())])
+def test_programs_get_the_components_of_a_floor(desk):
+    measured = [floor(UPDATE, 0.01, slices=SLICES), floor(SELECT, 0.01, runs=runs())]
+    sliced, alone = measured_json(plan_of(desk), measured)
     assert (sliced["slices"]["sd_between_visits_upper"], sliced["runs"]) == (0.006, None)
     assert (alone["slices"], alone["runs"]["overhead_seconds"]) == (None, 30)
     assert alone["runs"]["sd_between_runs"] == pytest.approx(0.02)

@@ -58,7 +58,7 @@ def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
     if outcome.folder:
         lines.append(f"noise floor of this host, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
         for floor in outcome.plan.floors.values():
-            lines.append(f"  {say_measured(floor)}")
+            lines.append(f"  {say_measured(outcome.plan, floor)}")
             lines += [f"    {text}" for text in (say_components(floor),) if text]
     for cell, rounds in outcome.rounds.items():
         lines.append(f"{cell}: by these components plans take {rounds} rounds from now on, with a floor of their own")
@@ -75,7 +75,7 @@ def _render_json(outcome: FloorOutcome, alarms: list[str]) -> str:
         "schema": 1,
         "study": str(outcome.study),
         "kept": str(outcome.folder) if outcome.folder else None,
-        "floors": measured_json(outcome.floors),
+        "floors": measured_json(outcome.plan, outcome.floors),
         "lack": outcome.lack,
         "rounds": dict(outcome.rounds),
         "alarms": alarms,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+from pgstrata.compare.judging import threshold_of
 from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.report.components import floor_fields
 from pgstrata.report.names import TOGETHER
-from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.floor import smallest_visible_effect
+from pgstrata.stats.boundaries import C_DIFF, GRID, MAX_BLOCKS
+from pgstrata.stats.power import smallest_effect
 
 _FEW_BLOCKS: Final = 12
 
@@ -40,7 +42,8 @@ def find_sights(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tuple[Sig
     for comparison in comparisons:
         if comparison.metric == plan.experiment.metric:
             blocks[comparison.cell] = max(comparison.blocks, blocks.get(comparison.cell, 0))
-    return tuple(_sight(floor, blocks.get(floor.cell, len(plan.blocks))) for floor in _ordered(plan) if floor.valid)
+    known = (floor for floor in _ordered(plan) if floor.valid)
+    return tuple(_sight(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
 
 
 def _ordered(plan: Plan) -> list[Floor]:
@@ -48,9 +51,42 @@ def _ordered(plan: Plan) -> list[Floor]:
     return [plan.floors[name] for name in names if name in plan.floors]
 
 
-def _sight(floor: Floor, blocks: int) -> Sight:
-    effect = math.expm1(smallest_visible_effect(floor.s0, blocks))
-    return Sight(floor=floor, blocks=blocks, effect=effect if math.isfinite(effect) else None)
+def _sight(plan: Plan, floor: Floor, blocks: int) -> Sight:
+    return Sight(floor=floor, blocks=blocks, effect=find_visible(plan, floor, blocks, level_of(plan, floor.cell)))
+
+
+def find_visible(plan: Plan, floor: Floor, blocks: int, level: float) -> float | None:
+    """The smallest effect (as a share: 0.012) that four of five such studies find; None where none is, or no floor.
+
+    Whatever tells it asks here: the forecast of a plan, reports, and `pgstrata floor`.
+
+    Args:
+        plan: whose threshold of the floor's metric ends a study without a difference.
+        floor: one that is not valid sees nothing.
+        blocks: measured or planned.
+        level: that of the comparison, see `level_of`.
+    """
+    if not floor.valid:
+        return None
+    return _smallest(floor.s0, math.log1p(threshold_of(plan.experiment, floor.metric)), blocks, level)
+
+
+@cache
+def _smallest(s0: float, delta: float, blocks: int, level: float) -> float | None:
+    """Kept, because every cell of every environment asks for the same few."""
+    return smallest_effect(s0, delta, blocks, alpha=level)
+
+
+def level_of(plan: Plan, cell: str) -> float:
+    """The level that a comparison of a cell begins at.
+
+    Headlines share .045 among the environments (Holm's first step); a cell of several has its own, and is exploratory.
+    """
+    asked = sum(
+        1 for one in plan.experiment.environments if one.control is None and one.name != plan.experiment.baseline
+    )
+    is_headline = cell == ALL_CELLS or len(plan.experiment.cells) == 1
+    return max(C_DIFF.alpha / max(1, asked), min(GRID)) if is_headline else C_DIFF.alpha
 
 
 def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
@@ -58,18 +94,21 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
     floor = plan.floors.get(comparison.cell)
     if floor is None or not floor.valid or floor.metric != comparison.metric:
         return None
-    return _sight(floor, comparison.blocks).effect
+    # controls and pairs do not share their level
+    alone = comparison.control or bool(comparison.reference)
+    level = C_DIFF.alpha if alone else level_of(plan, comparison.cell)
+    return find_visible(plan, floor, comparison.blocks, level)
 
 
-def say_measured(floor: Floor) -> str:
-    """A floor that was just measured, and what it lets studies see."""
+def say_measured(plan: Plan, floor: Floor) -> str:
+    """A floor that was just measured by an A/A plan, and what it lets a comparison of two environments see."""
     name = TOGETHER if floor.cell == ALL_CELLS else floor.cell
     size = render_effect(math.expm1(floor.s0))
     made = f"{floor.differences} differences of {floor.source}"
     head = f"{name} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
         return f"{head}; it is not relied upon: {floor.doubt}"
-    few, many = (render_effect(_sight(floor, blocks).effect) for blocks in (_FEW_BLOCKS, MAX_BLOCKS))
+    few, many = (render_effect(_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, MAX_BLOCKS))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {MAX_BLOCKS} from {many} on"
 
 
@@ -107,9 +146,9 @@ def floors_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> list[dict
     ]
 
 
-def measured_json(floors: Iterable[Floor]) -> list[dict[str, Any]]:
-    """Floors that were just measured, with what they let a study of all `MAX_BLOCKS` blocks see."""
-    return [_sight_json(_sight(floor, MAX_BLOCKS)) for floor in floors]
+def measured_json(plan: Plan, floors: Iterable[Floor]) -> list[dict[str, Any]]:
+    """Floors that an A/A plan just measured, with what they let a comparison of all `MAX_BLOCKS` blocks see."""
+    return [_sight_json(_sight(plan, floor, MAX_BLOCKS)) for floor in floors]
 
 
 def _sight_json(sight: Sight) -> dict[str, Any]:

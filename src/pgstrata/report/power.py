@@ -10,9 +10,8 @@ from typing import Any, Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
-from pgstrata.report.floor import Sight, find_sights, render_effect
-from pgstrata.stats.boundaries import C_DIFF, GRID
-from pgstrata.stats.power import Power, forecast, smallest_effect
+from pgstrata.report.floor import find_sights, find_visible, level_of, render_effect
+from pgstrata.stats.power import Power, forecast
 from pgstrata.units import render_duration
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
@@ -43,27 +42,17 @@ def affordable_blocks(plan: Plan) -> int:
 def find_outlooks(plan: Plan) -> tuple[Outlook, ...]:
     """One for each floor that may be relied upon, the headline first."""
     blocks = affordable_blocks(plan)
-    return tuple(_outlook(plan, sight, blocks) for sight in find_sights(plan))
+    return tuple(_outlook(plan, sight.floor, blocks) for sight in find_sights(plan))
 
 
-def _outlook(plan: Plan, sight: Sight, blocks: int) -> Outlook:
-    s0, level = sight.floor.s0, _level(plan, sight.floor.cell)
-    delta = math.log1p(plan.experiment.threshold)
+def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
+    level = level_of(plan, floor.cell)
     return Outlook(
-        floor=sight.floor,
+        floor=floor,
         blocks=blocks,
-        visible=smallest_effect(s0, delta, blocks, alpha=level),
-        powers=forecast(s0, delta, blocks, EFFECTS, alpha=level),
+        visible=find_visible(plan, floor, blocks, level),
+        powers=forecast(floor.s0, math.log1p(plan.experiment.threshold), blocks, EFFECTS, alpha=level),
     )
-
-
-def _level(plan: Plan, cell: str) -> float:
-    """Headlines share the level among the environments; a cell of several is judged at its own, and exploratory."""
-    asked = sum(
-        1 for one in plan.experiment.environments if one.control is None and one.name != plan.experiment.baseline
-    )
-    is_headline = cell == ALL_CELLS or len(plan.experiment.cells) == 1
-    return max(C_DIFF.alpha / max(1, asked), min(GRID)) if is_headline else C_DIFF.alpha
 
 
 # ---------------------------------------------------------------------------------------------------- text

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.stats.boundaries import C_DIFF
 from pgstrata.stats.sequence import FAST
-from pgstrata.stats.tables import MAX_BLOCKS, VISIBLE
 
 # Makes the median of |D| estimate the standard deviation where D is normal: 1 / 0.6745, the upper quartile.
 MAD_TO_SD: Final = 1.4826
@@ -45,26 +42,3 @@ def outlying(d: npt.ArrayLike, s0: float) -> int:
     """
     sizes = np.abs(np.asarray(d, dtype=np.float64))
     return int((sizes > max(max(math.log1p(look.least), look.floors * s0) for look in FAST)).sum())
-
-
-def smallest_visible_effect(s0: float, n: int) -> float:
-    """The effect in log units that the rule finds within n blocks in four studies of five, at a floor of s0.
-
-    For normal noise; outliers, which the floor does not see, cost power on top. From 7 to 24 blocks the simulated
-    `tables.VISIBLE`, below the fast lane's own threshold, beyond 24 what it is at 24, shrinking with sqrt(n).
-    Infinite below 3 blocks.
-
-    Raises:
-        ValueError: the floor is negative or not finite.
-    """
-    if not 0 <= s0 < math.inf:
-        raise ValueError(f"a noise floor is finite and not negative, not {s0}")
-    if n >= C_DIFF.first:
-        return s0 * VISIBLE[min(n, MAX_BLOCKS) - C_DIFF.first] * math.sqrt(MAX_BLOCKS / max(n, MAX_BLOCKS))
-    # All n differences have to exceed the threshold, each with the n-th root of the power.
-    needed = [
-        max(math.log1p(look.least), look.floors * s0) + NormalDist().inv_cdf(POWER ** (1 / look.n)) * s0
-        for look in FAST
-        if look.n <= n
-    ]
-    return min(needed, default=math.inf)

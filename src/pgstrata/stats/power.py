@@ -92,7 +92,7 @@ def smallest_effect(
 ) -> float | None:
     """The smallest effect, as a share, that is found within the planned blocks with that probability.
 
-    Other than `floor.smallest_visible_effect` this counts studies as lost that end with "no difference" before.
+    Studies that end with "no difference" before are lost to it.
 
     Returns:
         None where no effect is likely enough: too few blocks.

@@ -29,10 +29,3 @@ TABLES: Final[Mapping[float, tuple[int, ...]]] = {
     # spends 0.000492
     0.0005: (0, 0, 1, 2, 4, 5, 7, 9, 11, 14, 17, 19),
 }
-
-# Effect in noise floors that is found at .045 in 80 % of studies by 7, 8,
-# ... blocks of normal noise: 20000 draws, seed 20260104.
-VISIBLE: Final = (
-    1.86, 1.86, 1.56, 1.47, 1.31, 1.27, 1.14, 1.11, 1.03,
-    1.00, 0.95, 0.91, 0.88, 0.85, 0.82, 0.79, 0.77, 0.75,
-)  # fmt: skip
