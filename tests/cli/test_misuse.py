@@ -104,6 +104,32 @@ def test_more_clients_than_connections_are_refused(place, clients, settings, lim
     assert f"set max_connections to at least {clients + 5}" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('run = "1s"', 'run = "1s"\nrate = 50', "a fixed rate cannot be paused"),
+        ('run = "1s"', 'run = "1s"\nprofile = true', "a profile of statements would count the pauses"),
+        ("blocks = 1", 'blocks = 1\nreset = "restart"', 'reset = "restart" keeps a server from run to run'),
+        (
+            'workload = "select-only"',
+            'workload = "simple-update"',
+            "commit_delay moves work in time: a paused server does it in the other one's slice",
+        ),
+    ],
+)
+def test_what_cannot_be_paused_is_not_measured_in_slices(place, old, new, why):
+    text = GOOD.replace("blocks = 1", 'blocks = 1\ninterleave = "slices"')
+    text = (
+        text.replace("[common]", "[factors.settings]\ncommit_delay = [0, 100]\n[common]") if "update" in new else text
+    )
+    (place / "slices.toml").write_text(text.replace(old, new))
+    for command in ("plan", "run"):
+        done = pgstrata(place, command, "slices.toml")
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+        assert f"cannot be measured in slices: {why}" in done.stderr
+        assert '-> write interleave = "auto" or "runs"' in done.stderr
+
+
 def test_without_a_setting_there_are_connections_for_all_clients(place):
     (place / "many.toml").write_text(GOOD.replace("clients = 2", "clients = 300"))
     done = pgstrata(place, "plan", "many.toml")
