@@ -164,9 +164,12 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
         # numpy, for which a plan without a floor does not wait
         from pgstrata.report.lengths import find_lengths, say_length  # noqa: PLC0415
         from pgstrata.report.power import power_lines  # noqa: PLC0415
+        from pgstrata.report.threshold import say_threshold  # noqa: PLC0415
 
         for depth, text in power_lines(plan):
             yield from _wrapped(text, "  " * (depth + 1))
+        for text in say_threshold(plan):
+            yield from _wrapped(text, "  ")
         for length in find_lengths(plan):
             yield from _wrapped(say_length(length), "  ")
     missing = _missing(plan)
