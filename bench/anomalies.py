@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from figures import Figure
 from machine_noise import DEFAULT, STRESS, Floats, NoiseModel, draw_blocks, draw_machines
+from repeats import measure_repeats
 
 from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.anomaly import (
@@ -39,8 +40,8 @@ SPARSE = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.float64)
 
 
 def measure_anomalies() -> Sequence[Figure]:
-    """Runs, modes, curves, repeats."""
-    return [*_runs(), *_modes(), *_curves(), *_repeats()]
+    """Runs, modes, curves, repeats of points of curves and of runs."""
+    return [*_runs(), *_modes(), *_curves(), *_repeats(), *measure_repeats()]
 
 
 def _runs() -> Sequence[Figure]:
