@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset, Script
@@ -125,6 +126,131 @@ def test_a_resumed_run_has_the_rest_of_the_budget():
     ending, rig = carry_out(plan, world, budget=45.0, spent=40.0)
     assert ending is Ending.BUDGET
     assert not rig.store.done
+
+
+def slow_to_build(rig, seconds):
+    """The first time that each environment's data is asked for, it is built."""
+
+    class Building(fakes.FakeDatasets):
+        built = False
+
+        def ensure(self, environment, build, cell):
+            if not self.built:
+                self.built = True
+                self.world.now += seconds
+            return super().ensure(environment, build, cell)
+
+    world = rig.clock.world
+    supplies = {name: replace(supply, datasets=Building(world)) for name, supply in rig.supplies.items()}
+    return replace(rig, supplies=supplies)
+
+
+def spent_in(store):
+    beside = Beside.of(store.fingerprint(SPENT))
+    return beside.preparing + beside.around + sum(own_seconds(record) for record in store.records())
+
+
+def test_no_block_is_begun_where_building_has_used_up_the_budget():
+    world, plan = fakes.World(), make_plan()
+    conduct = Conduct(rig=slow_to_build(fakes.make_rig(world, plan), 30.0), plan=plan, budget=70.0)
+    assert conduct.carry_out() is Ending.BUDGET
+    assert not steps(world, "measure")
+    assert conduct.preparing >= 60
+    assert 10 < conduct.block_seconds < 20
+
+
+def test_building_counts_in_the_budget_of_the_blocks_that_follow():
+    world, plan = fakes.World(), make_plan(blocks=9)
+    begun = world.now
+    rig = slow_to_build(fakes.make_rig(world, plan), 30.0)
+    assert Conduct(rig=rig, plan=plan, budget=105.0).carry_out() is Ending.BUDGET
+    assert world.now - begun <= 105.0
+    assert {record.block for record in rig.store.kept.values()} == {1, 2, 3, 4}
+
+
+def test_what_was_done_before_the_loop_counts_in_the_budget():
+    world, plan = fakes.World(), make_plan(blocks=9)
+    rig = fakes.make_rig(world, plan)
+    assert Conduct(rig=rig, plan=plan, budget=105.0, begun=world.now - 100).carry_out() is Ending.BUDGET
+    assert not world.log
+
+
+UNEQUAL = (CELLS[0], replace(CELLS[0], clients=4, run=70.0))
+
+
+def unequal_rest():
+    """A plan with a short and a long cell, of whose second block only the long runs are missing."""
+    plan = make_plan(cells=UNEQUAL)
+    _, rig = carry_out(plan, fakes.World())
+    short = [run.identity for run in plan.blocks[1].runs if run.cell == UNEQUAL[0].identity]
+    return plan, kept_only(rig.store, short)
+
+
+def test_a_block_of_long_cells_is_not_taken_for_one_of_average_cells():
+    plan, store = unequal_rest()
+    world = fakes.World()
+    begun = world.now
+    # the first block takes 152 s, the two long runs that are left 142 s: by the run they would be 76 s
+    ending, _ = carry_out(plan, world, store=store, budget=280.0)
+    assert ending is Ending.BUDGET
+    assert world.now - begun <= 280.0
+    assert {record.block for record in store.kept.values() if record.cell == UNEQUAL[1].identity} == {1}
+
+
+def test_a_block_of_long_cells_that_fits_is_measured():
+    plan, store = unequal_rest()
+    world = fakes.World()
+    begun = world.now
+    ending, _ = carry_out(plan, world, store=store, budget=310.0)
+    assert ending is Ending.COMPLETE
+    assert world.now - begun <= 310.0
+
+
+def test_what_runs_took_is_known_again_when_a_study_is_resumed():
+    plan = make_plan(blocks=3)
+    world = fakes.World(start_seconds=50.0)
+    _, rig = carry_out(plan, world)
+    first = kept_only(rig.store, [run.identity for run in plan.blocks[0].runs])
+    world.log.clear()
+    # the plan forecasts 14 s for a block of 110 s
+    ending, _ = carry_out(plan, world, store=first, budget=100.0)
+    assert ending is Ending.BUDGET
+    assert not world.log
+
+
+def test_all_that_a_study_took_is_known_to_the_next_call():
+    world, plan = fakes.World(), make_plan()
+    begun = world.now
+    rig = slow_to_build(fakes.make_rig(world, plan), 30.0)
+    Conduct(rig=rig, plan=plan, budget=80.0).carry_out()
+    assert len(rig.store.done) == 2
+    assert spent_in(rig.store) == pytest.approx(world.now - begun, abs=0.01)
+    used = world.now - begun
+    again = fakes.make_rig(world, plan, store=rig.store)
+    assert Conduct(rig=again, plan=plan, budget=200.0, spent=used).carry_out() is Ending.COMPLETE
+    assert spent_in(rig.store) == pytest.approx(world.now - begun, abs=0.01)
+
+
+def test_a_run_that_was_lost_and_a_preflight_that_failed_were_spent_too():
+    world, plan = fakes.World(fail_start={("b", True)}), make_plan()
+    begun, store = world.now, fakes.FakeStore()
+    with pytest.raises(ServerFailedError):
+        carry_out(plan, world, store=store)
+    assert spent_in(store) == pytest.approx(world.now - begun, abs=0.01)
+    world.fail_start.clear()
+    world.raise_in_measure.append(DiskFullError("full"))
+    with pytest.raises(DiskFullError):
+        carry_out(plan, world, store=store)
+    assert not store.kept
+    assert spent_in(store) == pytest.approx(world.now - begun, abs=0.01)
+
+
+def test_the_time_left_knows_short_and_long_cells():
+    plan, store = unequal_rest()
+    _, rig = carry_out(plan, fakes.World(), store=store)
+    left = [event.seconds_left for event in rig.events.events if event.kind is EventKind.BLOCK_FINISHED]
+    assert 140 < left[0] < 150
+    assert left[1] == 0
 
 
 def test_an_environment_that_does_not_start_is_refused_before_anything_is_measured():

@@ -150,7 +150,9 @@ class _Limits:
     stop_early: bool
 
 
-def _carry_out(plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits) -> tuple[Conduct, Ending]:
+def _carry_out(
+    plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits
+) -> tuple[Conduct, Ending]:
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
     for said in sweep_leftovers(machine.host, machine.clock, machine.places.data):

@@ -63,8 +63,11 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
     counted = f"{outcome.done} of {outcome.total} runs"
     if outcome.ending is Ending.BUDGET and not outcome.measured:
         block = render_duration(outcome.block_seconds)
-        print(f"nothing was measured: the budget, or what is left of it, is less than a block, which needs {block}",
-              f"  -> `pgstrata run {file} --study {outcome.study} --budget TIME` with more than that",
+        took = f" after {render_duration(outcome.preparing)} of building and trying" if outcome.preparing else ""
+        both = "both" if took else "that"
+        print(f"nothing was measured: the budget, or what is left of it{took}, is less than a block, "
+              f"which needs {block}",
+              f"  -> `pgstrata run {file} --study {outcome.study} --budget TIME` with more than {both}",
               sep="\n", file=out)  # fmt: skip
     elif outcome.ending is Ending.BUDGET:
         print(f"the budget is spent: {counted}; `pgstrata run {file} --study {outcome.study} --budget TIME` goes on",

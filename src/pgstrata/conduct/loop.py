@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from pgstrata.compare.repeats import wanted_pairs
+from pgstrata.conduct.cost import SPENT, Beside, Costs, own_seconds
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
-from pgstrata.errors import ServerFailedError
+from pgstrata.errors import PgstrataError, ServerFailedError
 from pgstrata.model.plan import Block, Plan
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.ports.events import Event, EventKind
@@ -32,6 +34,8 @@ class Ending(StrEnum):
 class Conduct:
     """One pass over a plan. `spent` are seconds of the budget that earlier passes used.
 
+    The budget runs from `begun`, on the clock of the rig; None is when `carry_out` is called. Afterwards `preparing`
+    are the seconds before the first block, and `block_seconds` what was expected of the block looked at last.
     What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks), except
     where something looked wrong, for a few blocks.
     """
@@ -43,17 +47,29 @@ class Conduct:
     stop_early: bool = True
     done: set[str] = field(default_factory=set)
     records: list[RunRecord] = field(default_factory=list)
-    seconds_per_run: list[float] = field(default_factory=list)
     failures: int = 0
-    begun: float = 0.0
+    begun: float | None = None
+    preparing: float = 0.0
+    block_seconds: float = 0.0
+    _since: float = 0.0
+    _measured: float = 0.0
+    _told: list[tuple[RunRecord, float]] = field(default_factory=list)
+    _before: Beside = field(default_factory=Beside)
+    _costs: Costs = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is known of what runs cost but the plan."""
+        self._costs = Costs(plan=self.plan, workloads=self.rig.workloads)
 
     def carry_out(self) -> Ending:
         """Do what is missing; ServerFailedError where nothing works, otherwise how it ended."""
-        self.begun = self.rig.clock.monotonic()
+        self._since = self._now() if self.begun is None else self.begun
         self.done = set(self.rig.store.committed())
         if all(run.identity in self.done for run in self.plan.runs):
             return Ending.COMPLETE
         self.records = list(self.rig.store.records())
+        self._before = Beside.of(self.rig.store.fingerprint(SPENT))
+        self._costs.recall(self.records, self._before)
         prepared = False
         for block in self.plan.blocks:
             todo = self._todo(block)
@@ -66,13 +82,40 @@ class Conduct:
                 self._say(
                     Event(kind=EventKind.STUDY_STARTED, text=what, done=len(self.done), total=len(self.plan.runs))
                 )
-            if not self._affordable(len(todo)):
+            if not self._affordable(block, todo):
                 return Ending.BUDGET
             if not prepared:
-                preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo])
+                self._prepare(block, todo)
                 prepared = True
+                # what that took was not known before
+                if not self._affordable(block, todo):
+                    return Ending.BUDGET
             self._conduct_block(block, todo)
         return Ending.COMPLETE
+
+    def _prepare(self, block: Block, todo: frozenset[str]) -> None:
+        with self._spending():
+            try:
+                preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo])
+            finally:
+                self.preparing = self._used()
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        """What is spent within is kept, also where it fails or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            # what went wrong is told, not that this could not be written either
+            with suppress(PgstrataError):
+                self._keep_spent()
+            raise
+        self._keep_spent()
+
+    def _keep_spent(self) -> None:
+        """What this pass took beside its finished runs, for the passes after it."""
+        beside = self._before.plus(self.preparing, self._used() - self.preparing - self._measured)
+        self.rig.store.keep_fingerprint(SPENT, beside.keep())
 
     # ------------------------------------------------------------------------------------------- blocks
 
@@ -89,26 +132,24 @@ class Conduct:
                 return None
         return frozenset(wanted - self.done)
 
-    def _affordable(self, runs: int) -> bool:
-        """Whether so many further runs, a whole block, fit into what is left of the budget."""
-        if self.budget is None:
-            return True
-        used = self.spent + self.rig.clock.monotonic() - self.begun
-        return used + runs * self._run_seconds() <= self.budget
+    def _affordable(self, block: Block, todo: frozenset[str]) -> bool:
+        """Whether these runs of a block, all that it lacks, fit into what is left of the budget."""
+        self.block_seconds = self._costs.seconds([block], todo)
+        return self.budget is None or self.spent + self._used() + self.block_seconds <= self.budget
 
-    def _run_seconds(self) -> float:
-        """Of one run with all around it, as far as is known."""
-        if self.seconds_per_run:
-            return statistics.median(self.seconds_per_run)
-        runs = len(self.plan.blocks[0].runs) if self.plan.blocks else 1
-        return self.plan.forecast.seconds_per_block / max(1, runs)
+    def _now(self) -> float:
+        return self.rig.clock.monotonic()
+
+    def _used(self) -> float:
+        return self._now() - self._since
 
     def _conduct_block(self, block: Block, todo: frozenset[str]) -> None:
-        begun = self.rig.clock.monotonic()
-        for visit in block.visits:
-            if any(run.identity in todo for stage in visit.stages for run in stage.runs):
-                conduct_visit(self.rig, self.plan, visit, todo=todo, tell=self._tell)
-        self.seconds_per_run.append((self.rig.clock.monotonic() - begun) / len(todo))
+        with self._spending():
+            for visit in block.visits:
+                if any(run.identity in todo for stage in visit.stages for run in stage.runs):
+                    begun, self._told = self._now(), []
+                    conduct_visit(self.rig, self.plan, visit, todo=todo, tell=self._tell)
+                    self._costs.learn(self._told, begun, self._now())
         left = len(self.plan.blocks) - block.number
         self._say(Event(kind=EventKind.BLOCK_FINISHED, text=str(block.number), done=len(self.plan.blocks) - left,
                         total=len(self.plan.blocks), seconds_left=self._seconds_left()))  # fmt: skip
@@ -116,6 +157,8 @@ class Conduct:
     def _tell(self, record: RunRecord) -> None:
         self.done.add(record.identity)
         self.records.append(record)
+        self._told.append((record, self._now()))
+        self._measured += own_seconds(record)
         self._say(
             Event(
                 kind=EventKind.RUN_FINISHED,
@@ -139,9 +182,9 @@ class Conduct:
 
     def _seconds_left(self) -> float:
         """At most: what is decided before the last block takes no further time."""
-        left = (len(self.plan.runs) - len(self.done)) * self._run_seconds()
+        left = self._costs.seconds(self.plan.blocks, {run.identity for run in self.plan.runs} - self.done)
         if self.budget is not None:
-            left = min(left, max(0.0, self.budget - self.spent - (self.rig.clock.monotonic() - self.begun)))
+            left = min(left, max(0.0, self.budget - self.spent - self._used()))
         return left
 
     def _say(self, event: Event) -> None:

@@ -27,7 +27,7 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     """Time and space of the whole plan."""
     needs = _datasets(experiment, workloads)
     pairs = zip(experiment.cells, designs, strict=True)
-    per_block = sum(_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
+    per_block = sum(run_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
     building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
     return Forecast(
         seconds_per_block=per_block,
@@ -38,7 +38,7 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     )
 
 
-def _seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -> float:
+def run_seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -> float:
     """One environment's share of a block, with everything around it: clone, start, warm-up, checkpoint, stop."""
     clone = data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
     around = warmup_of(cell, design) + _SECONDS_AROUND_A_RUN + clone

@@ -1,0 +1,129 @@
+"""What runs cost in seconds, all around them counted, and what a study has spent beside its finished runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from pgstrata.model.plan import Block, Plan
+from pgstrata.model.runs import RunRecord
+from pgstrata.model.server import Fingerprint
+from pgstrata.model.workload import Workload
+from pgstrata.plan.forecast import run_seconds
+
+SPENT: Final = "spent"
+"""Name in the store of `Beside`."""
+_PREPARING, _AROUND = "preparing", "around"
+# The largest of these is expected again: a budget that is overstepped is worse than a block that is not begun, and one
+# run that hung must not count for ever.
+_LAST: Final = 3
+
+
+def own_seconds(record: RunRecord) -> float:
+    """Of one run: its measured window and the steps that were timed around it."""
+    return record.measured_seconds + sum(record.dead_time.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Seconds of a study in no finished run: `preparing` before the first block, `around` runs, lost ones included."""
+
+    preparing: float = 0.0
+    around: float = 0.0
+
+    @classmethod
+    def of(cls, kept: Fingerprint | None) -> Beside:
+        """As it was kept in a study; nothing in one that never did."""
+        facts = kept.facts if kept is not None else {}
+        return cls(preparing=float(facts.get(_PREPARING, 0)), around=float(facts.get(_AROUND, 0)))
+
+    def plus(self, preparing: float, around: float) -> Beside:
+        """With the seconds of one more call."""
+        return Beside(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
+
+    def keep(self) -> Fingerprint:
+        """For the store."""
+        return Fingerprint(facts={_PREPARING: f"{self.preparing:.3f}", _AROUND: f"{self.around:.3f}"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Costs:
+    """Seconds of runs as they were measured, by environment and cell, and as the plan forecasts them until then.
+
+    A stage takes what its runs take themselves, and what is `around` them in its cell: data looked for, layers undone,
+    evidence written, turns that wait for each other. `usual` is the latter until one stage of the cell was seen.
+    """
+
+    plan: Plan
+    workloads: Mapping[str, Workload]
+    usual: float = 0.0
+    own: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
+    around: dict[str, deque[float]] = field(default_factory=dict)
+    forecasts: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """What the plan says of each cell."""
+        for cell in self.plan.experiment.cells:
+            seconds = run_seconds(cell, self.plan.design(cell.identity), self.workloads)
+            self.forecasts[cell.identity] = seconds
+
+    def recall(self, records: Collection[RunRecord], beside: Beside) -> None:
+        """Learn from the runs of earlier calls; `beside` is what these spent."""
+        for record in records:
+            self._add(record)
+        stages = {record.together or record.identity for record in records}
+        self.usual = beside.around / len(stages) if stages else 0.0
+
+    def learn(self, told: Sequence[tuple[RunRecord, float]], begun: float, ended: float) -> None:
+        """Learn from one visit.
+
+        Args:
+            told: its records, and when each was told, in seconds of the clock.
+            begun: when the visit began.
+            ended: when all of it was down again.
+        """
+        stages = [list(stage) for _, stage in groupby(told, key=lambda one: one[0].cell)]
+        for number, stage in enumerate(stages, start=1):
+            until = ended if number == len(stages) else stage[-1][1]
+            own = sum(own_seconds(record) for record, _ in stage)
+            lasts = self.around.setdefault(stage[0][0].cell, deque(maxlen=_LAST))
+            lasts.append(max(0.0, until - begun - own))
+            for record, _ in stage:
+                self._add(record)
+            begun = until
+
+    def seconds(self, blocks: Iterable[Block], wanted: Collection[str]) -> float:
+        """What the wanted runs of blocks, by identity, will take."""
+        return sum(self._stage(cell, names) for cell, names in _stages(blocks, wanted))
+
+    def _add(self, record: RunRecord) -> None:
+        lasts = self.own.setdefault((record.environment, record.cell), deque(maxlen=_LAST))
+        lasts.append(own_seconds(record))
+
+    def _stage(self, cell: str, environments: Sequence[str]) -> float:
+        return self._around(cell) + sum(self._run(environment, cell) for environment in environments)
+
+    def _around(self, cell: str) -> float:
+        if cell in self.around:
+            return max(self.around[cell])
+        return max((max(lasts) for lasts in self.around.values()), default=self.usual)
+
+    def _run(self, environment: str, cell: str) -> float:
+        """One run; one that was never made takes at least what the same cell took elsewhere."""
+        if (environment, cell) in self.own:
+            return max(self.own[environment, cell])
+        elsewhere = (max(lasts) for (_, other), lasts in self.own.items() if other == cell)
+        return max(self.forecasts[cell], *elsewhere, 0.0)
+
+
+def _stages(blocks: Iterable[Block], wanted: Collection[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Cell and environments of each stage in which something is wanted."""
+    for block in blocks:
+        for visit in block.visits:
+            for stage in visit.stages:
+                names = [run.environment for run in stage.runs if run.identity in wanted]
+                if names:
+                    yield stage.cell, names
