@@ -101,6 +101,24 @@ def test_nothing_stays_paused_or_running(measured):
     assert not sandbox.clones()
 
 
+def test_environments_take_turns_through_one_shell(sandbox):
+    from pgstrata.store.load import load_study
+
+    study = sandbox.root / "study-turns-shell"
+    text = EXPERIMENT.replace("blocks = 3", "blocks = 1").replace('controls = ["same"]\n', "").replace("10s", "1s")
+    file = sandbox.file(text, "shell.toml")
+    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DOOR": "shell"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    plain, slow = sorted(load_study(study, series=True).runs, key=lambda run: run.environment)
+    assert (plain.environment, slow.environment) == ("plain", "slow")
+    assert plain.together == slow.together != ""
+    assert len(plain.rounds()) == len(slow.rounds()) >= 4
+    assert statistics.median(slow.rounds()) < statistics.median(plain.rounds())
+    assert slow.value("server_cpu_per_tx") > 1.1 * plain.value("server_cpu_per_tx")
+    assert not sandbox.wait_for_silence()
+    assert not sandbox.clones()
+
+
 def test_a_kill_in_the_middle_of_the_turns_leaves_no_paused_client(sandbox):
     study = sandbox.root / "study-killed-turns"
     file = sandbox.file(EXPERIMENT.replace("blocks = 3", "blocks = 1"), "killed.toml")
