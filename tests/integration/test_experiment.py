@@ -203,12 +203,12 @@ def test_the_budget_is_kept_and_a_new_one_goes_on(sandbox):
     study = sandbox.root / "study-budget"
     file = sandbox.file(ONE.format(blocks=24, run="1s", common=""))
     begun = time.monotonic()
-    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "12s")
-    assert time.monotonic() - begun < 25
+    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "20s")
+    assert time.monotonic() - begun < 30
     assert "the budget is spent" in done.stdout
     first = len(sandbox.records(study))
     assert first % 2 == 0
-    sandbox.pgstrata("run", file, "--study", study, "--budget", "12s")
+    sandbox.pgstrata("run", file, "--study", study, "--budget", "20s")
     assert len(sandbox.records(study)) > first
 
 
