@@ -135,6 +135,32 @@ def test_where_data_are_kept_from_run_to_run_layers_are_kept_as_long():
     assert len(rig.ledger.changes) == 3
 
 
+@pytest.mark.parametrize("reset", [Reset.RESTART, Reset.NONE])
+def test_with_other_data_layers_and_server_begin_anew(reset):
+    cells = (CELLS[0], replace(CELLS[0], clients=4), replace(CELLS[0], scale=10), CELLS[0])
+    cells = (*cells[:3], replace(cells[3], clients=8))
+    plan = layered(make_plan(names=("a",), cells=cells, blocks=1, reset=reset), a={"thp": "always"})
+    held = []
+
+    class Watching(FakeLayer):
+        def prepare(self, environment, needs, ledger):
+            held.append((len(ledger.open), set(world.up), set(world.clones)))
+            return super().prepare(environment, needs, ledger)
+
+    world = fakes.World()
+    rig = fakes.make_rig(world, plan, host_layers=(Watching("thp"),))
+    Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    # preflight with each dataset, and the three stretches of the block
+    assert held == [(0, set(), set())] * 5
+    assert not rig.ledger.open
+
+
+def test_without_layers_a_server_stays_up_beside_that_of_other_data():
+    cells = (CELLS[0], replace(CELLS[0], scale=10), replace(CELLS[0], clients=4))
+    world, _ = carry_out(make_plan(names=("a",), cells=cells, blocks=1, reset=Reset.NONE))
+    assert world.log.count(("start", "a")) == 2 + 2
+
+
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [

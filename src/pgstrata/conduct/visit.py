@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 
 from pgstrata.conduct.arm import Arm, guarded, make_arm, step
 from pgstrata.conduct.finish import finish
@@ -22,6 +23,7 @@ from pgstrata.model.experiment import Reset
 from pgstrata.model.launch import Launch
 from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.runs import RunRecord
+from pgstrata.plan.load import workload_of
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import Clone, RunningServer
 
@@ -43,12 +45,30 @@ def conduct_visit(
     Every finished run is committed and told before the next begins; those that take turns in slices together.
     """
     stages = [runs for stage in visit.stages if (runs := [run for run in stage.runs if run.identity in todo])]
+    for together in _keeping(rig, plan, stages):
+        _conduct_stages(rig, plan, together, tell)
+
+
+def _keeping(rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]]) -> Iterable[Sequence[Sequence[PlannedRun]]]:
+    """Stages in their order, in stretches that may use again what is up.
+
+    The layers of a host are made for one dataset: with another one the former server would still be in the group, and
+    an image would be mounted twice. So there a stretch ends where the data change.
+    """
     if plan.experiment.reset is Reset.CLONE:
         # what is fresh for each run begins with the layers below it
-        for runs in stages:
-            _conduct_stages(rig, plan, [runs], tell)
-    elif stages:
-        _conduct_stages(rig, plan, stages, tell)
+        return [[runs] for runs in stages]
+    names = {run.environment for runs in stages for run in runs}
+    residents = [environment for environment in plan.experiment.environments if environment.name in names]
+    if not any(layer.concerns(environment) for environment in residents for layer in rig.host_layers):
+        return [stages] if stages else []
+    cells = {cell.identity: cell for cell in plan.experiment.cells}
+
+    def data(runs: Sequence[PlannedRun]) -> tuple[str, int, str]:
+        cell = cells[runs[0].cell]
+        return workload_of(cell, rig.workloads).data, cell.scale, cell.options.get("setup_sql", "")
+
+    return [list(together) for _, together in groupby(stages, key=data)]
 
 
 def _conduct_stages(
