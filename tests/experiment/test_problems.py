@@ -191,6 +191,13 @@ CASES = {
         "factors.cpu.governer",
         "'cpu.governor'",
     ),
+    "a CPU that no Linux has": (TWO + '[common.cpu]\nserver = "0-8192"\n' + CELL, 4, "common.cpu.server", "0 to 8191"),
+    "a CPU number without end": (
+        TWO + '[common.cpu]\nserver = "0-9999999999"\n' + CELL,
+        4,
+        "common.cpu.server",
+        '"0-3"',
+    ),
     "a CPU list that runs backwards": (TWO + '[common.cpu]\nserver = "3-0"\n' + CELL, 4, "common.cpu.server", '"0-3"'),
     "a memory limit without a unit": (
         TWO + '[common.limits]\nmemory = "4 gigs"\n' + CELL,

@@ -13,7 +13,9 @@ from pgstrata.experiment.keys import suggest
 from pgstrata.experiment.values import Scalar
 from pgstrata.units import parse_bytes, parse_ratio
 
-_CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_CPU_LIST: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+# NR_CPUS of x86 at most (arch/x86/Kconfig); no other architecture has more.
+_MOST_CPUS: Final = 8192
 _POLICY: Final = re.compile(r"other|batch|idle|(fifo|rr):([1-9]\d?)")
 _SYSCTL: Final = re.compile(r"[a-z0-9_]+([./][A-Za-z0-9_:@-]+)+")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -98,6 +100,8 @@ def _cpus(value: Scalar) -> str:
         raise LayerLevelError(f"{_text(value)!r} is no list of CPUs", 'write for example "0-3" or "0,2,4"')
     for part in text.split(","):
         first, _, last = part.partition("-")
+        if int(last or first) >= _MOST_CPUS or int(first) >= _MOST_CPUS:
+            raise LayerLevelError(f"{part} is no CPU of any Linux", f"CPUs have the numbers 0 to {_MOST_CPUS - 1}")
         if last and int(last) < int(first):
             raise LayerLevelError(f"the range {part} runs backwards", f'write "{last}-{first}"')
     return text
