@@ -247,6 +247,9 @@ class Files:
             "/proc/self/cgroup": "0::/pgstrata-k1/coordinator\n",
             "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n",
             "/proc/swaps": "Filename Type Size Used Priority\n/dev/zram0 partition 8388604 0 100\n",
+            "/proc/meminfo": "MemTotal:        8136636 kB\nMemFree:          313332 kB\n",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "0\n",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages": "0\n",
             **files,
         }
 
@@ -295,6 +298,34 @@ def test_on_version_2_one_group_has_all_limits():
     host.files[f"{folder}/io.max"] = traffic.replace("riops=300", "riops=max")
     with pytest.raises(LevelNotTakenError, match="read_operations = 300 was asked for, and the kernel says max"):
         layer.observe(make_server(asked, 9), None)
+
+
+def memory_changes(host, asked):
+    ledger = FakeLedger()
+    LimitsLayer(host, "k1", lambda _: "/srv/data").prepare(asked, Needs(), ledger)
+    return ledger.changes
+
+
+def test_more_memory_than_the_host_has_would_limit_nothing():
+    with pytest.raises(HostNotFitError, match=r"limits\.memory = 8 GB would limit nothing: this host has 7\.76 GB"):
+        memory_changes(Files(**SWAP), environment(memory=8 * 1024 * MB))
+
+
+@pytest.mark.parametrize("asked", ["on", "true"])
+def test_huge_pages_by_a_setting_are_refused_too(asked):
+    with pytest.raises(HostNotFitError, match=f"with huge_pages = {asked}"):
+        memory_changes(Files(**SWAP), replace(environment(memory=64 * MB), settings={"huge_pages": asked}))
+
+
+@pytest.mark.parametrize("file", ["nr_hugepages", "nr_overcommit_hugepages"])
+def test_a_server_that_tries_to_have_huge_pages_is_refused_where_there_are_some(file):
+    host = Files(**SWAP, **{f"/sys/kernel/mm/hugepages/hugepages-2048kB/{file}": "20\n"})
+    asked = environment(memory=64 * MB)
+    for settings in ({}, {"huge_pages": "try"}):
+        with pytest.raises(HostNotFitError, match="with huge_pages = try the server takes them"):
+            memory_changes(host, replace(asked, settings=settings))
+    assert memory_changes(host, replace(asked, settings={"huge_pages": "off"}))
+    assert memory_changes(host, replace(asked, layers={**asked.layers, "pages": "4kB"}))
 
 
 def test_swap_that_nobody_counts_would_hide_the_limit():

@@ -24,7 +24,7 @@ from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
-from pgstrata.units import Unit, render_value
+from pgstrata.units import Unit, render_bytes, render_value
 
 MEMORY: Final = "limits.memory"
 EXCLUSIVE: Final = frozenset(
@@ -45,6 +45,10 @@ _V2_WORDS: Final[Mapping[str, str]] = {
     "limits.read_operations": "riops",
     "limits.write_operations": "wiops",
 }
+_MEMINFO: Final = "/proc/meminfo"
+# Pages of each size that are reserved, and that may be made when they are asked for (admin-guide/mm/hugetlbpage.rst).
+_POOLS: Final = "/sys/kernel/mm/hugepages/*/nr*_hugepages"
+_OFF: Final = ("off", "false", "no", "0")
 _MEMSW: Final = "memory.memsw.limit_in_bytes"
 
 # Words in front of the server, whose folder is its data directory; links lead to tablespaces and to WAL elsewhere.
@@ -103,14 +107,9 @@ class LimitsLayer:
 
     def _memory_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:
         """Files of the group and what goes into them: no swap beyond the limit either."""
-        levels = environment.layers
-        if levels.get("pages", "4kB") != "4kB":
-            raise HostNotFitError(
-                f"limits.memory does not count huge pages: with pages = {levels['pages']} the server would have that "
-                "much more", where=f"environment {environment.name}", remedy="leave out pages or limits.memory",
-            )  # fmt: skip
+        self._refuse_huge_pages(environment)
+        size = str(self._size(environment))
         assert_cache_counted(self._host, self._data_folder(environment))
-        size = str(int(levels[MEMORY]) // _PAGE * _PAGE)
         if group.version == UNIFIED:
             limit, swap = ("memory.max", size), ("memory.swap.max", "0")
             counted = self._has_swap_file_of_a_group(hierarchy)
@@ -125,6 +124,43 @@ class LimitsLayer:
                 where=self._host.name, remedy="switch swap off (swapoff -a), or boot with swapaccount=1",
             )  # fmt: skip
         return [limit]
+
+    def _size(self, environment: Environment) -> int:
+        """Bytes of the limit in whole pages; HostNotFitError where the host has no more than that anyway."""
+        size = int(environment.layers[MEMORY])
+        total = int(parse_field(self._host.read(_MEMINFO).decode(), "MemTotal").split()[0]) * 1024
+        if size >= total:
+            raise HostNotFitError(
+                f"limits.memory = {render_bytes(size)} would limit nothing: this host has {render_bytes(total)}",
+                where=self._host.name, remedy=f"take less than {render_bytes(total)}",
+            )  # fmt: skip
+        return size // _PAGE * _PAGE
+
+    def _refuse_huge_pages(self, environment: Environment) -> None:
+        """HostNotFitError where shared_buffers may lie in huge pages: asked for, or found by "try", the default."""
+        where = f"environment {environment.name}"
+        pages = environment.layers.get("pages", "")
+        asked = environment.settings.get("huge_pages", "try").lower()
+        uncounted = "limits.memory does not count huge pages"
+        if pages not in ("", "4kB"):
+            raise HostNotFitError(
+                f"{uncounted}: with pages = {pages} the server would have that much more", where=where,
+                remedy="leave out pages or limits.memory",
+            )  # fmt: skip
+        # pages = 4kB has the server start with huge_pages = off
+        if pages or asked in _OFF:
+            return
+        if asked != "try":
+            raise HostNotFitError(
+                f"{uncounted}: with huge_pages = {asked} the server would have that much more", where=where,
+                remedy='set huge_pages = "off", or leave out limits.memory',
+            )  # fmt: skip
+        if any(count.strip("0") for count in self._host.read_matching(_POOLS).decode().split()):
+            raise HostNotFitError(
+                f"{uncounted}: this host has some, and with huge_pages = try the server takes them", where=where,
+                remedy='set huge_pages = "off" for all environments, or empty the pool (sysctl vm.nr_hugepages=0 '
+                "vm.nr_overcommit_hugepages=0)",
+            )  # fmt: skip
 
     def _has_swap_file_of_a_group(self, hierarchy: Hierarchy) -> bool:
         """Whether groups of version 2 count swap; the group at the top has no such file, so one of the others tells."""
