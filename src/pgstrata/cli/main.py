@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pgstrata.cli.host import host_app
+from pgstrata.cli.options import duration_of, ratio_of
 from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
@@ -101,19 +102,7 @@ def run(
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress
 
-    run_with_progress(load_plan(file, seed=seed), file, study, _duration(budget), events=events)
-
-
-def _duration(text: str | None) -> float | None:
-    if text is None:
-        return None
-    from pgstrata.errors import UsageError
-    from pgstrata.units import parse_duration
-
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(str(error), where="--budget", remedy="write a time such as 90s, 10m or 1h30m") from None
+    run_with_progress(load_plan(file, seed=seed), file, study, duration_of(budget), events=events)
 
 
 @app.command()
@@ -173,7 +162,7 @@ def floor(
     from pgstrata.cli.floor import measure_and_tell
 
     wishes = FloorWishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, server=server)
-    measure_and_tell(file, wishes, blocks=blocks, study=study, budget=_duration(budget), events=events, json=json)
+    measure_and_tell(file, wishes, blocks=blocks, study=study, budget=duration_of(budget), events=events, json=json)
 
 
 @app.command()
@@ -204,7 +193,7 @@ def decide(
     from pgstrata.cli.decide import decide_and_end
 
     decide_and_end(
-        file, baseline=baseline, threshold=_ratio(threshold), lower_is_better=lower_is_better, metric=metric,
+        file, baseline=baseline, threshold=ratio_of(threshold), lower_is_better=lower_is_better, metric=metric,
         ordered=ordered, json=json,
     )  # fmt: skip
 
@@ -225,23 +214,33 @@ def gate(
     """
     from pgstrata.cli.gate import gate_and_end
 
-    gate_and_end(study, metric=metric, threshold=_ratio(threshold), json=json)
+    gate_and_end(study, metric=metric, threshold=ratio_of(threshold), json=json)
 
 
-def _ratio(text: str | None) -> float | None:
-    if text is None:
-        return None
-    from pgstrata.errors import UsageError
-    from pgstrata.units import parse_ratio
+@app.command()
+def bisect(
+    file: File,
+    factor: Annotated[
+        str | None, typer.Option("--factor", metavar="KEY", help="The factor; needless where there is only one.")
+    ] = None,
+    git: Annotated[
+        str | None, typer.Option("--git", metavar="GOOD..BAD", help="Search along commits of PostgreSQL instead.")
+    ] = None,
+    repo: Annotated[Path | None, typer.Option("--repo", metavar="DIR", help="Where --git finds the commits.")] = None,
+    study: Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.")] = None,
+    budget: Budget = None,
+    json: Json = False,
+) -> None:
+    """Find the level at which a metric changed.
 
-    remedy = "write one between 0 and 100 %, such as '3 %'"
-    try:
-        ratio = parse_ratio(text)
-    except ValueError as error:
-        raise UsageError(str(error), where="--threshold", remedy=remedy) from None
-    if not 0 < ratio < 1:
-        raise UsageError(f"a threshold of {ratio * 100:g} % makes no sense", where="--threshold", remedy=remedy)
-    return ratio
+    The ends are compared first, then the level in the middle of what is left, by a study each. The same command goes on
+    with what is there. Exit code 0: found, or no change; 3: undecided, or several levels are left.
+    """
+    from pgstrata.cli.bisect import bisect_and_end
+
+    bisect_and_end(
+        file, factor=factor, commits=git, repository=repo, study=study, budget=duration_of(budget), json=json
+    )
 
 
 @app.command()

@@ -1,0 +1,342 @@
+"""`pgstrata bisect`: a search along ordered levels, or along commits, for the one at which a metric changed.
+
+Each comparison is an ordinary study in a folder below that of the search. The same command goes on where it was: what
+is finished is not measured again, and what could not be measured is not tried again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from pgstrata.app.answer import load_answer
+from pgstrata.app.host_floors import with_floors
+from pgstrata.app.places import capacity_here, find_machine_places
+from pgstrata.app.question import parse_text, plan_experiment, read_experiment
+from pgstrata.app.run import run_experiment, seconds_spent
+from pgstrata.conduct.loop import Ending
+from pgstrata.errors import (
+    ExperimentError,
+    LevelNotTakenError,
+    PgstrataError,
+    PlanRefusedError,
+    ServerFailedError,
+    ServerUnusableError,
+    StudyError,
+    UsageError,
+)
+from pgstrata.experiment.defaults import complete_experiment
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.answer import Comparison
+from pgstrata.model.bisect import Bisection, Commit, Outcome, Step
+from pgstrata.model.experiment import Environment, Experiment, Level, ServerKind, ServerSpec
+from pgstrata.plan.bisection import (
+    Search,
+    Side,
+    half_threshold,
+    levels_along,
+    pair_experiment,
+    side_of,
+    side_of_ends,
+)
+from pgstrata.plan.identity import identify
+from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.report.verdicts import lead_comparisons
+from pgstrata.servers.commits import Repository
+from pgstrata.store.files import storage_errors, write_atomically
+from pgstrata.store.study import PLAN_FILE
+from pgstrata.workloads import builtin_workloads
+
+SKIPPED_FILE: Final = "skipped.json"
+_HASH: Final = 12
+_OUT_OF_TIME: Final = "the budget is spent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is searched: levels in their order, at which all else is as in the baseline.
+
+    `experiment` is complete. Where levels are commits, `commits` has one for each level, and `repository` is where
+    they are taken from.
+    """
+
+    experiment: Experiment
+    factor: str
+    levels: tuple[Environment, ...]
+    commits: tuple[Commit, ...] = ()
+    repository: Repository | None = None
+
+    def name(self, place: int) -> str:
+        """A level as people call it."""
+        levels = self.levels[place].levels
+        return next((level.value for level in levels if level.factor == self.factor), self.levels[place].name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a study says of its second environment; `out_of_time` where it could not be finished for that."""
+
+    comparison: Comparison
+    out_of_time: bool = False
+
+
+class Measure(Protocol):
+    """Carries out a question of two environments, or goes on with it, in a folder."""
+
+    def __call__(self, experiment: Experiment, study: Path) -> Measured:
+        """What came of it.
+
+        Raises:
+            PgstrataError: it could not be carried out.
+        """
+        ...
+
+
+def ask_factor(file: Path, factor: str | None) -> Question:
+    """The search along a factor of an experiment file; None: its only one.
+
+    Raises:
+        UsageError: there is no such factor, it has fewer than three levels, or the file is wrong.
+    """
+    capacity, workloads = capacity_here(), builtin_workloads()
+    parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent)
+    experiment = complete_experiment(parsed, capacity, workloads)
+    key, levels = levels_along(experiment, factor)
+    return Question(experiment=experiment, factor=key, levels=levels)
+
+
+def ask_commits(file: Path, text: str, repository: Path) -> Question:
+    """The search along the first-parent commits of a range, in the baseline of an experiment file.
+
+    Raises:
+        UsageError: the file is wrong, or there is no such range.
+    """
+    capacity, workloads = capacity_here(), builtin_workloads()
+    parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent, lone=True)
+    base = parsed.environment(parsed.baseline)
+    if base.server.kind is ServerKind.DSN:
+        raise UsageError(
+            "a running server (dsn:) cannot be built from commits", where=str(file),
+            remedy="take the server out: --git says what is built",
+        )  # fmt: skip
+    source = Repository(here=LocalHost(), folder=str(repository.absolute()))
+    commits = source.range(text)
+    levels = tuple(_of_commit(base, commit) for commit in commits)
+    whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
+    experiment = complete_experiment(whole, capacity, workloads)
+    return Question(
+        experiment=experiment, factor="server", levels=experiment.environments, commits=commits, repository=source
+    )
+
+
+def archives() -> Path:
+    """The folder of the cache in which commits lie as tarballs."""
+    return Path(find_machine_places().cache, "commits")
+
+
+def _of_commit(base: Environment, commit: Commit) -> Environment:
+    short = commit.hash[:_HASH]
+    how = base.server.build if base.server.kind is ServerKind.BUILD else ()
+    server = ServerSpec(kind=ServerKind.BUILD, value=str(archives() / f"{commit.hash}.tar.gz"), build=how)
+    level = Level(factor="server", value=short)
+    return replace(base, name=f"commit-{short}", levels=(level,), server=server, control=None)
+
+
+def search_folder(file: Path, question: Question) -> Path:
+    """studies/bisect-NAME-IDENTITY below the current folder: the same command finds the same search."""
+    whole = replace(question.experiment, environments=question.levels, factors=(question.factor,))
+    return Path("studies") / f"bisect-{file.stem}-{identify(whole, ())[:8]}"
+
+
+# ------------------------------------------------------------------------------------------------ the search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisect:
+    """Carries out a search.
+
+    Args:
+        question: what is searched.
+        folder: of the search, made or gone on with.
+        measure: carries out one comparison.
+        tell: is told what is done next.
+    """
+
+    question: Question
+    folder: Path
+    measure: Measure
+    tell: Callable[[str], None]
+
+    def search(self) -> Bisection:
+        """What came of it.
+
+        Raises:
+            PgstrataError: an end could not be measured, or something else than a level is the reason.
+        """
+        question = self.question
+        last = len(question.levels) - 1
+        ends = self._step(last, question.experiment.threshold, "ends", side_of_ends)
+        search, steps = Search(count=last + 1), list[Step]()
+        if ends.comparison is None or ends.side != Side.LAST:
+            outcome = Outcome.SAME if ends.side == Side.FIRST else Outcome.UNDECIDED
+            return self._result(outcome, ends, steps, search)
+        threshold = half_threshold(ends.comparison, question.experiment.threshold)
+        while (place := search.next) is not None:
+            step = self._try(place, threshold, ends.comparison)
+            steps.append(step)
+            search = search.learn(place, Side(step.side))
+        outcome = Outcome.UNDECIDED if Side.UNDECIDED in search.found.values() else Outcome.RANGE
+        return self._result(Outcome.FOUND if search.is_exact else outcome, ends, steps, search)
+
+    def _result(self, outcome: Outcome, ends: Step, steps: list[Step], search: Search) -> Bisection:
+        reasons = [step.reason for step in (ends, *steps) if step.side == Side.UNDECIDED and step.reason]
+        return Bisection(
+            experiment=self.question.experiment,
+            factor=self.question.factor,
+            levels=tuple(self.question.name(place) for place in range(len(self.question.levels))),
+            commits=self.question.commits,
+            outcome=outcome,
+            ends=ends,
+            steps=tuple(steps),
+            before=search.first,
+            after=search.last,
+            folder=str(self.folder),
+            reason=reasons[0] if reasons else "",
+        )
+
+    def _try(self, place: int, threshold: float, ends: Comparison) -> Step:
+        """A level between the ends; one whose own fault it is that it cannot be measured is skipped for good."""
+        level = self.question.levels[place]
+        known = self._load_skipped()
+        if level.name not in known:
+            try:
+                return self._step(place, threshold, f"level-{level.name}", lambda found: side_of(found, ends))
+            except PgstrataError as error:
+                if not self._is_fault_of_level(error):
+                    raise
+                known = {**known, level.name: error.what}
+                self._keep_skipped(known)
+                self.tell(f"{self.question.name(place)} cannot be measured, and is skipped: {error.what}")
+        return self._made(place, Side.SKIPPED, None, threshold, f"level-{level.name}", known[level.name])
+
+    def _step(self, place: int, threshold: float, name: str, judge: Callable[[Comparison], Side]) -> Step:
+        question = self.question
+        pair = (question.levels[0], question.levels[place])
+        self.tell(f"{question.name(place)} against {question.name(0)}, threshold {threshold * 100:.3g} %")
+        for level in (0, place) if question.repository else ():
+            self._export(level)
+        experiment = pair_experiment(question.experiment, question.factor, pair, threshold)
+        measured = self.measure(experiment, self.folder / name)
+        side = judge(measured.comparison)
+        reason = {Side.SKIPPED: "it alone collapsed", Side.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else ""}
+        return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))
+
+    def _export(self, place: int) -> None:
+        if self.question.repository:
+            self.question.repository.export(self.question.commits[place], archives())
+
+    def _made(
+        self, place: int, side: Side, found: Comparison | None, threshold: float, name: str, reason: str
+    ) -> Step:  # fmt: skip
+        return Step(
+            level=self.question.name(place), side=str(side), comparison=found, threshold=threshold,
+            study=str(self.folder / name), reason=reason,
+        )  # fmt: skip
+
+    def _is_fault_of_level(self, error: PgstrataError) -> bool:
+        """It cannot be built or started, or is not what it should be; not what the user or the host has to mend."""
+        if isinstance(error, ServerFailedError | LevelNotTakenError | ServerUnusableError):
+            return True
+        # of a commit also that it holds no source that can be built; of a file that would be a wrong path
+        wrong_source = isinstance(error, UsageError) and not isinstance(error, PlanRefusedError | ExperimentError)
+        return type(error) is PgstrataError or (wrong_source and self.question.repository is not None)
+
+    def _load_skipped(self) -> Mapping[str, str]:
+        path = self.folder / SKIPPED_FILE
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise StudyError(
+                f"the list of levels that were skipped cannot be read: {error}", where=str(path),
+                remedy="remove the file: these levels are tried again then",
+            ) from None  # fmt: skip
+        return {str(name): str(reason) for name, reason in found.items()} if isinstance(found, dict) else {}
+
+    def _keep_skipped(self, skipped: Mapping[str, str]) -> None:
+        text = json.dumps(dict(skipped), ensure_ascii=False, indent=2) + "\n"
+        with storage_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.folder / SKIPPED_FILE, text.encode())
+
+
+# ------------------------------------------------------------------------------------------------ measuring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyMeasure:
+    """Measures by ordinary studies.
+
+    Args:
+        folder: of the search.
+        events: where progress goes.
+        budget: seconds of measuring, with all around it, for the whole search; None: as long as it takes.
+        spent: seconds that earlier calls used and that do not count for this one.
+    """
+
+    folder: Path
+    events: Events
+    budget: float | None
+    spent: float = 0.0
+
+    def __call__(self, experiment: Experiment, study: Path) -> Measured:
+        """What the study says, after what it still lacks was measured."""
+        begun = (study / PLAN_FILE).exists()
+        if begun and (found := _load_comparison(study)).decided_at is not None:
+            return Measured(comparison=found)
+        workloads = builtin_workloads()
+        plan = with_floors(plan_experiment(experiment, workloads, capacity_here()), workloads)
+        # without a budget there is nothing of the experiment's own either: it holds for the whole search
+        left = None if self.budget is None else max(0.0, self.budget + self.spent - spent_in(self.folder))
+        outcome = run_experiment(plan, study, self.events, budget=left)
+        found = _load_comparison(study)
+        return Measured(comparison=found, out_of_time=outcome.ending is Ending.BUDGET)
+
+
+def spent_in(folder: Path) -> float:
+    """Seconds that the runs of all studies of a search took, with all around them."""
+    return sum(seconds_spent(path.parent) for path in sorted(folder.glob(f"*/{PLAN_FILE}")))
+
+
+def _load_comparison(study: Path) -> Comparison:
+    """What answers the question of the study: over all cells where there are several."""
+    return lead_comparisons(load_answer(study))[0]
+
+
+def carry_out(question: Question, folder: Path, events: Events, *, budget: float | None) -> Bisection:
+    """Search, by studies in `folder`.
+
+    Args:
+        question: what is searched.
+        folder: of the search, made or gone on with.
+        events: where progress goes.
+        budget: seconds for this call; None means what is left of the experiment's own budget for the whole search.
+
+    Raises:
+        InterruptedByUserError: what was finished is kept.
+        PgstrataError: an end cannot be measured, the host is not fit, a folder holds another question.
+    """
+    given = budget is not None
+    measure = StudyMeasure(
+        folder=folder, events=events, budget=budget if given else question.experiment.budget,
+        spent=spent_in(folder) if given else 0.0,
+    )  # fmt: skip
+
+    def tell(text: str) -> None:
+        events.emit(Event(kind=EventKind.NOTE, text=text))
+
+    return Bisect(question=question, folder=folder, measure=measure, tell=tell).search()

@@ -1,0 +1,33 @@
+"""Values of options that several commands have."""
+
+from __future__ import annotations
+
+
+def duration_of(text: str | None) -> float | None:
+    """Seconds; UsageError where it is no duration."""
+    if text is None:
+        return None
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--budget", remedy="write a time such as 90s, 10m or 1h30m") from None
+
+
+def ratio_of(text: str | None) -> float | None:
+    """A ratio between 0 and 1; UsageError where it is none."""
+    if text is None:
+        return None
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_ratio
+
+    remedy = "write one between 0 and 100 %, such as '3 %'"
+    try:
+        ratio = parse_ratio(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--threshold", remedy=remedy) from None
+    if not 0 < ratio < 1:
+        raise UsageError(f"a threshold of {ratio * 100:g} % makes no sense", where="--threshold", remedy=remedy)
+    return ratio

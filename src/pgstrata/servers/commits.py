@@ -1,0 +1,145 @@
+"""Commits of PostgreSQL's sources in a git repository of the user's, which is only read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import HostNotFitError, PgstrataError, UsageError, find_disk_full
+from pgstrata.model.bisect import Commit
+from pgstrata.ports.host import Command, Completed, Host
+
+_TIMEOUT: Final = 600.0
+_FIELDS: Final = 3
+# Whatever the user's environment says, it is this repository, and it is not written to.
+_ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+_NOT_INHERITED: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A git repository on the coordinator.
+
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        folder: the repository or a folder in it, absolute.
+    """
+
+    here: Host
+    folder: str
+
+    def range(self, text: str) -> tuple[Commit, ...]:
+        """GOOD, then the first-parent commits of BAD that GOOD does not have, the oldest first.
+
+        Args:
+            text: GOOD..BAD.
+
+        Raises:
+            UsageError: this is no repository or no range, a commit is unknown, or GOOD is no ancestor of BAD.
+            HostNotFitError: there is no git.
+        """
+        good, dots, bad = text.partition("..")
+        if not (good and dots and bad) or bad.startswith("."):
+            raise UsageError(f"{text!r} is no range of commits", where="--git", remedy="write GOOD..BAD")
+        self._require()
+        first, last = self._commit(good), self._commit(bad)
+        if self._git("merge-base", "--is-ancestor", first, last).code != 0:
+            raise UsageError(f"{good} is not an ancestor of {bad}", where="--git", remedy=self._base(first, last))
+        found = self._checked("log", "--first-parent", "--reverse", "--format=%H%x00%aI%x00%s", f"{first}..{last}")
+        head = self._checked("log", "-1", "--format=%H%x00%aI%x00%s", first)
+        commits = tuple(_read_commit(line) for line in (head + found).split("\n") if line)
+        if len(commits) == 1:
+            raise UsageError(f"there is no commit in {text}", where="--git", remedy="name two that are apart")
+        return commits
+
+    def export(self, commit: Commit, folder: Path) -> Path:
+        """A tarball of a commit in a folder of archives, made if it is not there; always the same bytes.
+
+        Raises:
+            HostNotFitError: no room for it, or the folder cannot be written.
+            PgstrataError: git cannot read the commit.
+        """
+        path = folder / f"{commit.hash}.tar.gz"
+        if path.is_file():
+            return path
+        partial = folder / f".{commit.hash}.partial"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            done = self._git(
+                "archive",
+                "--format=tar.gz",
+                f"--prefix=postgresql-{commit.hash[:12]}/",
+                "-o",
+                str(partial),
+                commit.hash,
+            )
+            if done.code == 0:
+                partial.rename(path)
+                return path
+            partial.unlink(missing_ok=True)
+        except OSError as error:
+            raise HostNotFitError(
+                f"the archive of a commit cannot be written: {error.strerror or error}", where=str(folder),
+                remedy="make room, or choose another place with PGSTRATA_CACHE",
+            ) from error  # fmt: skip
+        raise self._failed(done, "the commit cannot be exported", str(folder))
+
+    def _require(self) -> None:
+        done = self._git("rev-parse", "--git-dir")
+        if done.code != 0:
+            raise UsageError(
+                "there is no git repository that can be read", where=self.folder, details=_last_lines(done),
+                remedy="name a clone of PostgreSQL's repository with --repo",
+            )  # fmt: skip
+
+    def _commit(self, name: str) -> str:
+        # what begins with a hyphen would be an option, and is no name of a commit either
+        done = None if name.startswith("-") else self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if done is None or done.code != 0:
+            raise UsageError(
+                f"there is no commit {name!r} in {self.folder}", where="--git",
+                remedy="`git log` lists commits, `git branch -a` and `git tag` names; perhaps `git fetch` brings it",
+            )  # fmt: skip
+        return done.text.strip()
+
+    def _base(self, first: str, last: str) -> str:
+        if self._git("merge-base", "--is-ancestor", last, first).code == 0:
+            return "turn them round: the older one comes first"
+        done = self._git("merge-base", first, last)
+        return f"both descend from {done.text.strip()[:12]}" if done.code == 0 else "name commits of one history"
+
+    def _checked(self, *arguments: str) -> str:
+        done = self._git(*arguments)
+        if done.code != 0:
+            raise self._failed(done, "the commits cannot be listed", self.folder)
+        return done.stdout.decode("utf-8", "replace")
+
+    def _failed(self, done: Completed, what: str, where: str) -> PgstrataError:
+        lines = _last_lines(done)
+        if find_disk_full("\n".join(lines)):
+            return HostNotFitError(what, where=where, details=lines, remedy="make room on that disk")
+        return UsageError(what, where=self.folder, details=lines, remedy="see what `git fsck` says of the repository")
+
+    def _git(self, *arguments: str) -> Completed:
+        clean = ("env", *(word for name in _NOT_INHERITED for word in ("-u", name)))
+        command = Command(
+            argv=(*clean, "git", "-c", "log.showSignature=false", "-C", self.folder, *arguments),
+            environment=_ENVIRONMENT,
+            folder="/",
+        )
+        done = self.here.run(command, timeout=_TIMEOUT, check=False)
+        if done.code == 127:  # noqa: PLR2004 - what env says of a program that is not there
+            raise HostNotFitError("git is missing on this machine", remedy="install the package git")
+        return done
+
+
+def _last_lines(done: Completed) -> tuple[str, ...]:
+    return tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:])
+
+
+def _read_commit(line: str) -> Commit:
+    fields = line.split("\0")
+    if len(fields) != _FIELDS:
+        raise PgstrataError("git lists commits in an unknown form", where=line[:80], remedy="report it as a defect")
+    return Commit(hash=fields[0], date=fields[1], subject=fields[2])

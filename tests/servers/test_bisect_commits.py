@@ -1,0 +1,268 @@
+"""Commits of a repository are listed, exported without touching it, built once each, and searched."""
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pgstrata.app.bisect import Bisect, Measured, ask_commits
+from pgstrata.errors import ExitCode, HostNotFitError, UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.answer import Comparison, Verdict
+from pgstrata.model.bisect import Outcome
+from pgstrata.report.bisect import render_bisection
+from pgstrata.servers.commits import Repository
+from pgstrata.servers.supply import Servers
+
+# What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
+CONFIGURE = """#!/bin/sh
+for word; do case $word in --prefix=*) prefix=${word#--prefix=};; esac; done
+echo "prefix=$prefix" > src/Makefile.global
+"""
+MAKEFILE = """include src/Makefile.global
+all:
+\t@echo compiled
+install:
+\tmkdir -p $(DESTDIR)$(prefix)/share && cp -r bin $(DESTDIR)$(prefix)/ && cp speed $(DESTDIR)$(prefix)/share/
+\techo bki > $(DESTDIR)$(prefix)/share/postgres.bki
+"""
+EXPERIMENT = """
+question = "Which commit?"
+[common]
+server = "build:."
+build.compiler = "{compiler}"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+"""
+BROKEN = "all:\n\t@echo 'main.c:7: error: no such thing' >&2; false\n"
+
+
+class Tree:
+    """A repository of a source whose make installs a small installation."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.hashes = []
+        self.git("init", "-q", "-b", "master")
+
+    def git(self, *arguments):
+        names = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
+                 "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.folder),
+                 "GIT_AUTHOR_DATE": "2026-03-04T05:06:07+00:00"}  # fmt: skip
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **names},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def commit(self, subject, **files):
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        self.hashes.append(self.git("rev-parse", "HEAD"))
+        return self.hashes[-1]
+
+
+@pytest.fixture
+def tree(tmp_path, installation):
+    folder = installation(tmp_path / "repo", programs=("initdb", "pg_ctl"))
+    for name in ("src/backend/parser", "contrib/pg_prewarm"):
+        (folder / name).mkdir(parents=True)
+    (folder / "configure").write_text(CONFIGURE)
+    (folder / "configure").chmod(0o755)
+    (folder / "contrib/pg_prewarm/Makefile").write_text("all install:\n\t@true\n")
+    (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
+    made = Tree(folder)
+    made.commit("The first", Makefile=MAKEFILE, speed="100")
+    return made
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("PGSTRATA_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def file(tmp_path):
+    compiler = tmp_path / "some-cc"
+    compiler.write_text('#!/bin/sh\necho "cc 12.2.0"\n')
+    compiler.chmod(0o755)
+    path = tmp_path / "experiment.toml"
+    path.write_text(EXPERIMENT.format(compiler=compiler))
+    return path
+
+
+class BuildingMeasure:
+    """Builds both commits as a study would; what is "measured" is a number that the commit installs."""
+
+    def __init__(self, cache):
+        host = LocalHost()
+        self.built = []
+        self.servers = Servers.make(
+            here=host, host=host, cache=str(cache), machine="x86_64", python="python3", note=self.built.append
+        )
+
+    def __call__(self, experiment, study):
+        first, level = (
+            float(Path(self.servers.resolve(one.server).prefix, "share", "speed").read_text())
+            for one in experiment.environments
+        )
+        effect = level / first
+        same = abs(effect - 1) < experiment.threshold
+        return Measured(
+            comparison=Comparison(
+                environment=experiment.environments[1].name,
+                cell=experiment.cells[0].identity,
+                metric="tps",
+                verdict=Verdict.EQUIVALENT if same else Verdict.WORSE,
+                effect=effect,
+                interval=None,
+                equivalence_interval=None,
+                confidence=0.955,
+                blocks=7,
+                planned_blocks=24,
+                runs=14,
+                invalid=0,
+                value=level,
+                baseline_value=first,
+                exploratory=False,
+                control=False,
+                decided_at=7,
+            )
+        )
+
+
+def find(tree, file, folder, measure, text=None):
+    asked = ask_commits(file, text or f"{tree.hashes[0]}..{tree.hashes[-1]}", tree.folder)
+    return Bisect(question=asked, folder=folder, measure=measure, tell=lambda line: None).search()
+
+
+def test_the_commit_is_found_past_one_that_cannot_be_built(tree, file, cache, tmp_path):
+    tree.commit("Break it", Makefile=BROKEN)
+    tree.commit("Mend it", Makefile=MAKEFILE)
+    guilty = tree.commit("Make it slower", speed="90")
+    tree.commit("Something else", note="")
+    before = (tree.git("status", "--porcelain", "--ignored"), tree.git("rev-parse", "HEAD"), tree.git("stash", "list"))
+    measure = BuildingMeasure(cache)
+    found = find(tree, file, tmp_path / "search", measure)
+    assert (found.outcome, found.code) == (Outcome.FOUND, ExitCode.DONE)
+    assert found.commits[found.after].hash == guilty
+    text = " ".join(render_bisection(found).split())
+    assert f"It was commit {guilty} of 2026-03-04, 'Make it slower'." in text
+    after = (tree.git("status", "--porcelain", "--ignored"), tree.git("rev-parse", "HEAD"), tree.git("stash", "list"))
+    assert after == before
+    # the same again: from what is there, without a build
+    again = BuildingMeasure(cache)
+    assert find(tree, file, tmp_path / "search", again).after == found.after
+    assert again.built == []
+
+
+def test_a_broken_commit_beside_the_guilty_one_leaves_both(tree, file, cache, tmp_path):
+    broken = tree.commit("Break it", Makefile=BROKEN, speed="90")
+    tree.commit("Mend it", Makefile=MAKEFILE)
+    found = find(tree, file, tmp_path / "search", BuildingMeasure(cache))
+    assert (found.outcome, found.code, found.before, found.after) == (Outcome.RANGE, ExitCode.UNDECIDED, 0, 2)
+    assert [step.level for step in found.skipped] == [broken[:12]]
+    assert "make ended with exit code 2" in found.skipped[0].reason
+
+
+def test_a_commit_without_a_source_is_skipped(tree, file, cache, tmp_path):
+    tree.git("mv", "configure", "away")
+    tree.commit("No source")
+    tree.git("mv", "away", "configure")
+    tree.commit("A source again", speed="90")
+    found = find(tree, file, tmp_path / "search", BuildingMeasure(cache))
+    assert (found.outcome, len(found.skipped)) == (Outcome.RANGE, 1)
+
+
+def test_only_first_parents_are_levels(tree):
+    tree.git("checkout", "-q", "-b", "side")
+    side = tree.commit("On the side", aside="")
+    tree.git("checkout", "-q", "master")
+    tree.commit("On the main line", main="")
+    tree.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    commits = Repository(here=LocalHost(), folder=str(tree.folder)).range(f"{tree.hashes[0]}..master")
+    assert [commit.subject for commit in commits] == ["The first", "On the main line", "Merge"]
+    assert side not in [commit.hash for commit in commits]
+
+
+def test_an_export_is_made_once_and_is_the_same_everywhere(tree, tmp_path):
+    repository = Repository(here=LocalHost(), folder=str(tree.folder))
+    commit = tree.commit("The second", speed="90")
+    (tree.folder / "speed").write_text("of the work tree alone")
+    (found,) = repository.range(f"{tree.hashes[0]}..{commit}")[1:]
+    first, second = (repository.export(found, tmp_path / name) for name in ("one", "two"))
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as tar:
+        assert tar.extractfile(f"postgresql-{commit[:12]}/speed").read() == b"90"
+    stamp = first.stat().st_mtime_ns
+    assert repository.export(found, tmp_path / "one").stat().st_mtime_ns == stamp
+    assert [path.name for path in (tmp_path / "one").iterdir()] == [f"{commit}.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "remedy"),
+    [
+        ("master", "no range", "GOOD..BAD"),
+        ("a...b", "no range", "GOOD..BAD"),
+        ("..master", "no range", "GOOD..BAD"),
+        ("nowhere..master", "no commit 'nowhere'", "git log"),
+        ("--all..master", "no commit '--all'", "git log"),
+        ("master..master", "no commit in", "apart"),
+        ("master..old", "master is not an ancestor of old", "turn them round"),
+        ("side..master", "side is not an ancestor of master", "both descend from"),
+    ],
+)
+def test_a_bad_range_is_named(tree, text, what, remedy):
+    tree.git("branch", "old")
+    tree.git("checkout", "-q", "-b", "side")
+    tree.commit("On the side", aside="")
+    tree.git("checkout", "-q", "master")
+    tree.commit("On the main line", main="")
+    with pytest.raises(UsageError, match=what) as caught:
+        Repository(here=LocalHost(), folder=str(tree.folder)).range(text)
+    assert remedy in caught.value.remedy
+
+
+def test_a_folder_that_is_no_repository_is_named(tmp_path):
+    with pytest.raises(UsageError, match="no git repository"):
+        Repository(here=LocalHost(), folder=str(tmp_path)).range("a..b")
+
+
+def test_a_repository_is_not_mistaken_for_that_of_the_users_environment(tree, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(tree.folder / ".git"))
+    with pytest.raises(UsageError, match="no git repository"):
+        Repository(here=LocalHost(), folder=str(tmp_path)).range("a..b")
+
+
+def test_a_missing_git_is_named(tree, scripted, answer):
+    host = scripted(lambda command: answer(command, 127, stderr="env: 'git': No such file or directory"))
+    with pytest.raises(HostNotFitError, match="git is missing"):
+        Repository(here=host, folder=str(tree.folder)).range("a..b")
+
+
+def test_a_folder_that_takes_no_archives_is_named(tree, tmp_path):
+    (tmp_path / "file").touch()
+    repository = Repository(here=LocalHost(), folder=str(tree.folder))
+    tree.commit("The second")
+    with pytest.raises(HostNotFitError, match="cannot be written"):
+        repository.export(repository.range(f"{tree.hashes[0]}..master")[1], tmp_path / "file" / "deeper")
+
+
+def test_a_running_server_cannot_be_built(tree, tmp_path):
+    path = tmp_path / "running.toml"
+    path.write_text(EXPERIMENT.format(compiler="cc").replace('"build:."', '"dsn:service=x"').replace("build.", "# "))
+    tree.commit("The second")
+    with pytest.raises(UsageError, match="running server"):
+        ask_commits(path, f"{tree.hashes[0]}..master", tree.folder)

@@ -1,0 +1,180 @@
+"""The search along levels ends, finds the step where comparisons are right, and says what it does not know."""
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.errors import UsageError
+from pgstrata.model.answer import Comparison, Interval, Verdict
+from pgstrata.model.experiment import ControlKind
+from pgstrata.plan.bisection import (
+    Search,
+    Side,
+    half_threshold,
+    levels_along,
+    pair_experiment,
+    side_of,
+    side_of_ends,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from studies import make_environment, make_experiment
+
+MOST = 200
+
+
+def compared(verdict, effect):
+    return Comparison(
+        environment="b", cell="c", metric="tps", verdict=verdict, effect=effect,
+        interval=Interval(low=effect * 0.99, high=effect * 1.01) if effect else None, equivalence_interval=None,
+        confidence=0.955, blocks=7, planned_blocks=24, runs=14, invalid=0, value=1.0, baseline_value=1.0,
+        exploratory=False, control=False,
+    )  # fmt: skip
+
+
+def follow(search, answer):
+    asked = []
+    while (place := search.next) is not None:
+        asked.append(place)
+        search = search.learn(place, answer(place))
+    return search, asked
+
+
+@given(data=st.data())
+def test_the_right_step_is_found_by_halving(data):
+    count = data.draw(st.integers(2, MOST))
+    step = data.draw(st.integers(1, count - 1))
+    search, asked = follow(Search(count=count), lambda place: Side.LAST if place >= step else Side.FIRST)
+    assert (search.first, search.last, search.is_exact) == (step - 1, step, True)
+    assert len(asked) <= math.ceil(math.log2(count - 1))
+
+
+@given(data=st.data())
+def test_levels_that_cannot_be_measured_leave_a_range_around_the_step(data):
+    count = data.draw(st.integers(2, 60))
+    step = data.draw(st.integers(1, count - 1))
+    bad = data.draw(st.sets(st.integers(1, max(1, count - 2)), max_size=count))
+
+    def answer(place):
+        if place in bad:
+            return Side.SKIPPED
+        return Side.LAST if place >= step else Side.FIRST
+
+    search, asked = follow(Search(count=count), answer)
+    assert search.first < step <= search.last
+    assert all(place in bad for place in range(search.first + 1, search.last))
+    # no more is left than the levels around the step that cannot be measured
+    assert search.first == max(place for place in range(step) if place not in bad or place == 0)
+    assert search.last == min(place for place in range(step, count) if place not in bad or place == count - 1)
+    assert len(asked) == len(set(asked))
+
+
+@given(count=st.integers(2, MOST), sides=st.lists(st.sampled_from(Side), min_size=MOST))
+def test_it_always_ends_whatever_comes_out(count, sides):
+    answers = iter(sides)
+    search, asked = follow(Search(count=count), lambda _: next(answers))
+    assert len(asked) <= count - 2 or count == 2
+    assert 0 <= search.first < search.last <= count - 1
+    undecided = [place for place, side in search.found.items() if side is Side.UNDECIDED]
+    assert undecided in ([], asked[-1:])
+
+
+def test_what_is_settled_is_not_asked_again():
+    search = Search(count=9).learn(4, Side.FIRST)
+    for place in (0, 2, 4, 8):
+        with pytest.raises(ValueError, match="level"):
+            search.learn(place, Side.LAST)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "effect", "side"),
+    [
+        (Verdict.WORSE, 0.9, Side.LAST),
+        (Verdict.BETTER, 1.1, Side.LAST),
+        (Verdict.COLLAPSED, None, Side.LAST),
+        (Verdict.EQUIVALENT, 0.99, Side.FIRST),
+        (Verdict.NEGLIGIBLE, 0.98, Side.FIRST),
+        (Verdict.INCONCLUSIVE, 0.96, Side.UNDECIDED),
+        (Verdict.INSUFFICIENT, None, Side.UNDECIDED),
+        (Verdict.UNSTABLE, None, Side.UNDECIDED),
+    ],
+)
+def test_ends_differ_where_the_rule_says_so(verdict, effect, side):
+    assert side_of_ends(compared(verdict, effect)) is side
+
+
+@pytest.mark.parametrize(
+    ("ends", "level", "side"),
+    [
+        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.91), Side.LAST),
+        ((Verdict.WORSE, 0.9), (Verdict.EQUIVALENT, 0.995), Side.FIRST),
+        # a small difference is one, but the level is nearer to the first end all the same
+        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.96), Side.FIRST),
+        ((Verdict.WORSE, 0.9), (Verdict.NEGLIGIBLE, 0.94), Side.LAST),
+        # away from both ends, on the side of the first
+        ((Verdict.WORSE, 0.9), (Verdict.BETTER, 1.2), Side.FIRST),
+        ((Verdict.BETTER, 1.2), (Verdict.BETTER, 1.5), Side.LAST),
+        ((Verdict.WORSE, 0.9), (Verdict.INCONCLUSIVE, 0.95), Side.UNDECIDED),
+        ((Verdict.WORSE, 0.9), (Verdict.UNSTABLE, None), Side.UNDECIDED),
+        ((Verdict.WORSE, 0.9), (Verdict.COLLAPSED, None), Side.SKIPPED),
+        ((Verdict.COLLAPSED, None), (Verdict.COLLAPSED, None), Side.LAST),
+        ((Verdict.COLLAPSED, None), (Verdict.WORSE, 0.5), Side.FIRST),
+        ((Verdict.COLLAPSED, None), (Verdict.INSUFFICIENT, None), Side.UNDECIDED),
+    ],
+)
+def test_a_level_belongs_to_the_end_that_it_is_nearer_to(ends, level, side):
+    assert side_of(compared(*level), compared(*ends)) is side
+
+
+def test_the_threshold_of_a_step_is_half_of_the_difference_of_the_ends():
+    assert half_threshold(compared(Verdict.WORSE, 0.81), 0.03) == pytest.approx(1 / 0.9 - 1, abs=1e-6)
+    assert half_threshold(compared(Verdict.BETTER, 1.21), 0.03) == pytest.approx(0.1, abs=1e-6)
+    assert half_threshold(compared(Verdict.COLLAPSED, None), 0.03) == 0.03
+
+
+def crossed():
+    names = [(server, buffers) for server in ("14", "15", "16") for buffers in ("1GB", "4GB")]
+    return make_experiment(
+        [
+            make_environment(f"{server}-{buffers}", server, levels={"server": server, "buffers": buffers})
+            for server, buffers in names
+        ],
+        factors=("server", "buffers"),
+    )
+
+
+def test_levels_are_those_of_one_factor_with_the_others_as_in_the_baseline():
+    experiment = crossed()
+    control = replace(experiment.environments[0], name="control", control=ControlKind.SAME)
+    experiment = replace(experiment, environments=(*experiment.environments, control), baseline="15-4GB")
+    key, levels = levels_along(experiment, "server")
+    assert (key, [level.name for level in levels]) == ("server", ["14-4GB", "15-4GB", "16-4GB"])
+
+
+@pytest.mark.parametrize(
+    ("factor", "what"), [(None, "several factors"), ("host", "no factor 'host'"), ("buffers", "has 2 levels")]
+)
+def test_a_factor_that_cannot_be_searched_is_refused(factor, what):
+    with pytest.raises(UsageError, match=what) as caught:
+        levels_along(crossed(), factor)
+    assert caught.value.remedy
+
+
+def test_the_only_factor_need_not_be_named():
+    experiment = make_experiment([make_environment(name, name) for name in ("14", "15", "16")])
+    assert levels_along(experiment, None)[0] == "server"
+    with pytest.raises(UsageError, match="no factor"):
+        levels_along(replace(experiment, factors=()), None)
+
+
+def test_a_step_is_a_question_of_two_environments_with_its_own_threshold():
+    experiment = replace(crossed(), budget=60.0)
+    pair = (experiment.environments[0], experiment.environments[4])
+    step = pair_experiment(experiment, "server", pair, 0.05)
+    assert (step.baseline, step.environments, step.threshold, step.budget) == ("14-1GB", pair, 0.05, None)
+    assert (step.question, step.factors) == ("Does 16 differ from 14?", ("server",))
