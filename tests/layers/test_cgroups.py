@@ -2,9 +2,9 @@
 
 import os
 import secrets
-import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Groups, set_value
 from pgstrata.layers.hierarchies import Controller, parse_hierarchies
+from pgstrata.model.changes import Script
 from pgstrata.ports.host import Command
 from pgstrata.testing_ledger import FakeLedger
 
@@ -194,31 +195,63 @@ def test_on_version_2_a_coordinator_that_was_killed_leaves_what_can_be_undone(un
 
 
 @pytest.fixture
-def delegated(unified, server_host, key):
-    """A group that belongs to the servers' user, as systemd would delegate one, with the coordinator in it."""
-    folder, home = Path(unified.hierarchy.folder, f"delegated-{key}"), Path(unified.hierarchy.locate(own()))
-    folder.mkdir()
-    for name in (".", "cgroup.procs", "cgroup.subtree_control"):
-        shutil.chown(folder / name, server_host.user)
+def container(unified, key):
+    """The tree as a container sees it: its top is no real root, and there are a first process and the coordinator."""
+    top, home = Path(unified.hierarchy.folder, f"container-{key}"), Path(unified.hierarchy.locate(own()))
+    top.mkdir()
     enabled = subtree(unified.hierarchy.folder)
     for name in unified.controllers:
         Path(unified.hierarchy.folder, "cgroup.subtree_control").write_text(f"+{name}")
-    (folder / "cgroup.procs").write_text(str(os.getpid()))
-    yield folder
-    (home / "cgroup.procs").write_text(str(os.getpid()))
-    folder.rmdir()
+    with subprocess.Popen(["sleep", "60"]) as first:
+        for pid in (first.pid, os.getpid()):
+            (top / "cgroup.procs").write_text(str(pid))
+        yield replace(unified.hierarchy, folder=str(top), root=f"/{top.name}"), first.pid
+        (home / "cgroup.procs").write_text(str(os.getpid()))
+        first.kill()
+    top.rmdir()
     for name in set(unified.controllers) - set(enabled):
         Path(unified.hierarchy.folder, "cgroup.subtree_control").write_text(f"-{name}")
 
 
-def test_on_version_2_groups_are_made_in_what_was_delegated_to_the_user(unified, delegated, ledger, server_host):
-    group = unified.groups.place(unified.hierarchy, "a", own())
-    assert group.folder == f"{delegated}/{unified.base.name}/{unified.base.name}-a"
-    unified.groups.make(group, unified.hierarchy, (("cgroup.max.depth", "3"),), ledger)
-    assert subtree(delegated) == unified.controllers
-    again = unified.groups.place(unified.hierarchy, "a", own())
-    assert again == group, "seen from where the coordinator is now"
+def test_in_a_container_all_that_is_at_its_top_moves_aside_and_comes_back(unified, container, ledger, server_host):
+    hierarchy, first = container
+    group = unified.groups.place(hierarchy, "a")
+    unified.groups.make(group, hierarchy, (("cgroup.max.depth", "3"),), ledger)
+    top = Path(hierarchy.folder)
+    assert group.folder == f"{top}/{unified.base.name}/{unified.base.name}-a"
+    assert subtree(top) == unified.controllers
+    assert Path(f"/proc/{first}/cgroup").read_text().endswith(f"/{unified.base.name}/coordinator\n")
     group.assert_member(server_host.run(Command(argv=(*group.join, "cat", "/proc/self/cgroup"))).text, "here")
     ledger.undo_to(0)
-    assert own() == f"/{delegated.name}"
-    assert subtree(delegated) == []
+    assert {str(first), str(os.getpid())} <= set((top / "cgroup.procs").read_text().split())
+    assert subtree(top) == []
+
+
+def test_processes_that_keep_a_top_from_having_groups_are_named(unified, container):
+    hierarchy, _ = container
+    line = f"processes in {hierarchy.folder}: 17"
+
+    class Refusing:
+        def change(self, change):
+            raise LevelNotTakenError("no", details=("sh: Device or resource busy", line))
+
+    with pytest.raises(HostNotFitError, match="no cgroups can be made below") as caught:
+        unified.groups.make(unified.groups.place(hierarchy, "a"), hierarchy, (), Refusing())
+    assert caught.value.details[-1] == line
+    assert "outside the container" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("weight", "left"), [("100", "-io"), ("300", "+io")])
+def test_a_controller_that_somebody_uses_by_now_stays_on(unified, tmp_path, weight, left):
+    """On plain files: what matters is which words the script writes."""
+    fake = FakeLedger()
+    unified.groups.make(unified.groups.place(unified.hierarchy, "a"), unified.hierarchy, (), fake)
+    base, other = tmp_path / "pgstrata-k1", tmp_path / "other.slice"
+    for folder, value in ((base, "100"), (other, weight)):
+        folder.mkdir()
+        (folder / "io.weight").write_text(f"default {value}\n")
+    (base / "cgroup.subtree_control").write_text("io\n")
+    (tmp_path / "cgroup.subtree_control").write_text("+io\n")
+    undo = Script(text=fake.changes[0].undo.text, arguments=(str(base), str(tmp_path), "io", str(tmp_path), ""))
+    subprocess.run(undo.argv, check=False, capture_output=True)
+    assert (tmp_path / "cgroup.subtree_control").read_text().strip() == left

@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,16 @@ def test_two_environments_have_their_quotas_side_by_side(server_host, ledger, sp
 
 @pytest.mark.root
 @needs_root
+def test_beside_a_quota_a_server_without_one_has_a_group_without_limit(server_host, ledger, spawned):
+    limited, free = environment(quota="0.5"), replace(environment(), name="free")
+    layer = CpuLayer(server_host, f"test{secrets.token_hex(3)}", environments=(limited, free))
+    launch = layer.prepare(free, Needs(), ledger)
+    facts = layer.observe(make_server(free, spawned(launch.server, at=server_host)), None)
+    assert facts == {"cpu.quota": "max", "cpu.throttled": "0"}
+
+
+@pytest.mark.root
+@needs_root
 def test_a_quota_that_somebody_changed_is_found_out(server_host, ledger, spawned):
     layer = CpuLayer(server_host, f"test{secrets.token_hex(3)}")
     asked = environment(quota="0.5")
@@ -295,6 +306,36 @@ def test_on_version_2_the_group_of_the_limits_gets_the_quota_too():
     (change,) = ledger.changes
     assert change.what == "cgroup /sys/fs/cgroup/pgstrata-k1/pgstrata-k1-it cpu.max"
     assert launch.server == (), "the layer of the limits joins it"
+
+
+def test_with_a_quota_in_the_experiment_every_server_has_a_group_and_no_needless_controller_is_on():
+    host, ledger = Files(), FakeLedger()
+    free = replace(environment(), name="free")
+    theirs = replace(free, name="theirs", server=ServerSpec(kind=ServerKind.DSN))
+    layer = CpuLayer(host, "k1", environments=(environment(quota="1.5"), free, theirs))
+    assert layer.concerns(free)
+    assert not layer.concerns(theirs)
+    launch = layer.prepare(free, Needs(), ledger)
+    base, group = ledger.changes
+    assert base.do.arguments[3] == "cpu", "memory and io would change how groups compete as well"
+    assert group.value == "cpu.max = max 100000"
+    folder = "/sys/fs/cgroup/pgstrata-k1/pgstrata-k1-free"
+    assert launch.server[-1] == f"{folder}/cgroup.procs"
+    host.files |= {
+        "/proc/9/cgroup": "0::/pgstrata-k1/pgstrata-k1-free\n",
+        f"{folder}/cpu.max": "max 100000\n",
+        f"{folder}/cpu.stat": "usage_usec 5\n",
+    }
+    assert layer.observe(make_server(free, 9), None)["cpu.quota"] == "max"
+    assert layer.throttled(free) is None
+    host.files[f"{folder}/cpu.max"] = "50000 100000\n"
+    with pytest.raises(LevelNotTakenError, match=r"cpu.quota = max was asked for, and the kernel says 0\.5"):
+        layer.observe(make_server(free, 9), None)
+
+
+def test_without_a_quota_in_the_experiment_nobody_has_a_group():
+    layer = CpuLayer(Files(), "k1", environments=(environment(policy="batch"), replace(environment(), name="free")))
+    assert not layer.concerns(environment())
 
 
 def test_a_host_without_the_controller_says_what_to_do():

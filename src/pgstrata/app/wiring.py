@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgstrata import __version__
@@ -74,7 +74,7 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
     tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     sql = PsqlSql(host, tools)
     builds = resolve_builds(plan, machine, sql, events)
-    host_layers = make_host_layers(host, study_key(study), machine.places.data)
+    host_layers = make_host_layers(host, study_key(study), machine.places.data, plan.experiment.environments)
     facts = capture_host_facts(machine.here)
     fingerprint = parse_host_facts(facts)
     for name in ("host", "client"):
@@ -102,17 +102,19 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
     )
 
 
-def make_host_layers(host: Host, key: str, folder: str) -> tuple[HostLayer, ...]:
+def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:
     """The layers of a host that can be changed, the lowest first.
 
     Args:
         host: acts as the user that servers run as.
         key: names what belongs to the study on the host; safe in paths.
         folder: where data lie unless a layer wants them elsewhere.
+        environments: all of the experiment, because a group of one of them concerns the others.
     """
     storage = StorageLayer(host, key, folder)
     return (
-        SysctlLayer(host), storage, MemoryLayer(host), LimitsLayer(host, key, storage.folder_of), CpuLayer(host, key),
+        SysctlLayer(host), storage, MemoryLayer(host),
+        LimitsLayer(host, key, storage.folder_of, environments), CpuLayer(host, key, environments=environments),
     )  # fmt: skip
 
 

@@ -7,9 +7,11 @@ given to the server's user, who may then move processes of his own into it (cgro
 a group with processes in it has no controllers for groups below it (Documentation/admin-guide/cgroup-v2.rst,
 "Delegation Containment", "No Internal Process Constraint"). So there is one group for a study, `pgstrata-KEY`, with a
 group `coordinator` in it, into which pgstrata moves itself while it needs groups, and a group for each environment
-beside that. `pgstrata-KEY` is made at the top of the tree; for an ordinary user whose own group belongs to him (one
-that systemd delegated) below that one. systemd is not asked: it leaves alone groups that it did not make, and
-controllers that it would switch off at the top stay on as long as `pgstrata-KEY` uses them.
+beside that. `pgstrata-KEY` is made at the top of the tree, by root, also for an ordinary user. The top of a container
+is no real root: whatever is in it (the container's first process, shells) moves to `coordinator` too for that time.
+systemd is not asked: it leaves alone groups that it did not make, and controllers that it would switch off at the top
+stay on as long as `pgstrata-KEY` uses them. Only controllers that some environment of the experiment needs are switched
+on: with `cpu`, groups compete with each other as wholes, and no longer process by process.
 
 What version 2 does here (moves, permissions, controllers for groups below, removal) was tested on a kernel whose
 version 2 has another controller; cpu.max, memory.max and io.max, and hosts with systemd, were not seen running.
@@ -17,14 +19,15 @@ version 2 has another controller; cpu.max, memory.max and io.max, and hosts with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.hierarchies import Controller, Hierarchy, find_hierarchy, parse_hierarchies, parse_memberships
 from pgstrata.model.changes import Change, Script
-from pgstrata.ports.host import Command, Host
+from pgstrata.model.experiment import Environment
+from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
 
 UNIFIED: Final = 2
@@ -69,27 +72,48 @@ done
 _WRITE: Final = 'printf "%s\\n" "$3" >"$1/$2"'
 _WRITE_BACK: Final = '[ ! -d "$1" ] || printf "%s\\n" "$3" >"$1/$2"'
 
-# Arguments: base, top, user, controllers, then processes. The shell leaves the top too, which must be empty below the
-# root before it can have controllers.
+# Arguments: base, top, user, controllers, then processes. Only the real root, which has no cgroup.type, can have
+# processes and controllers for groups below; what is forked while the others move is found the next time.
 _MAKE_BASE: Final = """
 umask 022
 base=$1 top=$2 user=$3 controllers=$4; shift 4
 mkdir "$base" "$base/coordinator" || exit 1
 for pid in $$ "$@"; do echo "$pid" >"$base/coordinator/cgroup.procs" || exit 1; done
+if [ -e "$top/cgroup.type" ]; then
+  for _ in 1 2 3; do
+    for pid in $(cat "$top/cgroup.procs"); do echo "$pid" >"$base/coordinator/cgroup.procs" 2>/dev/null || :; done
+  done
+fi
 for name in $controllers; do
-  echo "+$name" >"$top/cgroup.subtree_control" || exit 1
+  if ! echo "+$name" >"$top/cgroup.subtree_control"; then
+    echo "processes in $top: $(tr '\\n' ' ' <"$top/cgroup.procs")" >&2
+    exit 16
+  fi
   echo "+$name" >"$base/cgroup.subtree_control" || exit 1
 done
 chown "$user" "$base/cgroup.procs" "$base/coordinator/cgroup.procs"
 """
+
+_BUSY: Final = (
+    "a group with processes in it gets no controllers for groups below it: move out those that are named here, or work "
+    "outside the container"
+)
 
 # Arguments: base, top, controllers that the top did not have, the coordinator's own group, what `read` said before.
 _REMOVE_BASE: Final = """
 [ -z "$5" ] && [ -d "$1" ] || exit 0
 base=$1 top=$2 own=$4
 [ -d "$own" ] || own=$top
+used() {  # by a group beside ours, which has other values than ours, a new one: they would go with the controller
+  for other in "$top"/*/; do
+    for file in weight max high low min; do
+      [ ! -f "$other$1.$file" ] || [ "$(cat "$other$1.$file")" = "$(cat "$base/$1.$file")" ] || return 0
+    done
+  done
+  return 1
+}
 for name in $(cat "$base/cgroup.subtree_control"); do echo "-$name" >"$base/cgroup.subtree_control"; done
-for name in $3; do echo "-$name" >"$top/cgroup.subtree_control" || :; done
+for name in $3; do used "$name" || echo "-$name" >"$top/cgroup.subtree_control" || :; done
 tries=0
 while [ -d "$base/coordinator" ] && ! rmdir "$base/coordinator" 2>/dev/null; do
   for pid in $(cat "$base/coordinator/cgroup.procs"); do echo "$pid" >"$own/cgroup.procs" 2>/dev/null || :; done
@@ -99,6 +123,14 @@ while [ -d "$base/coordinator" ] && ! rmdir "$base/coordinator" 2>/dev/null; do
 done
 rmdir "$base"
 """
+
+
+def needed_controllers(environments: Iterable[Environment]) -> tuple[Controller, ...]:
+    """Controllers that levels of an experiment ask for: one that is on without need changes how groups compete."""
+    keys = {key for environment in environments for key in environment.layers}
+    traffic = any(key.startswith("limits.") and key != "limits.memory" for key in keys)
+    needs = {Controller.CPU: "cpu.quota" in keys, Controller.MEMORY: "limits.memory" in keys, Controller.IO: traffic}
+    return tuple(controller for controller, needed in needs.items() if needed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +164,8 @@ class Group:
 class Groups:
     """The groups of one study on one host; what it made itself and nobody has undone, it uses again."""
 
-    def __init__(self, host: Host, key: str, controllers: Sequence[str] = tuple(Controller)) -> None:
-        """`controllers` are what groups of version 2 get, of those that the host has."""
+    def __init__(self, host: Host, key: str, controllers: Collection[str] = tuple(Controller)) -> None:
+        """`controllers` are what groups of version 2 get, of those that the host has; the same for all of a study."""
         self._host = host
         self._key = key
         self._controllers = controllers
@@ -145,19 +177,19 @@ class Groups:
         Raises:
             HostNotFitError: the host has no such controller, or its groups cannot be changed.
         """
-        hierarchy, own = self._hierarchy(controller)
-        return self.place(hierarchy, environment, own), hierarchy
+        hierarchy = self._hierarchy(controller)
+        return self.place(hierarchy, environment), hierarchy
 
-    def place(self, hierarchy: Hierarchy, environment: str, own: str = "/") -> Group:
-        """The group of an environment in a tree, seen from pgstrata's own group in it."""
-        top = hierarchy.folder if hierarchy.version != UNIFIED else self._base(hierarchy, own)
+    def place(self, hierarchy: Hierarchy, environment: str) -> Group:
+        """The group of an environment in a tree."""
+        top = hierarchy.folder if hierarchy.version != UNIFIED else f"{hierarchy.folder}/pgstrata-{self._key}"
         folder = f"{top}/pgstrata-{self._key}-{environment}"
         return Group(
             folder=folder, name=hierarchy.name(folder), version=hierarchy.version, controllers=hierarchy.controllers
         )
 
-    def _hierarchy(self, controller: Controller) -> tuple[Hierarchy, str]:
-        """The tree of a controller, and the group in which pgstrata itself is there."""
+    def _hierarchy(self, controller: Controller) -> Hierarchy:
+        """The tree of a controller."""
         files = self._host.read_files((_MOUNTS, _OWN, *_USUAL_UNIFIED))
         memberships = files.get(_OWN, b"").decode("utf-8", "surrogateescape")
         hierarchies = parse_hierarchies(files.get(_MOUNTS, b"").decode("utf-8", "surrogateescape"), memberships)
@@ -174,7 +206,7 @@ class Groups:
                 f"{hierarchy.folder} is mounted read-only: no cgroup can be made", where=self._host.name,
                 remedy="work outside the container, or give it cgroups that it may write",
             )  # fmt: skip
-        return hierarchy, parse_memberships(memberships).get(hierarchy.controllers, "/")
+        return hierarchy
 
     def _unified_controllers(self, hierarchies: Sequence[Hierarchy], files: Mapping[str, bytes]) -> list[str]:
         for hierarchy in hierarchies:
@@ -183,21 +215,6 @@ class Groups:
                 content = files[path] if path in files else self._host.read_files((path,)).get(path, b"")
                 return content.decode().split()
         return []
-
-    def _base(self, hierarchy: Hierarchy, own: str) -> str:
-        """The folder of the study's group of version 2."""
-        folder = hierarchy.locate(own)
-        name = f"pgstrata-{self._key}"
-        if folder.endswith(f"/{name}/{_COORDINATOR}"):
-            return folder.removesuffix(f"/{_COORDINATOR}")
-        return f"{self._top(hierarchy, folder)}/{name}"
-
-    def _top(self, hierarchy: Hierarchy, own: str) -> str:
-        """Where the study's group is made: below the own group of a user to whom it belongs, else at the top."""
-        if self._host.user == "root" or own == hierarchy.folder:
-            return hierarchy.folder
-        owner = self._host.run(Command(argv=("stat", "--format=%U", own)), check=False).text.strip()
-        return own if owner == self._host.user else hierarchy.folder
 
     def make(self, group: Group, hierarchy: Hierarchy, values: Sequence[tuple[str, str]], ledger: Ledger) -> None:
         """Make the group with these values in its files; whether they hold is for the layer to observe.
@@ -246,7 +263,13 @@ class Groups:
             do=Script(text=_MAKE_BASE, arguments=(base, top, self._host.user, " ".join(wanted), *pids)),
             undo=Script(text=_REMOVE_BASE, arguments=(base, top, " ".join(missing), own)),
         )
-        ledger.change(change)
+        try:
+            ledger.change(change)
+        except LevelNotTakenError as error:
+            raise HostNotFitError(
+                f"no cgroups can be made below {top}: {error.what}", where=self._host.name, details=error.details,
+                remedy=_BUSY if any(line.startswith("processes in ") for line in error.details) else error.remedy,
+            ) from error  # fmt: skip
 
     def _hierarchy_own(self, hierarchy: Hierarchy) -> str:
         memberships = self._host.read_files((_OWN,)).get(_OWN, b"").decode("utf-8", "surrogateescape")

@@ -10,14 +10,14 @@ of real-time priorities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
-from pgstrata.layers.cgroups import UNIFIED, Group, Groups, set_value
+from pgstrata.layers.cgroups import UNIFIED, Group, Groups, needed_controllers, set_value
 from pgstrata.layers.frequency import Frequency
 from pgstrata.layers.hierarchies import Controller
-from pgstrata.model.experiment import Environment
+from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.ledger import Ledger
@@ -79,21 +79,32 @@ class CpuLayer:
         host: where the servers run, as their user.
         key: names the study's groups.
         client: where the clients run, if that is another host.
+        environments: all of the experiment. If one of them has a quota, the servers of the others get a group too,
+            without a limit: a group competes with the client as a whole, a server without one process by process.
         frequency: governor and turbo, by default those of `host`.
     """
 
     name = "cpu"
 
-    def __init__(self, host: Host, key: str, client: Host | None = None, frequency: Frequency | None = None) -> None:
+    def __init__(
+        self, host: Host, key: str, client: Host | None = None, frequency: Frequency | None = None,
+        environments: Iterable[Environment] = (),
+    ) -> None:  # fmt: skip
+        environments = tuple(environments)
         self._host = host
         self._client = client or host
-        self._groups = Groups(host, key)
+        self._groups = Groups(host, key, needed_controllers(environments) or tuple(Controller))
+        self._grouped = any(QUOTA in environment.layers for environment in environments)
         self._frequency = frequency or Frequency(host)
         self._made: dict[str, Group] = {}
 
     def concerns(self, environment: Environment) -> bool:
-        """Whether it asks for a level of this layer."""
-        return any(key.startswith("cpu.") for key in environment.layers)
+        """Whether it asks for a level of this layer, or another one asks for a quota."""
+        return any(key.startswith("cpu.") for key in environment.layers) or self._has_group(environment)
+
+    def _has_group(self, environment: Environment) -> bool:
+        """Whether its server is put into a group for CPU time; somebody else's server cannot be."""
+        return QUOTA in environment.layers or (self._grouped and environment.server.kind is not ServerKind.DSN)
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's
         """Check that the host can do it, make the group, set governor and turbo."""
@@ -106,7 +117,7 @@ class CpuLayer:
             self._frequency.set_governor(levels[GOVERNOR], ledger)
         if TURBO in levels:
             self._frequency.set_turbo(levels[TURBO], ledger)
-        words = self._limit_time(environment, ledger) if QUOTA in levels else ()
+        words = self._limit_time(environment, ledger) if self._has_group(environment) else ()
         words += _pin(levels.get(SERVER, "")) + _schedule(levels.get(POLICY, ""))
         if words:
             self._try(words, levels)
@@ -120,28 +131,33 @@ class CpuLayer:
             )  # fmt: skip
 
     def _limit_time(self, environment: Environment, ledger: Ledger) -> tuple[str, ...]:
-        """Words that put the server into a group with that much CPU time."""
-        cpus = float(environment.layers[QUOTA])
-        online = len(parse_cpu_list(self._host.read(_ONLINE).decode()))
-        if cpus > online:
-            raise HostNotFitError(
-                f"cpu.quota = {cpus:g} would limit nothing: this host has {online} CPUs", where=self._host.name,
-                remedy=f"take at most {online}",
-            )  # fmt: skip
+        """Words that put the server into a group with that much CPU time, or all of it where nothing was asked."""
+        quota = self._quota(environment.layers[QUOTA]) if QUOTA in environment.layers else None
         group, hierarchy = self._groups.find(Controller.CPU, environment.name)
         self._made[environment.name] = group
-        quota = round(cpus * _PERIOD)
+        whole = f"{'max' if quota is None else quota} {_PERIOD}"
         values: tuple[tuple[str, str], ...]
         if group.version != UNIFIED:
-            values = (("cpu.cfs_period_us", str(_PERIOD)), ("cpu.cfs_quota_us", str(quota)))
+            values = (("cpu.cfs_period_us", str(_PERIOD)), ("cpu.cfs_quota_us", str(-1 if quota is None else quota)))
         elif any(key.startswith("limits.") for key in environment.layers):
             # In version 2 a process is in one group: the layer `limits`, which is beneath, made it and joins it.
-            set_value(group, "cpu.max", f"{quota} {_PERIOD}", ledger)
+            if quota is not None:
+                set_value(group, "cpu.max", whole, ledger)
             return ()
         else:
-            values = (("cpu.max", f"{quota} {_PERIOD}"),)
+            values = (("cpu.max", whole),)
         self._groups.make(group, hierarchy, values, ledger)
         return group.join
+
+    def _quota(self, level: str) -> int:
+        """Microseconds of each period; HostNotFitError where that is more than all CPUs have."""
+        online = len(parse_cpu_list(self._host.read(_ONLINE).decode()))
+        if float(level) > online:
+            raise HostNotFitError(
+                f"cpu.quota = {level} would limit nothing: this host has {online} CPUs", where=self._host.name,
+                remedy=f"take at most {online}",
+            )  # fmt: skip
+        return round(float(level) * _PERIOD)
 
     def _try(self, words: tuple[str, ...], levels: Mapping[str, str]) -> None:
         """Run nothing in this way, as the server's user: a start that fails would say less."""
@@ -151,7 +167,8 @@ class CpuLayer:
         policy = levels.get(POLICY, "")
         real_time = policy.startswith(("fifo", "rr"))
         raise HostNotFitError(
-            f"{self._host.user} cannot start a server with {', '.join(f'{key} = {levels[key]}' for key in levels)}",
+            f"{self._host.user} cannot start a server with "
+            f"{', '.join(f'{key} = {levels[key]}' for key in levels) or 'a cgroup of its own'}",
             where=self._host.name, details=tuple(tried.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]),
             remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), inherited from "
             "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
@@ -165,14 +182,15 @@ class CpuLayer:
         if not self.concerns(server.environment):
             return {}
         facts = {CLIENT: levels[CLIENT]} if CLIENT in levels else {}
-        if levels.keys() & {SERVER, QUOTA, POLICY}:
+        if levels.keys() & {SERVER, POLICY} or self._has_group(server.environment):
             facts |= self._observe_server(server)
         if GOVERNOR in levels:
             facts[GOVERNOR] = self._frequency.governor()
         if TURBO in levels:
             facts[TURBO] = self._frequency.turbo()
-        for key in facts.keys() & levels.keys():
-            _assert_level(key, levels[key], facts[key], server.environment.name)
+        asked = {QUOTA: "max", **levels}
+        for key in facts.keys() & asked.keys():
+            _assert_level(key, asked[key], facts[key], server.environment.name)
         return facts
 
     def _observe_server(self, server: RunningServer) -> dict[str, str]:
@@ -183,7 +201,7 @@ class CpuLayer:
                 where=f"environment {environment.name}", remedy="leave out cpu.* for servers that somebody else runs",
             )  # fmt: skip
         process = f"/proc/{server.postmaster_pid}"
-        group = self._made.get(environment.name) if QUOTA in environment.layers else None
+        group = self._made.get(environment.name) if self._has_group(environment) else None
         names = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat") if group else ()
         paths = [f"{process}/{name}" for name in ("status", "stat", "cgroup")]
         paths += [group.path(name) for name in names if group]
@@ -249,7 +267,7 @@ def _read_quota(contents: Mapping[str, str]) -> str:
 
 def _assert_level(key: str, asked: str, found: str, environment: str) -> None:
     same = parse_cpu_list(asked) == parse_cpu_list(found) if key in (SERVER, CLIENT) else asked == found
-    if key == QUOTA and found != "max":
+    if key == QUOTA and "max" not in (asked, found):
         same = round(float(asked) * _PERIOD) == round(float(found) * _PERIOD)
     if not same:
         raise LevelNotTakenError(

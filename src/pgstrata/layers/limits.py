@@ -11,11 +11,11 @@ Version 1 of cgroups charges delayed writes to nobody: limits of writes are refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.cgroups import UNIFIED, Group, Groups
+from pgstrata.layers.cgroups import UNIFIED, Group, Groups, needed_controllers
 from pgstrata.layers.cpu import parse_field
 from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.hierarchies import Controller, Hierarchy
@@ -70,13 +70,16 @@ class LimitsLayer:
         key: names the study's groups.
         data_folder: where the clone of an environment will lie, for the device that is limited; called after the layers
             beneath are prepared.
+        environments: all of the experiment: what they need, groups of version 2 get; everything, if none are given.
     """
 
     name = "limits"
 
-    def __init__(self, host: Host, key: str, data_folder: Callable[[Environment], str]) -> None:
+    def __init__(
+        self, host: Host, key: str, data_folder: Callable[[Environment], str], environments: Iterable[Environment] = ()
+    ) -> None:
         self._host = host
-        self._groups = Groups(host, key)
+        self._groups = Groups(host, key, needed_controllers(environments) or tuple(Controller))
         self._data_folder = data_folder
         self._made: dict[str, dict[Controller, Group]] = {}
         self._kills: dict[str, int] = {}
