@@ -69,7 +69,9 @@ Connection = Annotated[
 _DOTTED: Final = r"^(settings|initdb|options|cpu|limits|storage|sysctl)\..+$"
 _PAGES: Final = "Memory pages of the server's shared memory: 4kB, 2MB, 1GB; reserved for each run."
 _THP: Final = "Transparent huge pages, for anonymous and shared memory: always, madvise, never."
-_FILESYSTEM: Final = "File system of the data, made anew for each visit on a loop device: ext4, xfs, btrfs."
+_FILESYSTEM: Final = (
+    "File system of the data, made anew on a loop device wherever the data are cloned anew: ext4, xfs, btrfs."
+)
 _CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, governor, turbo."
 _LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
 _STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead."
