@@ -12,6 +12,11 @@ from typing import Final
 DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 """Texts of ENOSPC and EDQUOT in the C locale, in which every program is run."""
 
+LARGER_FILE_SYSTEM: Final = (
+    "give a larger storage.size (or storage.device), or a smaller scale: that is another experiment, so in a new study"
+)
+"""What to do where a file system is full that pgstrata made for the data alone: no other space counts there."""
+
 
 class ExitCode(IntEnum):
     """Exit codes of the command line, fixed by the reference of the experiment file."""

@@ -9,7 +9,7 @@ from typing import Final
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import DiskFullError, ParseError, find_disk_full
+from pgstrata.errors import LARGER_FILE_SYSTEM, DiskFullError, ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
 from pgstrata.ports.layer import ExplainsDeath
@@ -42,12 +42,17 @@ def _raise_if_disk_full(arm: Arm, server: RunningServer | None) -> None:
     """A full disk is no property of an environment: it ends the experiment, and nothing is committed of the run."""
     said = (arm.files.get(name, b"").decode("utf-8", "replace") for name in _COMPLAINTS)
     if full := find_disk_full("\n".join((arm.failure, *said))):
+        remedy = (
+            "free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
+            "command again to go on"
+        )
+        if "filesystem" in arm.environment.layers:
+            remedy = LARGER_FILE_SYSTEM
         raise DiskFullError(
             f"the disk was full during the run {arm.planned.identity}, which is not kept",
             where=server.clone.location if server else arm.environment.name,
             details=(full,),
-            remedy="free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
-            "command again to go on",
+            remedy=remedy,
         )
 
 

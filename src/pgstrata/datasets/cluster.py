@@ -20,6 +20,7 @@ from pgstrata.datasets.marker import (
     save_marker,
 )
 from pgstrata.errors import (
+    LARGER_FILE_SYSTEM,
     CommandFailedError,
     DiskFullError,
     HostNotFitError,
@@ -177,7 +178,13 @@ class ClusterDatasets:
         switch = (build.program(_CHECKSUMS), "--disable", "--no-sync", "-D", data)
         self._host.run(Command(argv=switch, environment={**build.process_environment, "LC_ALL": "C"}))
 
-    def _disk_full(self, doing: str, error: PgstrataError) -> DiskFullError:
+    def _disk_full(self, doing: str, error: PgstrataError, folder: str = "") -> DiskFullError:
+        """`folder` is in a file system that was made for the clone, empty for that of all data."""
+        if folder:
+            return DiskFullError(
+                f"the file system that was made for the data is full while {doing}", where=folder,
+                details=(error.what, *error.details[-5:]), remedy=LARGER_FILE_SYSTEM,
+            )  # fmt: skip
         return DiskFullError(
             f"the disk is full while {doing}", where=self._root, details=(error.what, *error.details[-5:]),
             remedy="free space there, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system; "
@@ -282,7 +289,7 @@ class ClusterDatasets:
 
     def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:
         """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
-        folder = f"{folder or f'{self._root}/clones/{self._study}'}/{name}"
+        own, folder = folder, f"{folder or f'{self._root}/clones/{self._study}'}/{name}"
         if self._host.exists(folder):
             self.discard(Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder))
         marker = Marker(purpose="clone", subject=name, study=self._study, owner=observe_owner(self._host))
@@ -294,7 +301,7 @@ class ClusterDatasets:
         except BaseException as error:
             self._remove_clone(folder)
             if isinstance(error, DiskFullError):
-                raise self._disk_full("a dataset is cloned", error) from error
+                raise self._disk_full("a dataset is cloned", error, own) from error
             raise
         return Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder)
 
