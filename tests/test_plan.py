@@ -275,6 +275,26 @@ def test_time_and_disk_are_forecast():
     assert forecast.disk_bytes > 3 * 10 * 16 * 1024**2
 
 
+def test_image_files_are_forecast_with_the_time_to_write_them():
+    def forecast(**layers):
+        names = ("a", "b")
+        environments = tuple(
+            environment(name, layers=layers, settings={"max_wal_size": wal, "jit": {"a": "on", "b": "off"}[name]})
+            for name, wal in zip(names, ("1GB", "16GB"), strict=True)
+        )
+        return plan(environments=environments, blocks=10, reset=Reset.CLONE).forecast
+
+    usual, image = forecast(), forecast(filesystem="ext4")
+    # each of two images holds half as much again as max_wal_size
+    assert image.disk_bytes - usual.disk_bytes > 24 * GB
+    assert image.seconds_per_block - usual.seconds_per_block > 2 * 24 * 1024 / 250
+    sized = forecast(filesystem="ext4", **{"storage.size": str(5 * GB)})
+    assert 4 * GB < sized.disk_bytes - usual.disk_bytes < 10 * GB
+    device = forecast(filesystem="ext4", **{"storage.device": "/dev/x"})
+    assert device.disk_bytes < usual.disk_bytes
+    assert device.seconds_per_block == usual.seconds_per_block
+
+
 def test_environments_that_differ_in_settings_share_a_dataset():
     pair = (environment("a", settings={"jit": "on"}), environment("b", settings={"jit": "off"}))
     assert len(plan(environments=pair).forecast.datasets) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.conduct.loop import Conduct
-from pgstrata.errors import HostNotFitError, LevelNotTakenError, ServerFailedError
+from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.changes import Change, Script
 from pgstrata.model.experiment import Interleave, Reset
 from pgstrata.model.launch import Launch
@@ -79,6 +79,38 @@ def test_layers_are_prepared_from_the_lowest_up_and_the_outer_words_come_first()
     assert [change.what for change in rig.ledger.undone[:2]] == ["cpu.quota", "filesystem"]
     assert {load.launch for _, load in world.loads} == {("nice", "taskset")}
     assert low.needs[0].data > 256 * 1024**2
+
+
+def test_images_are_as_large_for_every_environment_of_a_cell():
+    layer = FakeLayer("filesystem")
+    plan = layered(make_plan(), a={"filesystem": "xfs"}, b={"filesystem": "ext4"})
+    plan = replace(plan, experiment=replace(plan.experiment, environments=tuple(
+        replace(one, settings={"max_wal_size": wal})
+        for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
+    )))  # fmt: skip
+    carry_out(plan, layer)
+    assert len({needs.data for needs in layer.needs}) == 1
+    assert layer.needs[0].data > 24 * 1024**3
+
+
+def test_an_environment_without_an_image_makes_no_other_larger():
+    layer = FakeLayer("filesystem")
+    plan = layered(make_plan(), a={"filesystem": "xfs"}, b={"filesystem": "xfs", "storage.device": "/dev/x"})
+    plan = replace(plan, experiment=replace(plan.experiment, environments=(
+        plan.experiment.environments[0], replace(plan.experiment.environments[1], settings={"max_wal_size": "16GB"})
+    )))  # fmt: skip
+    carry_out(plan, layer)
+    assert layer.needs[0].data < 4 * 1024**3
+
+
+def test_a_full_file_system_of_a_runs_own_has_a_remedy_of_its_own():
+    full = b"PANIC: could not write to file: No space left on device"
+    plan = layered(make_plan(names=("a",)), a={"filesystem": "xfs"})
+    rig = fakes.make_rig(fakes.World(server_logs={"a": full}), plan, host_layers=(FakeLayer("filesystem"),))
+    with pytest.raises(DiskFullError) as caught:
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert "storage.size" in caught.value.remedy
+    assert "PGSTRATA_DATA" not in caught.value.remedy
 
 
 def test_only_pages_ask_the_server_how_much_memory_it_wants():

@@ -31,11 +31,12 @@ FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, Inter
 
 @dataclass(slots=True, kw_only=True)
 class Arm:
-    """One run in the making: what was planned, what is up, what was seen so far."""
+    """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan."""
 
     planned: PlannedRun
     environment: Environment
     cell: Cell
+    environments: tuple[Environment, ...] = ()
     files: dict[str, bytes] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     remarks: list[Reason] = field(default_factory=list)
@@ -73,7 +74,7 @@ def make_arm(plan: Plan, planned: PlannedRun) -> Arm:
     """An arm before anything has happened."""
     experiment = plan.experiment
     return Arm(planned=planned, environment=experiment.environment(planned.environment),
-               cell=experiment.cell(planned.cell))  # fmt: skip
+               cell=experiment.cell(planned.cell), environments=experiment.environments)  # fmt: skip
 
 
 @contextmanager

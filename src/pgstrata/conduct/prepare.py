@@ -11,7 +11,7 @@ from typing import Final
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.model.launch import Launch, Needs
-from pgstrata.plan.load import clone_bytes
+from pgstrata.plan.load import clone_bytes, own_image
 from pgstrata.ports.server import Dataset
 
 # Only this layer asks the server how much memory it will want in one piece; to find out takes a start of its binary.
@@ -42,8 +42,22 @@ def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Laun
     needs = Needs()
     if _ASKS_FOR_MEMORY in environment.layers:
         needs = supply.control.needs(environment, supply.build, dataset)
-    needs = replace(needs, data=clone_bytes(environment, dataset.bytes))
+    needs = replace(needs, data=_file_system_bytes(rig, arm, dataset))
     launch = Launch()
     for layer in concerned:
         launch = launch.beneath(layer.prepare(environment, needs, rig.ledger))
     return launch
+
+
+def _file_system_bytes(rig: Rig, arm: Arm, dataset: Dataset) -> int:
+    """What a file system of its own must hold: as much for all environments that have one.
+
+    The journal of ext4 and the allocation groups of xfs follow the size: environments would differ in more than what
+    was asked for.
+    """
+    sizes = [clone_bytes(arm.environment, dataset.bytes)]
+    if own_image(arm.environment):
+        for other in filter(own_image, arm.environments):
+            supply = rig.supplies[other.name]
+            sizes.append(clone_bytes(other, supply.datasets.ensure(other, supply.build, arm.cell).bytes))
+    return max(sizes)

@@ -10,7 +10,16 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import LEAD_SECONDS, warmup_of
-from pgstrata.plan.load import DEFAULT_MAX_WAL, MB, data_bytes, size_setting, workload_of
+from pgstrata.plan.load import (
+    DEFAULT_MAX_WAL,
+    MB,
+    clone_bytes,
+    data_bytes,
+    image_bytes,
+    own_image,
+    size_setting,
+    workload_of,
+)
 from pgstrata.units import render_duration
 
 _EVIDENCE_PER_RUN: Final = 2 * MB
@@ -18,6 +27,8 @@ _WAL_PER_SECOND: Final = 50 * MB
 _SEGMENTS: Final = 80 * MB
 _BUILD_BYTES_PER_SECOND: Final = 40 * MB
 _CLONE_BYTES_PER_SECOND: Final = 400 * MB
+# Made, written, read and written again as it is.
+_IMAGE_BYTES_PER_SECOND: Final = 200 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
 BLOCKS_FOR_A_VERDICT: Final = 7
@@ -28,6 +39,7 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     needs = _datasets(experiment, workloads)
     pairs = zip(experiment.cells, designs, strict=True)
     per_block = sum(run_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
+    per_block += sum(_image_seconds(experiment, cell, workloads) for cell in experiment.cells)
     building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
     return Forecast(
         seconds_per_block=per_block,
@@ -45,6 +57,21 @@ def run_seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -
     if design.sliced:
         return around + LEAD_SECONDS + (design.rounds + design.discarded) * design.slice_seconds
     return around + cell.run
+
+
+def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> float:
+    """All environments' share of a block to write their images: each block of them is written once."""
+    images = (_image(experiment, environment, cell, workloads) for environment in experiment.environments)
+    return sum(images) / _IMAGE_BYTES_PER_SECOND
+
+
+def _image(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
+    """Bytes of an environment's image file, 0 without one; it holds what the largest of all environments needs."""
+    if not own_image(environment):
+        return 0
+    data = data_bytes(cell, workloads)
+    needed = max(clone_bytes(other, data) for other in experiment.environments if own_image(other))
+    return image_bytes(environment.layers.get("storage.size", ""), needed)
 
 
 def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
@@ -72,15 +99,19 @@ def _disk(
 ) -> int:
     """The peak: all datasets, one clone with its WAL for each environment that is up, and the evidence."""
     clones = [
-        max(
-            data_bytes(cell, workloads) + _wal_bytes(environment, cell, workload_of(cell, workloads))
-            for cell in experiment.cells
-        )
+        max(_clone(experiment, environment, cell, workloads) for cell in experiment.cells)
         for environment in experiment.environments
     ]
     up = sum(clones) if any(design.sliced for design in designs) else max(clones)
     runs = experiment.blocks * len(experiment.environments) * len(experiment.cells)
     return sum(need.bytes for need in needs) + up + runs * _EVIDENCE_PER_RUN
+
+
+def _clone(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
+    """What an environment that is up takes of the disk: its image, nothing on a device of its own, else its clone."""
+    if "filesystem" in environment.layers:
+        return _image(experiment, environment, cell, workloads)
+    return data_bytes(cell, workloads) + _wal_bytes(environment, cell, workload_of(cell, workloads))
 
 
 def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:

@@ -22,6 +22,10 @@ _WAL_OVERSHOOT: Final = 1.5
 _GROWTH: Final = 1.5
 _ROOM: Final = 256 * MB
 _FILE_SYSTEM: Final = 1.1
+# btrfs gives room away in large pieces, one kind of data each, so that a part of it stays out of reach.
+_IMAGE_ROOM: Final = 1.1
+_LEAST_IMAGE: Final = 512 * MB
+_UNKNOWN_IMAGE: Final = 4096 * MB
 
 
 def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
@@ -61,6 +65,23 @@ def clone_bytes(environment: Environment, dataset: int) -> int:
     """Bytes that a file system of its own needs for the clone of such a dataset, and for what a run writes to it."""
     wal = size_setting(environment, "max_wal_size", DEFAULT_MAX_WAL, unit=MB)
     return round((dataset * _GROWTH + _WAL_OVERSHOOT * wal + _ROOM) * _FILE_SYSTEM)
+
+
+def own_image(environment: Environment) -> bool:
+    """Whether an image file is made for its data, with a file system in it."""
+    return "filesystem" in environment.layers and "storage.device" not in environment.layers
+
+
+def image_bytes(asked: str, needed: int) -> int:
+    """Bytes of an image file, whole MB.
+
+    Args:
+        asked: `storage.size`, bytes as text, empty if it was not given.
+        needed: what its file system must hold (`clone_bytes`), 0 if unknown.
+    """
+    if asked:
+        return int(asked) // MB * MB
+    return -(-max(_LEAST_IMAGE, round((needed or _UNKNOWN_IMAGE) * _IMAGE_ROOM)) // MB) * MB
 
 
 def size_setting(environment: Environment, setting: str, default: int, *, unit: int) -> int:
