@@ -1,6 +1,7 @@
 """Parameters of the kernel: written, read back, seen from beside the server, and as they were afterwards."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -14,6 +15,7 @@ from pgstrata.layers.sysctl import SysctlLayer, sysctl_path
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, ServerVersion
+from pgstrata.ports.host import Command
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.testing import failure_of
 from pgstrata.testing_ledger import FakeLedger
@@ -112,6 +114,45 @@ def test_a_value_that_the_kernel_makes_another_of_is_not_taken(layer):
     error = failure_of(LevelNotTakenError, lambda: prepare(layer, asking("vm.vfs_cache_pressure", "123456"), ledger))
     assert "the kernel made 100 of it" in error.what
     assert len(ledger.open) == 1  # whoever prepared it undoes it
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "now", "refused"),
+    [
+        ("kernel.modules_disabled", "1", "0", True),
+        ("kernel/kexec_load_disabled", "1", "0", True),
+        ("kernel.yama.ptrace_scope", "3", "1", True),
+        ("kernel.yama.ptrace_scope", "2", "1", False),
+        ("kernel.yama.ptrace_scope", "3", "3", False),  # nothing is to be changed
+        ("kernel.unprivileged_bpf_disabled", "01", "2", True),
+        ("kernel.unprivileged_bpf_disabled", "0", "2", False),
+        ("kernel.kexec_load_limit_panic", "5", "-1", True),
+    ],
+)
+def test_what_the_kernel_never_takes_back_is_refused_by_name(name, value, now, refused):
+    class Door:
+        name = "it"
+
+        def read_files(self, paths):
+            return dict.fromkeys(paths, f"{now}\n".encode())
+
+    ledger = FakeLedger()
+    layer = SysctlLayer(Door())
+    if not refused:
+        prepare(layer, asking(name, value), ledger)
+        return
+    error = failure_of(UsageError, lambda: prepare(layer, asking(name, value), ledger))
+    assert f"{name} = {value} cannot be undone: the kernel keeps it until the next boot" in error.what
+    assert ledger.changes == []
+
+
+def test_a_parameter_that_has_gone_with_its_device_reads_as_nothing(layer):
+    ledger = FakeLedger()
+    prepare(layer, asking("vm.vfs_cache_pressure", "123456"), ledger)
+    (change,) = ledger.changes
+    for script in (replace(change.read, arguments=("/none",)), replace(change.undo, arguments=("/none", "100"))):
+        done = LocalHost().run(Command(argv=script.argv))
+        assert (done.stdout, done.stderr) == (b"", b"")
 
 
 def test_a_value_that_the_kernel_refuses_is_not_taken_and_the_present_one_is_said(layer):

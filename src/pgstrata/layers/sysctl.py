@@ -30,7 +30,7 @@ _TWINS: Final = (
 )
 
 _WRITE: Final = 'printf "%s\\n" "$2" >"$1"'
-_READ: Final = 'cat "$1"'
+_READ: Final = '[ ! -e "$1" ] || cat "$1"'
 # The interface of a network device, for instance, may have gone together with its parameters; and what was refused was
 # never changed, such as a parameter that nobody may write.
 _UNDO: Final = '[ -e "$1" ] || exit 0; [ "$(cat "$1")" = "$2" ] || printf "%s\\n" "$2" >"$1"'
@@ -40,6 +40,17 @@ _UNDO_TWINS: Final = """
 set -- "$1" "$2" $3
 if [ "$3" != 0 ]; then printf "%s\\n" "$3" >"$1"; else printf "%s\\n" "$4" >"$2"; fi
 """
+# What can only be set until the next boot, with the values from which there is no way back (empty: from any). Sources:
+# Documentation/admin-guide/sysctl/kernel.rst, Documentation/admin-guide/LSM/Yama.rst.
+_ONE_WAY: Final[Mapping[str, frozenset[str]]] = {
+    "kernel/modules_disabled": frozenset({"1"}),
+    "kernel/kexec_load_disabled": frozenset({"1"}),
+    "kernel/kexec_load_limit_panic": frozenset(),
+    "kernel/kexec_load_limit_reboot": frozenset(),
+    "kernel/yama/ptrace_scope": frozenset({"3"}),
+    "kernel/unprivileged_bpf_disabled": frozenset({"1"}),
+    "kernel/tainted": frozenset(),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +111,7 @@ class SysctlLayer:
         Raises:
             LevelNotTakenError: the kernel refuses a value, or makes another one of it.
             HostNotFitError: this kernel has no such parameter, or does not let it be read.
-            UsageError: that cannot be the name of a parameter.
+            UsageError: that cannot be the name of a parameter, or the kernel would not let it be undone.
         """
         asked = tuple(_asked(environment))
         found = self._host.read_files([each.file for each in asked])
@@ -108,6 +119,7 @@ class SysctlLayer:
             if each.file not in found:
                 raise self._refusal(each)
             if not _same(found[each.file].decode("utf-8", "replace"), each.value):
+                _refuse_one_way(each, environment)
                 self._set(each, environment, ledger)
         return Launch()
 
@@ -200,6 +212,17 @@ def _asked(environment: Environment) -> Iterator[_Parameter]:
         if key.startswith(_PREFIX):
             name = key.removeprefix(_PREFIX)
             yield _Parameter(name=name, path=sysctl_path(name), value=value)
+
+
+def _refuse_one_way(asked: _Parameter, environment: Environment) -> None:
+    finals = _ONE_WAY.get(asked.path)
+    if finals is None or (finals and (_words(asked.value).lstrip("0") or "0") not in finals):
+        return
+    raise UsageError(
+        f"{asked.name} = {asked.value} cannot be undone: the kernel keeps it until the next boot",
+        where=f"environment {environment.name}",
+        remedy="take it out of the experiment; set it before the run, for all environments",
+    )
 
 
 def _words(value: str) -> str:
