@@ -12,6 +12,7 @@ import pytest
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command, StopSignal
 
 
@@ -104,6 +105,7 @@ class Closed:
         assert os.geteuid() == 0, f"{name} is imported as another user"
 sys.meta_path.insert(0, Closed())
 from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command
 host = LocalHost(user="nobody")
 folder = f"/tmp/pgstrata-test-imports-{os.getpid()}"
@@ -123,3 +125,26 @@ host.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can work as another user")
+def test_that_a_group_may_not_be_killed_is_no_error_in_the_middle_of_an_interruption():
+    """As sudo is for the user that has called it."""
+    foreign = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    try:
+        child = os.fork()
+        if not child:
+            try:
+                os.setuid(65534)
+                os._exit(0 if kill_group(foreign.pid) is False else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert foreign.poll() is None
+        assert kill_group(foreign.pid) is True
+        assert foreign.wait(5) == -signal.SIGKILL
+        assert kill_group(foreign.pid) is True  # it has gone
+    finally:
+        foreign.kill()
+        foreign.wait()

@@ -257,8 +257,9 @@ def _owner_of_process(pid: int) -> int | None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    kill_group(child.pid)
-    child.wait()
+    killed = kill_group(child.pid)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(None if killed else _GRACE)
 
 
 @contextmanager

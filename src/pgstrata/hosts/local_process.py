@@ -9,7 +9,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, Self
 
 from pgstrata.hosts.account import Account
@@ -70,10 +69,18 @@ def start(
     )
 
 
-def kill_group(leader: int) -> None:
-    """Kill a process group that this process started; nothing happens if it has gone."""
-    with suppress(ProcessLookupError):
+def kill_group(leader: int) -> bool:
+    """Kill a process group that this process started; nothing happens if it has gone.
+
+    False if that is refused: a program such as sudo has become root's, and goes on.
+    """
+    try:
         os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
 
 
 class Conversation:
