@@ -167,3 +167,12 @@ def test_a_lock_without_a_place_is_a_mistake(dirty):
     done = pgstrata(dirty, "host", "restore", PGSTRATA_LOCK="here")
     assert done.returncode == 2
     assert "PGSTRATA_LOCK: 'here' is not an absolute path" in done.stderr
+
+
+def test_one_ledger_is_for_all_users_unless_somebody_has_a_lock_of_their_own(monkeypatch):
+    from pgstrata.app.host import ledger_folder
+
+    monkeypatch.delenv("PGSTRATA_LOCK")
+    assert ledger_folder("/home/ada/state") == ledger_folder("/var/lib/pgstrata") == "/var/lib/pgstrata/ledger"
+    monkeypatch.setenv("PGSTRATA_LOCK", "/mine/lock")
+    assert ledger_folder("/home/ada/state") == "/home/ada/state/ledger"

@@ -11,6 +11,7 @@ import pytest
 
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.steps import Step
+from pgstrata.ledger.undo import Undoer
 
 # Changes three files, one of them twice, and undoes all; kills itself at the N-th time that it reaches a step.
 COORDINATOR = """
@@ -116,29 +117,54 @@ def test_what_was_half_changed_or_half_undone_when_it_was_killed_is_no_conflict(
     def die_at(step):
         def at(reached):
             if reached is step:
-                things.path("one").write_text("half\n")
+                things.path("one").write_text("half way\n")
                 raise KilledError
 
         return at
 
     with pytest.raises(KilledError):
         place.ledger(die_at(Step.CHANGED)).change(things.make("one", "second"))
-    forget_owner(place)
+    place.forget_owner()
     assert place.restore().closed[0].note == ""
     assert things.state("one") == "first"
     place.ledger().change(things.make("one", "second"))
-    forget_owner(place)
+    place.forget_owner()
     with pytest.raises(KilledError):
         place.restore(at=die_at(Step.UNDO_BEGUN))
-    assert things.state("one") == "half"
+    assert things.state("one") == "half way"
     place.restore()
     assert is_as_before(place, things)
 
 
-def forget_owner(place):
-    for name in place.entries():
-        path = Path(place.folder, name)
-        path.write_text(path.read_text().replace('"started": "', '"started": "1'))
+# Its change is a shell whose child goes on when the shell has died with pgstrata.
+LATE = """
+import os, signal, sys, threading
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from conftest import Files, Place
+from pgstrata.hosts.local import LocalHost
+late = ': >"$1.begun"; (sleep 2; printf "second\\n" >"$1"); true'
+ledger = Place(LocalHost(), {folder!r}).ledger()
+ledger.change(Files(Path({things!r})).make("one", "second", do=late))
+"""
+
+
+@pytest.mark.parametrize(("patience", "waits"), [(30, True), (0, False)])
+def test_what_still_works_on_a_thing_after_a_kill_is_waited_for(place, things, patience, waits):
+    source = LATE.format(tests=str(Path(__file__).parent), folder=place.folder, things=str(things.folder))
+    process = subprocess.Popen([sys.executable, "-c", source])
+    while not things.path("one.begun").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    state = host_state(place.host, place.folder)
+    undoer = Undoer(host=place.host, privilege=(), folder=place.folder, patience=patience)
+    undone = undoer.undo(state.dirty, boot_id=state.boot_id)
+    if not waits:
+        assert "is still at work on it" in undone.kept[0].failure
+        place.restore()
+    assert is_as_before(place, things)
 
 
 def test_what_is_written_when_the_kill_comes_is_swept_and_is_no_entry(place, things):

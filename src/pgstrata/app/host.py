@@ -17,11 +17,12 @@ from pgstrata.ledger.steps import At, go_on
 from pgstrata.model.changes import HostState, Undone
 from pgstrata.ports.host import Clock, Host
 from pgstrata.report.host import say_entry
+from pgstrata.servers.places import HOST_LEDGER
 
 
 def ledger_folder(state: str) -> str:
-    """Where the ledger of a host is, below its state folder."""
-    return f"{state}/ledger"
+    """Where the ledger of a host is: one for all users, or below the state folder of who has a lock of their own."""
+    return f"{state}/ledger" if os.environ.get(LOCK_VARIABLE) else HOST_LEDGER
 
 
 def privilege_of(uid: int) -> tuple[str, ...]:

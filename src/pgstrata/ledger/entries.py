@@ -1,5 +1,8 @@
 """Entries as files: one JSON file each, in a folder of the host, on disk before anything is changed.
 
+They are written with the privilege that the changes need and can be read by everybody: whoever may not change the host
+cannot put an undo there that root would carry out, and whoever measures on the host sees what is changed.
+
 A file appears whole or not at all: it is written aside, forced to disk, and only then gets its name. It is never
 written again, so that nothing can damage the undo in it; what becomes known later is a note beside it, without which
 the entry is as good as it was before.
@@ -26,62 +29,71 @@ _NOTE: Final = ".note"
 _NUMBER_TAKEN: Final = 17
 _LINES_SHOWN: Final = 5
 
-# `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
-_NAME: Final = f"""
-sync -- "$2" && mv -nT -- "$2" "$1"
+# Everybody on the host may read what is changed. What a killed pgstrata sent in part only (its `sudo` outlives it) gets
+# no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
+_PUT: Final = f"""
+umask 022
+cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2" || {{ rm -f -- "$2"; exit 1; }}
+mv -nT -- "$2" "$1"
 [ ! -e "$2" ] && sync -- "$3" && exit 0
 [ -e "$1" ] && code={_NUMBER_TAKEN} || code=1
 rm -f -- "$2"
 exit "$code"
 """
+_PUT_NOTE: Final = 'umask 022; cat >"$1"'
+_MAKE_FOLDER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
 
 
-def write_ahead(host: Host, folder: str, entry: Entry) -> bool:
+def make_folder(host: Host, privilege: tuple[str, ...], folder: str) -> None:
+    """Make the folder of a ledger, readable for everybody on the host; nothing happens if it is there."""
+    words = (folder, folder.rpartition("/")[0] or "/")
+    done = host.run(Command(argv=(*privilege, "sh", "-c", _MAKE_FOLDER, "sh", *words)), check=False)
+    if done.code:
+        raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
+
+
+def write_ahead(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> bool:
     """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
     aside = f"{folder}/.{entry.number:08d}-{entry.owner.pid}.new"
-    try:
-        host.write(aside, render_entry(entry).encode())
-    except DiskFullError:
-        raise _disk_full(folder) from None
-    words = (path_of(folder, entry), aside, folder)
-    done = host.run(Command(argv=("sh", "-c", _NAME, "sh", *words)), check=False)
+    content = render_entry(entry).encode()
+    words = (path_of(folder, entry), aside, folder, str(len(content)))
+    put = Command(argv=(*privilege, "sh", "-c", _PUT, "sh", *words), stdin=content)
+    done = host.run(put, check=False)
     if done.code == _NUMBER_TAKEN:
         return False
     if done.code:
-        said = done.stderr.decode("utf-8", "replace")
-        if find_disk_full(said):
-            raise _disk_full(folder)
-        raise CommandFailedError(
-            "the ledger of this host cannot be written", where=folder, details=tuple(said.splitlines()[-_LINES_SHOWN:]),
-            remedy="check that the folder is there and writable",
-        )  # fmt: skip
+        raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
     return True
 
 
-def _disk_full(folder: str) -> DiskFullError:
-    return DiskFullError(
-        "the file system is full: the ledger of this host cannot be kept", where=folder,
-        remedy="free space there, or choose another state folder with PGSTRATA_STATE",
+def _not_written(folder: str, said: str) -> PgstrataError:
+    if find_disk_full(said):
+        return DiskFullError("the file system is full: the ledger of this host cannot be kept", where=folder,
+                             remedy="free space there")  # fmt: skip
+    return CommandFailedError(
+        "the ledger of this host cannot be written", where=folder, details=tuple(said.splitlines()[-_LINES_SHOWN:]),
+        remedy="check that the folder is there and writable for who may change the host",
     )  # fmt: skip
 
 
-def save_note(host: Host, folder: str, entry: Entry) -> None:
+def save_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
     """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
     note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
     with suppress(PgstrataError):
-        host.write(_note_of(folder, entry.number), json.dumps(note).encode())
+        words = ("sh", "-c", _PUT_NOTE, "sh", _note_of(folder, entry.number))
+        host.run(Command(argv=(*privilege, *words), stdin=json.dumps(note).encode()), check=False)
 
 
-def remove_note(host: Host, folder: str, entry: Entry) -> None:
+def remove_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
     """From here on it is not known in which state the thing is."""
-    host.remove_tree(_note_of(folder, entry.number))
+    host.run(Command(argv=(*privilege, "rm", "-f", "--", _note_of(folder, entry.number))))
 
 
-def remove(host: Host, folder: str, entry: Entry) -> None:
-    """Close an entry; for good only after `sync_folder`."""
+def remove(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
+    """Close an entry, or do nothing if it is closed; for good only after `sync_folder`."""
     # the note first: another entry with that number must not find it
-    remove_note(host, folder, entry)
-    host.remove_tree(path_of(folder, entry))
+    paths = (_note_of(folder, entry.number), path_of(folder, entry))
+    host.run(Command(argv=(*privilege, "rm", "-f", "--", *paths)))
 
 
 def sync_folder(host: Host, folder: str) -> None:
@@ -143,11 +155,12 @@ def latest_number(host: Host, folder: str) -> int:
     return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
-def sweep_aside(host: Host, folder: str) -> None:
+def sweep_aside(host: Host, privilege: tuple[str, ...], folder: str) -> None:
     """Remove what a killed pgstrata was about to write; nobody else may be at work."""
-    for name in host.list_folder(folder):
-        if name.startswith("."):
-            host.remove_tree(f"{folder}/{name}")
+    torn = [f"{folder}/{name}" for name in host.list_folder(folder) if name.startswith(".")]
+    if torn:
+        # who may not change the host is told so by the entries; the torn file is no entry and does no harm
+        host.run(Command(argv=(*privilege, "rm", "-f", "--", *torn)), check=False)
 
 
 def host_state(host: Host, folder: str) -> HostState:

@@ -8,6 +8,7 @@ from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
 from pgstrata.ledger.entries import (
     host_state,
     latest_number,
+    make_folder,
     moment,
     observe_boot,
     observe_owner,
@@ -41,7 +42,7 @@ class HostLedger:
         self._clock = clock
         self._study = study
         self._at = at
-        self._undoer = Undoer(host=host, privilege=privilege, folder=folder, at=at)
+        self._undoer = Undoer(host=host, privilege=privilege, folder=folder, at=at, at_work=True)
         self._owner: Owner | None = None
         self._latest = 0
         self._open: list[Entry] = []
@@ -52,7 +53,7 @@ class HostLedger:
         entry = self._write_ahead(change, before, owner)
         self._at(Step.BEFORE_CHANGE)
         try:
-            done = self._host.run(Command(argv=(*self._undoer.privilege, *change.do.argv)), check=False)
+            done = self._undoer.run_held(entry, change.do, timeout=change.timeout)
         except PgstrataError as error:
             self._undo([entry])
             raise LevelNotTakenError(
@@ -65,7 +66,7 @@ class HostLedger:
             raise self._refused(change, done)
         after = read_state(self._host, change.what, change.read)
         completed = replace(entry, after=after)
-        save_note(self._host, self._folder, completed)
+        save_note(self._host, self._undoer.privilege, self._folder, completed)
         self._open[-1] = completed
         self._at(Step.COMPLETED)
         return after
@@ -85,8 +86,7 @@ class HostLedger:
                 details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
                 remedy="start pgstrata as root, or allow this user to use sudo without a password",
             )  # fmt: skip
-        self._host.make_folder(self._folder)
-        self._host.run(Command(argv=("sync", "--", self._folder, self._folder.rpartition("/")[0] or "/")))
+        make_folder(self._host, privilege, self._folder)
         self._owner = observe_owner(self._host, self._study)
         return self._owner
 
@@ -104,7 +104,7 @@ class HostLedger:
             self._open.append(entry)
             self._latest = number
             try:
-                if write_ahead(self._host, self._folder, entry):
+                if write_ahead(self._host, self._undoer.privilege, self._folder, entry):
                     return entry
             except PgstrataError:
                 self._open.pop()
@@ -142,7 +142,7 @@ def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool 
         HostNotFitError: something could not be undone, or a file of the ledger cannot be read; all others are undone.
     """
     state = host_state(host, folder)
-    sweep_aside(host, folder)
+    sweep_aside(host, privilege, folder)
     undone = Undoer(host=host, privilege=privilege, folder=folder, at=at).undo(
         state.dirty, boot_id=state.boot_id, force=force
     )

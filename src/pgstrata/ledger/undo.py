@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
-from pgstrata.ledger.entries import remove, remove_note, save_note, sync_folder
+from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, sync_folder
 from pgstrata.ledger.steps import At, Step, go_on
 from pgstrata.model.changes import Closed, Entry, Script, Undone
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.report.host import shown
 
 _LINES_SHOWN: Final = 3
+_PATIENCE: Final = 30
+_BUSY: Final = 75
+
+# Whatever a script starts inherits a lock on its entry, and may outlive pgstrata and the script: `sudo` cannot be
+# killed by who called it, nor mkfs by the death of its shell.
+_HOLD: Final = 'if [ -e "$1" ] && command -v flock >/dev/null; then exec 8<"$1" && flock -s 8; fi; shift; exec "$@"'
+_AT_REST: Final = f"""
+[ -r "$1" ] && command -v flock >/dev/null || exit 0
+exec 8<"$1" && flock -x -w "$2" -E {_BUSY} 8
+"""
 
 
 class NotUndoneError(PgstrataError):
@@ -26,12 +36,21 @@ class NotUndoneError(PgstrataError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoer:
-    """Undoes entries of one ledger. `privilege` are words in front of a script that changes something."""
+    """Undoes entries of one ledger. `privilege` are words in front of a script that changes something.
+
+    `undone` are numbers of entries whose things are as before: who is interrupted while closing them and undoes again
+    does not look at these things again, which may have changed since. `patience` is how long scripts of a pgstrata
+    that was interrupted or killed may still be at work, in seconds. `at_work`: it is the pgstrata that made the
+    entries, and knows that where a change failed this very moment nobody else came in between.
+    """
 
     host: Host
     privilege: tuple[str, ...]
     folder: str
     at: At = go_on
+    undone: dict[int, str] = field(default_factory=dict)
+    patience: int = _PATIENCE
+    at_work: bool = False
 
     def undo(self, entries: Sequence[Entry], *, boot_id: str, force: bool = False) -> Undone:
         """Undo entries, the latest first; all are tried, and those that fail are kept with the reason.
@@ -56,15 +75,19 @@ class Undoer:
 
     def _close(self, entry: Entry, boot_id: str, *, force: bool) -> str:
         """Undo and remove an entry; a note. NotUndoneError, or whatever the host says."""
-        self.at(Step.BEFORE_UNDO)
-        earlier = entry.owner.boot_id != boot_id
-        if earlier and not entry.lasting:
-            note = self._observe(entry, force=force)
-        else:
-            note = self._bring_back(entry, force=force)
-        remove(self.host, self.folder, entry)
+        if entry.number not in self.undone:
+            self.at(Step.BEFORE_UNDO)
+            reset = entry.owner.boot_id != boot_id and not entry.lasting
+            note = self._observe(entry, force=force) if reset else self._bring_back(entry, force=force)
+            self.undone[entry.number] = note
+        remove(self.host, self.privilege, self.folder, entry)
         self.at(Step.CLOSED)
-        return note
+        return self.undone[entry.number]
+
+    def run_held(self, entry: Entry, script: Script, *, timeout: float = 600.0) -> Completed:
+        """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
+        words = (*self.privilege, "sh", "-c", _HOLD, "sh", path_of(self.folder, entry), *script.argv)
+        return self.host.run(Command(argv=words), check=False, timeout=timeout)
 
     def _observe(self, entry: Entry, *, force: bool) -> str:
         """A reboot has reset the thing: what it is now is nobody's doing."""
@@ -77,21 +100,31 @@ class Undoer:
         return f"changed before the last boot, which reset it: it was {shown(entry.before)} and is {shown(now)}"
 
     def _bring_back(self, entry: Entry, *, force: bool) -> str:
+        self._await_rest(entry)
         now = read_state(self.host, entry.what, entry.read)
-        # where it is not known how far a change or an undo got, nobody else can be told from ourselves
-        foreign = entry.after is not None and now not in (entry.before, entry.after, entry.value)
+        if _gone(entry, now):
+            return f"it was {shown(entry.before)} and has gone, and the change with it"
+        foreign = _foreign(entry, now) and not (self.at_work and entry.after is None)
         if foreign and not force:
+            made = "was about to make it" if entry.after is None else "made it"
             raise NotUndoneError(
-                f"somebody else changed it meanwhile: it was {shown(entry.before)}, pgstrata made it "
-                f"{shown(entry.after or '')}, it is {shown(now)}",
+                f"somebody else changed it meanwhile: it was {shown(entry.before)}, pgstrata {made} "
+                f"{shown(entry.value if entry.after is None else entry.after)}, it is {shown(now)}",
                 after=entry.after,
             )
-        remove_note(self.host, self.folder, entry)
+        remove_note(self.host, self.privilege, self.folder, entry)
         self.at(Step.UNDO_BEGUN)
-        done = self.host.run(Command(argv=(*self.privilege, *entry.undo.argv)), check=False)
+        done = self.run_held(entry, entry.undo)
         self.at(Step.UNDONE)
         self._check(entry, done)
         return f"somebody else had made it {shown(now)}" if foreign else ""
+
+    def _await_rest(self, entry: Entry) -> None:
+        words = (path_of(self.folder, entry), str(self.patience))
+        if self.host.run(Command(argv=("sh", "-c", _AT_REST, "sh", *words)), check=False).code == _BUSY:
+            raise NotUndoneError(
+                "a script of pgstrata that was interrupted or killed is still at work on it", after=entry.after
+            )
 
     def _check(self, entry: Entry, done: Completed) -> None:
         """NotUndoneError unless the undoing went well and the thing is as it was."""
@@ -111,8 +144,41 @@ class Undoer:
         after = error.after if isinstance(error, NotUndoneError) else entry.after
         why = "; ".join((error.what, *error.details))
         failed = replace(entry, after=after, failure=why)
-        save_note(self.host, self.folder, failed)
+        save_note(self.host, self.privilege, self.folder, failed)
         return failed
+
+
+def _gone(entry: Entry, now: str) -> bool:
+    """Whether a thing that was there, and was not to be taken away, is there no longer: a device, a mount, a group.
+
+    What lasts is looked for once more by its undo, which may make it anew.
+    """
+    return not now and bool(entry.before and entry.value) and entry.after != "" and not entry.lasting
+
+
+def _foreign(entry: Entry, now: str) -> bool:
+    """Whether somebody else must have set a thing to what it is.
+
+    After a kill in mid-change or mid-undo it is not known what pgstrata left (`after` is None). Then numbers between
+    the two known states are ours, because the kernel may give fewer huge pages than it was asked for; so are states
+    that are not written as they are asked for. Numbers beyond, and another word where both are words, are somebody
+    else's. A thing that was not there before is ours, as far as it got.
+    """
+    if now in (entry.before, entry.value, entry.after):
+        return False
+    if entry.after is not None or not entry.before:
+        return entry.after is not None
+    columns = [text.split() for text in (now, entry.before, entry.value)]
+    if len({len(column) for column in columns}) != 1:
+        return False
+    if all(word.isdecimal() for column in columns for word in column):
+        rows = zip(*([int(word) for word in column] for column in columns), strict=True)
+        return not all(min(before, value) <= seen <= max(before, value) for seen, before, value in rows)
+    return all(_is_word(text) for text in (now, entry.before, entry.value))
+
+
+def _is_word(text: str) -> bool:
+    return text.replace("_", "").replace("-", "").isalpha()
 
 
 def read_state(host: Host, what: str, script: Script) -> str:

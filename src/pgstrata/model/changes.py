@@ -36,7 +36,8 @@ class Change:
     /sys/fs/cgroup/cpu/pgstrata-1a2b"); `value` what it is to be ("10"). `read` prints the present state and changes
     nothing; it prints nothing where the thing does not exist. `do` makes the change. `undo` brings back the former
     state, which is given to it as its last argument, as `read` printed it (stripped); it must do no harm where the
-    change never happened or was undone already. `lasting` is what survives a reboot, such as a file.
+    change never happened or was undone already. `lasting` is what survives a reboot, such as a file. `timeout`
+    is how long `do` may take, in seconds.
     """
 
     what: str
@@ -45,6 +46,7 @@ class Change:
     do: Script
     undo: Script
     lasting: bool = False
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

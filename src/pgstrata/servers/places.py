@@ -17,6 +17,9 @@ from pgstrata.errors import HostNotFitError, UsageError
 SOCKET_PATH_LIMIT: Final = 107
 """Bytes in the path of a unix socket (sun_path, with its final NUL)."""
 
+HOST_LEDGER: Final = "/var/lib/pgstrata/ledger"
+"""What is changed on a host, whoever changed it: one place for all users, whatever their state folder."""
+
 _SOCKET_RESERVE: Final = 48  # "/" + name of a run's folder + "/.s.PGSQL.65535"
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - shared by all users, so a folder of our own is made below it
 _SHORT: Final = "/tmp"  # noqa: S108 - the only writable place with a short name on every system
