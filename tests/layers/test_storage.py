@@ -176,10 +176,23 @@ class TestAsRoot:
         except HostNotFitError as error:
             pytest.skip(error.what)
         seen = {change.what.split()[0]: change for change, _ in direct_ledger.open}
-        assert user.run(Command(argv=seen["scheduler"].read.argv)).text.strip() == "mq-deadline"
+        assert user.run(Command(argv=seen["scheduler"].read.argv)).text.split()[0] == "mq-deadline"
         assert user.run(Command(argv=seen["read-ahead"].read.argv)).text.strip() == "64"
         assert (kind == "btrfs") == ("btrfs" in seen["read-ahead"].read.arguments[0])
         assert (before.read_text() if before.exists() else "") == disk
+
+    def test_what_was_set_in_a_queue_comes_back_with_its_scheduler(self, layer, user, direct_ledger):
+        below = layer.prepare(environment("ext4", size=str(64 * MB), scheduler="mq-deadline"), Needs(), direct_ledger)
+        queue = Path(next(c for c, _ in direct_ledger.open if c.what.startswith("sched")).read.arguments[0]).parent
+        mine = {"iosched/read_expire": "400\n", "iosched/writes_starved": "7\n", "nr_requests": "64\n"}
+        for name, value in mine.items():
+            (queue / name).write_text(value)
+        mark = direct_ledger.mark()
+        disk = StorageLayer(user, "k", below.data)
+        for scheduler in ("none", "mq-deadline"):
+            disk.prepare(environment(scheduler=scheduler), Needs(), direct_ledger)
+            direct_ledger.undo_to(mark)
+            assert {name: (queue / name).read_text() for name in mine} == mine
 
     def test_an_unknown_scheduler_is_refused_with_those_that_there_are(self, layer, direct_ledger):
         asked = environment("ext4", size=str(64 * MB), scheduler="nonsense")

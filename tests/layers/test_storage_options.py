@@ -40,7 +40,8 @@ def test_extended_options_of_ext4_are_joined_because_only_the_last_would_count(a
 @pytest.mark.parametrize(
     "asked",
     ["/dev/sda", "-J device=UUID=1", "-l logdev=/dev/sdb", "-d name=x", "-L mine", "--label mine", "-J device=LABEL=j",
-     "100000", "-d 'unclosed", "-d file=1"],
+     "100000", "-d 'unclosed", "-d file=1", "-F", "-qF", "-qLx", "-qL mine", "--lab mine", "-d single swap.img", "-", "--",
+     "--nodesize 4096", "-m 0 100000", "-m"],
 )  # fmt: skip
 def test_options_that_name_another_device_file_or_label_are_refused(asked):
     for kind in FileSystem:
@@ -58,6 +59,21 @@ def test_on_an_image_nothing_is_discarded_unless_the_kernel_says_so():
     assert mount_options("noatime") == ("nodiscard", "noatime")
     with pytest.raises(LevelNotTakenError, match="nodiscard"):
         check_mount_options(mount_options(""), ["rw", "discard=async"], where="here")
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "words"),
+    [(BTRFS, "-d single -m dup", ["-d", "single", "-m", "dup"]), (BTRFS, "--nodesize=4096", ["--nodesize=4096"]),
+     (XFS, "-i size=1024 -mcrc=0", ["-i", "size=1024", "-m", "crc=0"]),
+     (EXT4, "-jm0 -O ^has_journal,LARGE -T News", ["-j", "-m", "0", "-O", "^has_journal,LARGE", "-T", "News"])],
+)  # fmt: skip
+def test_a_value_is_no_option_whatever_letters_are_in_it(kind, asked, words):
+    assert mkfs_words(kind, asked, "l")[-len(words) :] == tuple(words)
+
+
+def test_an_undo_file_is_refused():
+    with pytest.raises(UsageError, match="write a file"):
+        mkfs_words(EXT4, "-z undo", "l")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import ParseError
-from pgstrata.layers.storage_stack import parse_observed
+from pgstrata.layers.storage_stack import Mount, parse_observed
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "storage" / "util-linux-2.38"
 DISK = "queue/scheduler=[mq-deadline] none\nqueue/read_ahead_kb=128\nqueue/write_cache=write through\n"
@@ -84,6 +84,25 @@ def test_mirrors_and_volumes_are_followed_to_the_disks_which_have_the_schedulers
         "/sys/block/sda/queue/scheduler", "/sys/block/sdb/queue/scheduler",
     ]  # fmt: skip
     assert stack.logical_block == 4096
+
+
+def test_names_that_a_reboot_may_swap_are_no_part_of_a_fingerprint():
+    head, first, second = f"{MIRROR}device/model=OTHER\n".split("== device 0\nname=s")
+    other = "== device 0\nname=s".join([head, second.replace("db", "da"), first.replace("da", "db")])
+    swapped = parse_observed(other.replace("dm-0", "dm-3").replace("md0", "md127")).stack
+    stack = parse_observed(f"{MIRROR}device/model=OTHER\n").stack
+    assert stack.render(names=False) == swapped.render(names=False)
+    assert stack.render() != swapped.render()
+    assert stack.render(names=False) == (
+        "ext4 on volume (dm LVM vg-data) on array (md raid1) on partition 1 (MODEL 7, write through) on "
+        "partition 1 (OTHER, write through)"
+    )
+
+
+def test_the_place_of_an_overlay_is_no_part_of_a_fingerprint():
+    options = ("rw", "lowerdir=/var/l1:/var/l2", "upperdir=/u", "workdir=/w", "redirect_dir=on", "lowerdir+=/x")
+    mount = Mount(target="/", source="overlay", type="overlay", options=options)
+    assert mount.lasting_options == ("rw", "redirect_dir=on")
 
 
 def test_a_check_names_all_that_is_missing():

@@ -8,7 +8,9 @@ Where no file system is asked for, scheduler and read-ahead are those of the dev
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
+from secrets import token_hex
 from typing import Final, NoReturn
 
 from pgstrata.errors import (
@@ -25,6 +27,7 @@ from pgstrata.layers.storage_changes import (
     folder_change,
     image_change,
     loop_change,
+    making_seconds,
     mkfs_change,
     mount_change,
     read_ahead_change,
@@ -58,6 +61,7 @@ _TOOLS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 # What is left of the disk: other programs write too, and the file system below keeps records of its own.
 _SPARE: Final = 64 * 1024**2
+_SECTOR: Final = 512
 _SPACE: Final = "free space, give a smaller storage.size, or set PGSTRATA_DATA to a folder on a larger file system"
 _RIGHTS: Final = (
     "pgstrata must be root here, or may use sudo, and needs loop devices: in a container both may be missing"
@@ -132,7 +136,8 @@ class StorageLayer:
     def _make(self, environment: Environment, needed: int, ledger: Ledger) -> Place:
         layers = environment.layers
         kind = FileSystem(layers["filesystem"])
-        words = mkfs_words(kind, layers.get("storage.mkfs", ""), file_system_label(self._key))
+        label = file_system_label(token_hex(2))
+        words = mkfs_words(kind, layers.get("storage.mkfs", ""), label)
         asked = layers.get("storage.device", "")
         options = mount_options(layers.get("storage.mount", ""), image=not asked)
         size = 0 if asked else image_size(kind, layers.get("storage.size", ""), needed)
@@ -140,25 +145,26 @@ class StorageLayer:
         place, stack = self._check(name, kind, size)
         where = f"environment {environment.name}"
         if asked:
-            device = self._accept(asked, where)
-            making = device_change(device, file_system_label(self._key), words)
+            device, size = self._accept(asked, where)
+            making = replace(device_change(place.base, device, label, words), timeout=making_seconds(size))
             _change(ledger, folder_change(place), where)
         else:
             _change(ledger, folder_change(place), where)
             _change(ledger, image_change(place, size), where)
             state = _change(ledger, loop_change(place, stack.logical_block if stack else 512), where)
             device = _loop_device(state, place)
-            making = mkfs_change(place, device, kind, words)
+            making = mkfs_change(place, device, kind, words, size)
         self._change_level(ledger, making, where)
         self._change_level(ledger, mount_change(place, device, kind, options), where)
         _change(ledger, data_change(place, self._host.user), where)
         return place
 
-    def _accept(self, asked: str, where: str) -> str:
+    def _accept(self, asked: str, where: str) -> tuple[str, int]:
+        """Its real path, and its bytes."""
         seen = self._run(device_script(asked, self._devices))
         device = accept_device(seen, asked, self._devices, where=where)
         self._real[asked] = device.rpartition("/")[2]
-        return device
+        return device, int(seen.facts.get("sectors", "0")) * _SECTOR
 
     def _check(self, name: str, kind: FileSystem, size: int) -> tuple[Place, Stack | None]:
         """Where the file system will be, and what that lies on; HostNotFitError where it cannot be made.
@@ -287,7 +293,8 @@ def _set_schedulers(stack: Stack, scheduler: str, ledger: Ledger, where: str) ->
                 f"{device.disk} has no scheduler {scheduler}, it has {', '.join(device.schedulers)}", where=where,
                 remedy="choose one of these, or load its module (such as modprobe bfq)",
             )  # fmt: skip
-        seen = _change(ledger, scheduler_change(device.disk, device.scheduler_file, scheduler), where)
+        state = _change(ledger, scheduler_change(device.disk, device.scheduler_file, scheduler), where)
+        seen = state.partition("\n")[0]
         if seen != scheduler:
             raise LevelNotTakenError(f"scheduler {scheduler} was asked for, {device.disk} has {seen}", where=where,
                                      remedy="choose one that this device takes")  # fmt: skip
@@ -340,10 +347,10 @@ def _read_ahead(stack: Stack) -> str:
 def _facts(stack: Stack) -> Mapping[str, str]:
     facts = {
         "storage.filesystem": stack.mount.type,
-        "storage.mount_options": ",".join(stack.mount.options),
-        "storage.device": stack.devices[0].render() if stack.devices else stack.mount.source,
+        "storage.mount_options": ",".join(stack.mount.lasting_options),
+        "storage.device": stack.devices[0].render(names=False) if stack.devices else stack.mount.source,
         "storage.scheduler": _scheduler(stack),
         "storage.read_ahead": _read_ahead(stack),
-        "storage.stack": stack.render(),
+        "storage.stack": stack.render(names=False),
     }
     return {name: value for name, value in facts.items() if value}

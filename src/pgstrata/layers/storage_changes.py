@@ -15,6 +15,8 @@ from pgstrata.layers.storage_options import FileSystem
 from pgstrata.layers.storage_stack import SBIN
 from pgstrata.model.changes import Change, Script
 
+# Bytes per second of a slow disk: each byte is read and written.
+_SLOW: Final = 10 * 1024**2
 # Loop devices of an image, by what the kernel says: an image that was removed meanwhile is found too.
 _LOOPS: Final = (
     SBIN + "loops() { for file in /sys/block/loop*/loop/backing_file; do\n"
@@ -85,8 +87,36 @@ _UNDO_MOUNT: Final = SBIN + (
     "sleep 0.25\n"
     "done"
 )
-_READ_SCHEDULER: Final = '[ ! -r "$1" ] || sed "s/.*\\[\\(.*\\)\\].*/\\1/" "$1"'
+# A queue that gets another scheduler forgets what was set in it, also when it gets the former one back. Only what was
+# really lost is written: a limit that is written counts as chosen by hand, although it is the kernel's own value.
+# nr_requests comes first, because some of a scheduler's own values follow it.
+_READ_SCHEDULER: Final = (
+    '[ -r "$1" ] || exit 0\n'
+    'cd "${1%/*}" && sed "s/.*\\[\\(.*\\)\\].*/\\1/" scheduler || exit\n'
+    "for file in nr_requests iosched/* wbt_lat_usec; do\n"
+    '[ -f "$file" ] && [ -n "$(find "$file" -perm -200)" ] && value=$(cat "$file" 2>/dev/null) || continue\n'
+    'case $value in "" | *[!A-Za-z0-9_.-]*) ;; *) printf "%s=%s\\n" "$file" "$value" ;; esac\n'
+    "done"
+)
+_UNDO_SCHEDULER: Final = (
+    '[ -n "$3" ] && [ -w "$1" ] || exit 0\n'
+    'cd "${1%/*}" || exit\n'
+    "failed=0\n"
+    "for word in $3; do\n"
+    "case $word in\n"
+    '*=*) file=${word%%=*} now=$(cat "${word%%=*}") ;;\n'
+    '*) file=scheduler now=$(sed "s/.*\\[\\(.*\\)\\].*/\\1/" scheduler) ;;\n'
+    "esac\n"
+    '[ "$now" = "${word#*=}" ] || printf %s "${word#*=}" >"$file" || failed=1\n'
+    "done\n"
+    'exit "$failed"'
+)
 _UNDO_VALUE: Final = '[ -z "$3" ] || [ ! -w "$1" ] || printf %s "$3" >"$1"'
+
+
+def making_seconds(size: int) -> float:
+    """How long it may take to write so many bytes, also on a slow disk."""
+    return 60.0 + size / _SLOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +158,7 @@ def image_change(place: Place, size: int) -> Change:
         read=Script(text='[ ! -e "$1" ] || stat -c %s -- "$1"', arguments=(place.image,)),
         do=Script(text=_MAKE_IMAGE, arguments=(place.image, str(size))),
         undo=Script(text=_UNDO_IMAGE, arguments=(place.image,)),
+        timeout=making_seconds(size),
     )  # fmt: skip
 
 
@@ -145,13 +176,14 @@ def loop_change(place: Place, block: int) -> Change:
     )  # fmt: skip
 
 
-def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str]) -> Change:
-    """A file system on the device, all its blocks written; read, and wiped, through the image, surely pgstrata's."""
+def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str], size: int) -> Change:
+    """A file system on the device, its `size` bytes written; read, and wiped, through the image, surely pgstrata's."""
     return Change(
         what=f"file system of {place.image}", value=kind.value,
         read=Script(text=_READ_MKFS, arguments=(place.image,)),
         do=Script(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
         undo=Script(text=_UNDO_MKFS, arguments=(place.image,)),
+        timeout=making_seconds(size),
     )  # fmt: skip
 
 
@@ -181,12 +213,12 @@ def data_change(place: Place, user: str) -> Change:
 
 
 def scheduler_change(disk: str, file: str, scheduler: str) -> Change:
-    """The scheduler of a device; read as the word in brackets."""
+    """The scheduler of a device; read as the word in brackets, then what is set in the queue (`nr_requests=64`)."""
     return Change(
         what=f"scheduler of {disk}", value=scheduler,
         read=Script(text=_READ_SCHEDULER, arguments=(file,)),
         do=Script(text='printf %s "$2" >"$1"', arguments=(file, scheduler)),
-        undo=Script(text=_UNDO_VALUE, arguments=(file, scheduler)),
+        undo=Script(text=_UNDO_SCHEDULER, arguments=(file, scheduler)),
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ label() { blkid --probe --match-tag LABEL --output value "$1" 2>/dev/null; }
 _MAKE: Final = (
     _USED
     + r"""
-device=$1; shift
+device=$1; cd "$2" && shift 2 || exit
 refuse() { echo "$device is $1" >&2; exit 1; }
 [ -b "$device" ] || refuse "no block device"
 used=$(used "$device"); [ -z "$used" ] || refuse "$used"
@@ -83,6 +83,7 @@ def device_script(asked: str, devices: str = DEVICES) -> Script:
         'real=$(readlink -f -- "$1")\n'
         'printf "== check\\ndevice=%s\\n" "$real"\n'
         '[ -b "$real" ] || echo kind=none\n'
+        'file=/sys/class/block/${real##*/}/size; [ ! -r "$file" ] || printf "sectors=%s\\n" "$(cat "$file")"\n'
         'if [ -r "$2" ]; then\n'
         'while read -r path rest || [ -n "$path" ]; do\n'
         'case $path in /dev/*) printf "allowed=%s\\n" "$(readlink -f -- "$path")" ;; esac\n'
@@ -106,14 +107,16 @@ def accept_device(seen: Observed, asked: str, devices: str, *, where: str) -> st
     return real
 
 
-def device_change(device: str, label: str, words: Sequence[str]) -> Change:
+def device_change(base: str, device: str, label: str, words: Sequence[str]) -> Change:
     """A file system on a device; refused where the device is in use or holds anything that pgstrata did not make.
 
-    It is lasting: what is still there after a reboot is removed then.
+    It is lasting: what is still there after a reboot is removed then. `base` is a folder of pgstrata's own, so that an
+    option that names a file there names none of the user's; `label` is new, so that what an earlier pgstrata left is
+    not taken for the former state, to be kept.
     """
     return Change(
         what=f"file system of {device}", value="made", lasting=True,
         read=Script(text=_READ, arguments=(device, label)),
-        do=Script(text=_MAKE, arguments=(device, *words)),
+        do=Script(text=_MAKE, arguments=(device, base, *words)),
         undo=Script(text=_UNDO, arguments=(device, label)),
     )  # fmt: skip

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from pgstrata.errors import LevelNotTakenError, UsageError
+from pgstrata.plan.load import image_bytes
 from pgstrata.units import render_bytes
 
 MB: Final = 1024**2
-# btrfs gives room away in large pieces, one kind of data each, so that a part of it stays out of reach.
-_ROOM: Final = 1.1
-_LEAST: Final = 512 * MB
-_UNKNOWN: Final = 4096 * MB
 # Options that name another device or file, or that are pgstrata's own.
 _FOREIGN: Final = re.compile(r"/|\b(?:device|logdev|rtdev|dev|name|file|journal_dev|UUID|LABEL)=")
 _MOUNT_REFUSED: Final = frozenset({
@@ -41,6 +38,9 @@ class FileSystem(StrEnum):
 class Maker:
     """How a file system is made: its package, options that are always given, the smallest that it agrees to.
 
+    `valued` are the letters of options that take a value, from the sources (e2fsprogs 1.47, xfsprogs 6.1, btrfs-progs
+    6.2): all words are told apart before root's mkfs sees them.
+
     Nothing is left to be done after the mount (lazy initialisation would be measured), and no blocks are discarded.
     mkfs.ext4 would choose blocks of 1 kB on less than 512 MB, unlike any server. The last of two options counts.
     """
@@ -48,13 +48,22 @@ class Maker:
     package: str
     options: tuple[str, ...]
     least: int
+    valued: str
 
 
 MAKERS: Final[Mapping[FileSystem, Maker]] = {
-    FileSystem.EXT4: Maker(package="e2fsprogs", options=("-q", "-F", "-b", "4096"), least=64 * MB),
-    FileSystem.XFS: Maker(package="xfsprogs", options=("-q", "-f", "-K"), least=300 * MB),
-    FileSystem.BTRFS: Maker(package="btrfs-progs", options=("-q", "-f", "-K"), least=128 * MB),
-}
+    FileSystem.EXT4: Maker(package="e2fsprogs", options=("-q", "-F", "-b", "4096"), least=64 * MB,
+                           valued="CEGIJLMNORTUbdegilmorstz"),
+    FileSystem.XFS: Maker(package="xfsprogs", options=("-q", "-f", "-K"), least=300 * MB, valued="Lbcdilmnprs"),
+    FileSystem.BTRFS: Maker(package="btrfs-progs", options=("-q", "-f", "-K"), least=128 * MB,
+                            valued="ALORUbdlmnrs"),
+}  # fmt: skip
+# A second -F lets mkfs.ext4 write on a device that is in use, -z writes a file; -L is what pgstrata knows its own by.
+_LETTERS_REFUSED: Final[Mapping[str, str]] = {
+    "F": "-F would let mkfs write on a device that is in use", "L": "the label is pgstrata's own mark",
+    "z": "-z would write a file",
+}  # fmt: skip
+_DASHES: Final = 2
 _EXT4_EXTENDED: Final = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
 
 
@@ -70,28 +79,38 @@ def mkfs_words(kind: FileSystem, options: str, label: str) -> tuple[str, ...]:
     for word in asked:
         if _FOREIGN.search(word):
             raise _refused("storage.mkfs", options, f"{word!r} would name another device or file")
-        if word.startswith(("-L", "--label")):
-            raise _refused("storage.mkfs", options, "the label is pgstrata's own mark")
-    if asked and not asked[0].startswith("-"):
-        raise _refused("storage.mkfs", options, f"{asked[0]!r} is no option")
+    given = list(_take_options(kind, options, asked))
+    extended = [value for option, value in given if option == "-E"] if kind is FileSystem.EXT4 else []
     if kind is FileSystem.EXT4:
-        extended, asked = _take_extended(asked)
-        asked = ["-E", ",".join([_EXT4_EXTENDED, *extended]), *asked]
-    return (f"mkfs.{kind}", *MAKERS[kind].options, "-L", label, *asked)
+        given = [("-E", ",".join([_EXT4_EXTENDED, *extended])), *(pair for pair in given if pair[0] != "-E")]
+    words = (word for pair in given for word in pair if word)
+    return (f"mkfs.{kind}", *MAKERS[kind].options, "-L", label, *words)
 
 
-def _take_extended(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The values of -E, and all other words."""
-    values, others, rest = [], [], list(words)
+def _take_options(kind: FileSystem, options: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each option with its value, empty where it has none, as getopt(3) of the program takes them."""
+    rest = list(words)
     while rest:
         word = rest.pop(0)
-        if word == "-E" and rest:
-            values.append(rest.pop(0))
-        elif word.startswith("-E") and len(word) > 2:  # noqa: PLR2004 - the letter and its value in one word
-            values.append(word[2:])
-        else:
-            others.append(word)
-    return values, others
+        name = word.partition("=")[0]
+        if len(name) > _DASHES and "--label".startswith(name):
+            raise _refused("storage.mkfs", options, "the label is pgstrata's own mark")
+        if not word.startswith("-") or not word.strip("-"):
+            raise _refused("storage.mkfs", options, f"{word!r} is no option: write the value of a long one with =")
+        if word.startswith("--"):
+            yield word, ""
+            continue
+        for place, letter in enumerate(word[1:], start=2):
+            if reason := _LETTERS_REFUSED.get(letter):
+                raise _refused("storage.mkfs", options, reason)
+            if letter not in MAKERS[kind].valued:
+                yield f"-{letter}", ""
+                continue
+            value = word[place:] or (rest.pop(0) if rest else "")
+            if not value:
+                raise _refused("storage.mkfs", options, f"-{letter} lacks its value")
+            yield f"-{letter}", value
+            break
 
 
 def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
@@ -136,9 +155,7 @@ def image_size(kind: FileSystem, asked: str, needed: int) -> int:
     Raises:
         UsageError: the size that was asked for is too small for the file system itself.
     """
-    if not asked:
-        return -(-max(_LEAST, round((needed or _UNKNOWN) * _ROOM)) // MB) * MB
-    size = int(asked) // MB * MB
+    size = image_bytes(asked, needed)
     if size < MAKERS[kind].least:
         raise UsageError(
             f"{kind} needs at least {render_bytes(MAKERS[kind].least)}, {render_bytes(size)} were asked for",
@@ -148,7 +165,7 @@ def image_size(kind: FileSystem, asked: str, needed: int) -> int:
 
 
 def file_system_label(key: str) -> str:
-    """The mark of what pgstrata made; xfs allows twelve characters (mkfs.xfs(8))."""
+    """The mark of what pgstrata made, `key` being different each time; xfs allows twelve characters (mkfs.xfs(8))."""
     return f"pgstrata-{key[:3]}"
 
 

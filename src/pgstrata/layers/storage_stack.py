@@ -64,6 +64,9 @@ device() (
 
 _PAIR: Final = re.compile(r'(?P<name>[A-Z:_]+)="(?P<value>[^"]*)"')
 _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
+_OVERLAID: Final = re.compile(r"(?:lowerdir|upperdir|workdir|datadir)\+?=")
+# What a device is called where its own name may be another one's after a reboot; the first that is known counts.
+_KINDS: Final[Mapping[str, str]] = {"dm/name": "volume", "md/level": "array", "device/model": "disk"}
 _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 
@@ -103,6 +106,11 @@ class Mount:
     type: str
     options: tuple[str, ...]
 
+    @property
+    def lasting_options(self) -> tuple[str, ...]:
+        """Without the folders of which an overlay is put together: each container has others."""
+        return tuple(option for option in self.options if not _OVERLAID.match(option))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
@@ -139,8 +147,11 @@ class Device:
         """Where its read-ahead is chosen, in kB."""
         return self.facts.get("btrfs") or f"/sys/block/{self.disk}/queue/read_ahead_kb"
 
-    def render(self) -> str:
-        """For people and fingerprints; loop devices are numbered anew each time, so without their number."""
+    def render(self, *, names: bool = True) -> str:
+        """For people; loop devices are numbered anew each time, so without their number.
+
+        `names` False: for fingerprints, without what a reboot may give to another device where there is more to tell.
+        """
         loop = "loop/backing_file" in self.facts
         words = [
             "direct I/O" if self.facts.get("loop/dio") == "1" else "buffered" if loop else "",
@@ -152,7 +163,15 @@ class Device:
             self.facts.get("queue/write_cache", ""),
         ]
         said = ", ".join(word for word in words if word)
-        name = "loop" if loop else self.name
+        known = [kind for fact, kind in _KINDS.items() if self.facts.get(fact)]
+        if loop:
+            name = "loop"
+        elif names or not known:
+            name = self.name
+        elif self.disk != self.name:
+            name = f"partition {self.name.removeprefix(self.disk).removeprefix('p')}"
+        else:
+            name = known[0]
         return f"{name} ({said})" if said else name
 
 
@@ -177,10 +196,13 @@ class Stack:
         sizes = (device.facts.get("queue/logical_block_size", "") for device in self.devices)
         return max((int(size) for size in sizes if size.isdigit()), default=512)
 
-    def render(self) -> str:
-        """From the file system down to the disks."""
-        devices = [device.render() for device in self.devices]
-        rest = [self.below.render()] if self.below else []
+    def render(self, *, names: bool = True) -> str:
+        """From the file system down to the disks; without `names` those of one depth in an order of their own."""
+        devices = [device.render(names=names) for device in self.devices]
+        if not names:
+            pairs = zip(self.devices, devices, strict=True)
+            devices = [text for _, text in sorted((device.depth, text) for device, text in pairs)]
+        rest = [self.below.render(names=names)] if self.below else []
         return " on ".join([self.mount.type, *devices, *rest])
 
 
