@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from pgstrata.plan.bisection import (
     side_of,
     side_of_ends,
 )
+from pgstrata.stats.rule import Rule, decide_many
 
 sys.path.insert(0, str(Path(__file__).parent))
 from studies import make_environment, make_experiment
@@ -82,6 +84,38 @@ def test_it_always_ends_whatever_comes_out(count, sides):
     assert 0 <= search.first < search.last <= count - 1
     undecided = [place for place, side in search.found.items() if side is Side.UNDECIDED]
     assert undecided in ([], asked[-1:])
+
+
+def search_drawn(rng, *, count, step, change, sd):
+    """A whole search on drawn block differences: what is left, and the runs that it took."""
+    runs = 0
+
+    def compare(place, threshold):
+        nonlocal runs
+        sample = rng.normal(change if place >= step else 0.0, sd, 24)
+        (decision,) = decide_many([sample], [Rule(delta=math.log1p(threshold))])
+        runs += 2 * decision.n
+        return compared(decision.verdict, math.exp(decision.estimate.centre))
+
+    ends = compare(count - 1, 0.03)
+    if side_of_ends(ends) is not Side.LAST:
+        return None, runs
+    threshold = half_threshold(ends, 0.03)
+    search, _ = follow(Search(count=count), lambda place: side_of(compare(place, threshold), ends))
+    return search, runs
+
+
+def test_a_change_well_above_the_noise_is_found_in_few_runs():
+    rng = np.random.default_rng(11)
+    steps = rng.integers(1, 9, 60).tolist()
+    found = [search_drawn(rng, count=9, step=step, change=-0.05, sd=0.015) for step in steps]
+    right = [
+        search is not None and search.is_exact and search.last == step
+        for (search, _), step in zip(found, steps, strict=True)
+    ]
+    assert sum(right) >= 57
+    # four comparisons of two environments; all nine in 7 blocks would be 63, and say less
+    assert np.mean([runs for _, runs in found]) < 65
 
 
 def test_what_is_settled_is_not_asked_again():

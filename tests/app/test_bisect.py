@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, Question, ask_factor, search_folder
+from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, Question, StudyMeasure, ask_factor, search_folder
 from pgstrata.errors import (
     ExitCode,
     HostNotFitError,
@@ -21,6 +21,7 @@ from pgstrata.model.answer import Comparison, Interval, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
 from pgstrata.report.bisect import bisection_json, render_bisection
+from pgstrata.testing import RecordingEvents
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import CELL, make_environment, make_experiment
@@ -102,6 +103,20 @@ def test_the_step_is_found_with_half_of_the_difference_as_the_threshold(tmp_path
     assert told[0] == "21 against 14, threshold 3 %"
 
 
+def test_a_search_without_time_says_so_and_measures_nothing(tmp_path):
+    found, _ = search(tmp_path, FakeMeasure(truth(*[100] * 7, Measured(comparison=None, out_of_time=True))))
+    assert (found.outcome, found.reason, found.ends.comparison) == (Outcome.UNDECIDED, "the budget is spent", None)
+    assert "the budget is spent" in " ".join(render_bisection(found).split())
+    assert json.loads(bisection_json(found))["ends"]["verdict"] is None
+
+
+def test_no_study_is_begun_when_the_budget_is_spent(tmp_path):
+    asked = question()
+    measured = StudyMeasure(folder=tmp_path, events=RecordingEvents(), budget=0.0)(asked.experiment, tmp_path / "ends")
+    assert measured == Measured(comparison=None, out_of_time=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_improvement_is_a_change_too(tmp_path):
     found, _ = search(tmp_path, FakeMeasure(truth(100, 120, 120, 120, 120, 120, 120, 120)))
     assert (found.outcome, pair(found)) == (Outcome.FOUND, ("14", "15"))
@@ -133,7 +148,7 @@ def test_the_end_of_the_budget_is_told_from_a_hard_question(tmp_path):
     late = Measured(comparison=compared("pg17", Verdict.INSUFFICIENT, None, 2), out_of_time=True)
     found, _ = search(tmp_path, FakeMeasure(truth(100, 100, 100, late, 90, 90, 90, 90)))
     assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "the budget is spent")
-    assert "The same command goes on." in render_bisection(found)
+    assert "The same command goes on with --budget TIME." in render_bisection(found)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +206,7 @@ def test_only_a_level_that_collapsed_is_like_an_end_that_collapsed(tmp_path):
     gone = Verdict.COLLAPSED
     found, _ = search(tmp_path, FakeMeasure(truth(100, 100, 100, 100, 50, gone, gone, gone)))
     assert (found.outcome, pair(found)) == (Outcome.FOUND, ("18", "19"))
-    assert "it collapsed" in render_bisection(found)
+    assert "the change is a collapse" in " ".join(render_bisection(found).split())
 
 
 def test_the_answer_is_short_lines_and_its_json_has_every_step(tmp_path):

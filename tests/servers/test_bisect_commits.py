@@ -186,6 +186,21 @@ def test_a_commit_without_a_source_is_skipped(tree, file, cache, tmp_path):
     assert (found.outcome, len(found.skipped)) == (Outcome.RANGE, 1)
 
 
+def test_a_range_of_one_commit_needs_its_ends_alone(tree, file, cache, tmp_path):
+    guilty = tree.commit("Make it slower", speed="90")
+    found = find(tree, file, tmp_path / "search", BuildingMeasure(cache))
+    assert (found.outcome, found.steps, found.commits[found.after].hash) == (Outcome.FOUND, (), guilty)
+
+
+def test_a_repository_that_lost_an_object_ends_the_search(tree, file, cache, tmp_path):
+    tree.commit("The second", speed="90")
+    tree.commit("The third", note="")
+    blob = tree.git("rev-parse", "HEAD~1:speed")
+    (tree.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(UsageError, match="cannot be exported"):
+        find(tree, file, tmp_path / "search", BuildingMeasure(cache))
+
+
 def test_only_first_parents_are_levels(tree):
     tree.git("checkout", "-q", "-b", "side")
     side = tree.commit("On the side", aside="")

@@ -77,9 +77,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a study says of its second environment; `out_of_time` where it could not be finished for that."""
+    """What a study says of its second environment, None where nothing was measured.
 
-    comparison: Comparison
+    `out_of_time` says that it could not be finished for that.
+    """
+
+    comparison: Comparison | None
     out_of_time: bool = False
 
 
@@ -178,6 +181,8 @@ class Bisect:
         """
         question = self.question
         last = len(question.levels) - 1
+        self._export(0)
+        self._export(last)
         ends = self._step(last, question.experiment.threshold, "ends", side_of_ends)
         search, steps = Search(count=last + 1), list[Step]()
         if ends.comparison is None or ends.side != Side.LAST:
@@ -212,6 +217,7 @@ class Bisect:
         level = self.question.levels[place]
         known = self._load_skipped()
         if level.name not in known:
+            self._export(place)
             try:
                 return self._step(place, threshold, f"level-{level.name}", lambda found: side_of(found, ends))
             except PgstrataError as error:
@@ -226,11 +232,9 @@ class Bisect:
         question = self.question
         pair = (question.levels[0], question.levels[place])
         self.tell(f"{question.name(place)} against {question.name(0)}, threshold {threshold * 100:.3g} %")
-        for level in (0, place) if question.repository else ():
-            self._export(level)
         experiment = pair_experiment(question.experiment, question.factor, pair, threshold)
         measured = self.measure(experiment, self.folder / name)
-        side = judge(measured.comparison)
+        side = judge(measured.comparison) if measured.comparison else Side.UNDECIDED
         reason = {Side.SKIPPED: "it alone collapsed", Side.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else ""}
         return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))
 
@@ -295,21 +299,41 @@ class StudyMeasure:
 
     def __call__(self, experiment: Experiment, study: Path) -> Measured:
         """What the study says, after what it still lacks was measured."""
-        begun = (study / PLAN_FILE).exists()
-        if begun and (found := _load_comparison(study)).decided_at is not None:
+        if (found := _load_decided(study)) is not None:
             return Measured(comparison=found)
+        left = None if self.budget is None else self.budget + self.spent - spent_in(self.folder)
+        if left is not None and left <= 0:
+            return Measured(comparison=None, out_of_time=True)
         workloads = builtin_workloads()
         plan = with_floors(plan_experiment(experiment, workloads, capacity_here()), workloads)
-        # without a budget there is nothing of the experiment's own either: it holds for the whole search
-        left = None if self.budget is None else max(0.0, self.budget + self.spent - spent_in(self.folder))
         outcome = run_experiment(plan, study, self.events, budget=left)
-        found = _load_comparison(study)
+        found = _load_comparison(study) if outcome.done else None
         return Measured(comparison=found, out_of_time=outcome.ending is Ending.BUDGET)
 
 
 def spent_in(folder: Path) -> float:
     """Seconds that the runs of all studies of a search took, with all around them."""
-    return sum(seconds_spent(path.parent) for path in sorted(folder.glob(f"*/{PLAN_FILE}")))
+    return sum(_spent_in_study(path.parent) for path in sorted(folder.glob(f"*/{PLAN_FILE}")))
+
+
+def _spent_in_study(study: Path) -> float:
+    try:
+        return seconds_spent(study)
+    except StudyError:
+        # whoever opens it mends it, or says what is wrong with it
+        return 0.0
+
+
+def _load_decided(study: Path) -> Comparison | None:
+    """The answer of a study that needs no more runs; None where there is no such study."""
+    if not (study / PLAN_FILE).exists():
+        return None
+    try:
+        found = _load_comparison(study)
+    except StudyError:
+        # as above
+        return None
+    return found if found.decided_at is not None else None
 
 
 def _load_comparison(study: Path) -> Comparison:

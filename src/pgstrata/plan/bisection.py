@@ -11,7 +11,9 @@ deviation of 1.5 %, at most 24 blocks, by `stats.rule`) so many were judged wron
 | 5 % | first | 0.0 %, 0.0 %, 15 runs | 0.5 %, 0.0 %, 15 | 0.0 %, 0.0 %, 23 |
 | 5 % | last  | 0.2 %, 0.0 %, 14 runs | 0.0 %, 0.0 %, 14 | 0.0 %, 0.0 %, 23 |
 
-Both ends at once are hardly surer, and cost half as much again or more.
+Both ends at once are hardly surer, and cost half as much again or more. Of 400 whole searches over nine levels with one
+step, all ended at the right one where the change was 5 or 10 %, in 58 and 56 runs; where it was 3 %, the threshold
+itself, 89 % did, 9 % were left open, 1.5 % ended at another one, in 73 runs.
 """
 
 from __future__ import annotations

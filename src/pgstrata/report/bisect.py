@@ -35,20 +35,20 @@ def _say_answer(found: Bisection) -> Iterator[str]:
     if found.outcome is Outcome.SAME or found.ends.side != "last":
         yield from _say_ends(found, metric, where)
         return
-    size = _figures(ends)
+    whole = f"over the whole range, from {found.levels[0]} to {found.levels[-1]}, the change is {_figures(ends)}"
     between = f"between {found.levels[found.before]} and {found.levels[found.after]}"
     match found.outcome:
         case Outcome.FOUND:
             yield f"{metric} changed {between}{where}"
             yield from _say_commit(found)
-            yield f"from {found.levels[0]} to {found.levels[-1]} it is {size}"
+            yield whole
         case Outcome.RANGE:
             yield f"{metric} changed {between}{where}; what lies between them could not be measured"
-            yield f"from {found.levels[0]} to {found.levels[-1]} it is {size}"
+            yield whole
         case _:
             why = found.reason or "the blocks that the experiment allows do not tell more"
             yield f"{metric} changed {between}{where}: which of {_steps(found)} it was is undecided ({why})"
-            yield "the same command goes on" if found.reason else _MORE
+            yield "the same command goes on with --budget TIME" if found.reason else _MORE
 
 
 def _say_ends(found: Bisection, metric: str, where: str) -> Iterator[str]:
@@ -59,10 +59,10 @@ def _say_ends(found: Bisection, metric: str, where: str) -> Iterator[str]:
         return
     comparison = found.ends.comparison
     interval = shown_interval(comparison) if comparison else None
-    known = f", which differ by {render_between(interval)}" if interval else ""
+    known = f": the difference lies {render_between(interval)}" if interval else ""
     why = f" ({found.reason})" if found.reason else ""
     yield f"it is undecided whether {metric} changed at all between {first} and {last}{where}{known}{why}"
-    yield "the same command goes on" if found.reason else _MORE
+    yield "the same command goes on with --budget TIME" if found.reason else _MORE
 
 
 def _say_commit(found: Bisection) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _limit(step: Step) -> str:
 
 def _figures(comparison: Comparison | None) -> str:
     if comparison is None or comparison.verdict is Verdict.COLLAPSED:
-        return "it collapsed"
+        return "a collapse"
     return render_figures(comparison)
 
 
@@ -125,8 +125,9 @@ def _say_skipped(found: Bisection) -> list[str]:
     lines = ["Not measured:"]
     for step in found.skipped:
         lines += wrap_text(f"{step.level}: {step.reason}", WIDTH, first="  ", rest="    ")
-    again = f"They are tried again where {found.folder}/{_SKIPPED_FILE} is removed."
-    return [*lines, *wrap_text(again, WIDTH)]
+    if any(step.comparison is None for step in found.skipped):
+        lines += wrap_text(f"They are tried again where {found.folder}/{_SKIPPED_FILE} is removed.", WIDTH)
+    return lines
 
 
 # ------------------------------------------------------------------------------------------------ JSON

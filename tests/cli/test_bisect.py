@@ -1,0 +1,63 @@
+"""What a search says before anything is measured: exit code, place, remedy."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+GOOD = """
+question = "?"
+[factors]
+server = ["16", "17", "18"]
+connection = ["socket", "tcp"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+"""
+LONE = """
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "good.toml").write_text(GOOD)
+    (folder / "lone.toml").write_text(LONE)
+    (folder / "folder").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("missing.toml", "missing.toml: there is no such file"),
+        ("good.toml", "--factor: the experiment has several factors\n  -> choose one of server, connection"),
+        ("good.toml --factor host", "--factor: there is no factor 'host'"),
+        ("good.toml --factor connection", "--factor: connection has 2 levels"),
+        ("lone.toml", "there is only one environment"),
+        ("good.toml --repo folder", "--repo was given without --git"),
+        ("good.toml --git a..b", "--git was given without --repo"),
+        ("good.toml --git a..b --repo folder --factor server", "both --git and --factor"),
+        ("lone.toml --git a..b --repo folder", "folder: there is no git repository that can be read"),
+        ("lone.toml --git a..b --repo nowhere", "nowhere: there is no git repository that can be read"),
+        ("lone.toml --git a --repo folder", "--git: 'a' is no range of commits\n  -> write GOOD..BAD"),
+        ("good.toml --factor server --budget soon", "--budget: 'soon' is not a duration"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_a_remedy(place, arguments, said):
+    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pgstrata", "bisect", *arguments.split()], cwd=place, timeout=60, text=True,
+        env={**os.environ, **names, "GIT_CEILING_DIRECTORIES": str(place.parent)}, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (place / "studies").exists()
