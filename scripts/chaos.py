@@ -260,7 +260,8 @@ def main() -> int:
             f"[{number}/{asked.rounds}] killed at {step}: {'; '.join(wrong) or 'everything is as it was'}", flush=True
         )
         if wrong:
-            print(f"{folder} stays: PGSTRATA_STATE={folder}/state pgstrata host status", file=sys.stderr)
+            where = f"PGSTRATA_STATE={folder}/state PGSTRATA_LOCK={folder}/lock"
+            print(f"{folder} stays: {where} pgstrata host status", file=sys.stderr)
             return 1
     shutil.rmtree(folder)
     print(f"{asked.rounds} rounds left everything as it was; kills by step: {steps}")

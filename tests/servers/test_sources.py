@@ -122,11 +122,14 @@ def test_an_architecture_without_wheels_still_has_its_installed_servers(tmp_path
         supply.fetch(["embedded"])
 
 
-@pytest.mark.parametrize("kind", [ServerKind.BUILD, ServerKind.MAVEN, ServerKind.DSN])
-def test_kinds_that_are_no_installation_are_refused(tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [(ServerKind.BUILD, "build:/DIR"), (ServerKind.MAVEN, "prefix:DIR"), (ServerKind.DSN, "prefix:DIR")],
+)
+def test_what_cannot_be_resolved_is_refused_with_what_can(tmp_path, kind, said):
     with pytest.raises(errors.UsageError) as caught:
         servers(tmp_path).resolve(ServerSpec(kind=kind, value="x"))
-    assert "prefix:DIR" in caught.value.remedy
+    assert said in caught.value.remedy
 
 
 def test_a_check_says_of_each_program_whether_it_starts(tmp_path, installation):
