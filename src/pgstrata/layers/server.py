@@ -26,6 +26,8 @@ PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
 # sockaddr_un.sun_path has 108 bytes with the terminating zero (unix(7)).
 _SOCKET_PATH_LIMIT: Final = 107
 _START_TIMEOUT: Final = 120.0
+# What layers put in front of the server may first write back a clone of many gigabytes to a slow disk.
+_WORDS_TIMEOUT: Final = 1800.0
 _STOP_TIMEOUT: Final = 120.0
 _POLL: Final = 0.02
 _PORT_TRIES: Final = 5
@@ -149,7 +151,9 @@ class ClusterControl:
         return {"ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key}
 
     def _await_ready(self, server: RunningServer, process: Process) -> None:
-        deadline = self._clock.monotonic() + _START_TIMEOUT
+        patience = _START_TIMEOUT + (_WORDS_TIMEOUT if server.launch.server else 0)
+        deadline = self._clock.monotonic() + patience
+        began = False
         pid_file = f"{server.clone.location}/postmaster.pid"
         while self._clock.monotonic() < deadline:
             if process.poll() is not None:
@@ -160,9 +164,13 @@ class ClusterControl:
                 server.build.version.number < 100000 and _READY in self.log(server)  # noqa: PLR2004
             ):
                 return
+            if content and not began:
+                # the words in front of it are done
+                began, patience = True, _START_TIMEOUT
+                deadline = self._clock.monotonic() + patience
             self._clock.sleep(_POLL)
         self.stop(server)
-        self._raise_failed(server, f"the server was not ready after {_START_TIMEOUT:.0f} s")
+        self._raise_failed(server, f"the server was not ready after {patience:.0f} s")
 
     def _raise_failed(self, server: RunningServer, what: str) -> None:
         lines = self.log(server).decode("utf-8", "replace").strip().splitlines()
