@@ -106,7 +106,7 @@ base=$1 top=$2 own=$4
 [ -d "$own" ] || own=$top
 used() {  # by a group beside ours, which has other values than ours, a new one: they would go with the controller
   for other in "$top"/*/; do
-    for file in weight max high low min; do
+    for file in weight idle max swap.max high low min latency; do
       [ ! -f "$other$1.$file" ] || [ "$(cat "$other$1.$file")" = "$(cat "$base/$1.$file")" ] || return 0
     done
   done
