@@ -1,6 +1,7 @@
 """Limits of memory and of traffic: groups are made, the clone leaves the page cache, the server is inside."""
 
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -117,7 +118,9 @@ def test_a_server_that_was_killed_for_want_of_memory_has_a_reason(layer, ledger,
     assert layer.explain_death(asked) == ""
     eater = ("sh", "-c", "head -c 100000000 /dev/zero | tail >/dev/null")  # a line without end is kept whole
     server_host.run(Command(argv=(*launch.server, *eater), folder=str(data)), check=False)
-    assert "killed 1 of the server's processes, because limits.memory = 32 MB" in layer.explain_death(asked)
+    # before the memory of the first is free again, another process may be killed too
+    why = layer.explain_death(asked)
+    assert re.search(r"killed [1-3] of the server's processes, because limits\.memory = 32 MB", why), why
 
 
 @pytest.mark.root
