@@ -121,7 +121,7 @@ class Chaos:
 
     def prepare(self) -> None:
         """Build the data and commit some runs, so that the first round begins in the middle."""
-        self._pgstrata("run", "chaos.toml", "--study", str(self.study), "--budget", "15s")
+        self._pgstrata("run", "chaos.toml", "--study", str(self.study), "--budget", "40s")
 
     def round(self, first: Mapping[str, str]) -> tuple[str, list[str]]:
         """One kill and its restoring: the step at which it came, and what is not as it was."""
