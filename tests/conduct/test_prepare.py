@@ -196,7 +196,8 @@ def test_without_layers_a_server_stays_up_beside_that_of_other_data():
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
-        ({"cpu.quota": "0.5"}, {}, ""),
+        ({"cpu.quota": "0.5"}, {"cpu.quota": "0.5"}, "cpu.quota is given out by periods"),
+        ({"cpu.policy": "batch"}, {}, ""),
         ({"cpu.server": "0"}, {"cpu.server": "1"}, ""),
         ({"thp": "always"}, {"thp": "always"}, ""),
         ({"thp": "always"}, {"thp": "never"}, "thp cannot differ"),

@@ -146,8 +146,10 @@ class ClusterControl:
         """Settings for TLS, with a certificate of the clone's own beside its data."""
         if environment.connection is not ConnectionKind.TLS:
             return {}
-        key, certificate = f"{clone.location}/server.key", f"{clone.location}/server.crt"
-        self._host.run(Command(argv=(*_CERTIFICATE, "-keyout", key, "-out", certificate)))
+        key, certificate = "server.key", "server.crt"
+        files = ("-keyout", f"{clone.location}/{key}", "-out", f"{clone.location}/{certificate}")
+        self._host.run(Command(argv=(*_CERTIFICATE, *files)))
+        # found in the data directory by their names alone: the settings are the same for all clones
         return {"ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key}
 
     def _await_ready(self, server: RunningServer, process: Process) -> None:
