@@ -61,9 +61,10 @@ says which of them this host and this user can have. What a level does, and its 
 |---|---|
 {rows}
 
-Environments that differ only in `cpu.server`, `cpu.client` and `cpu.policy` can be up together and take turns in slices;
-those that differ in anything else of the host are measured run by run. So is whatever has a `cpu.quota`: the kernel gives
-CPU time out by periods of 0.1 s, and a slice would also use what was saved up in the pause before it.
+Environments that differ only in `cpu.server`, `cpu.client` and `cpu.policy` can be up together and take
+turns in slices; those that differ in anything else of the host are measured run by run. So is whatever has a
+`cpu.quota`: the kernel gives CPU time out by periods of 0.1 s, and a slice would also use what was saved up in the
+pause before it.
 """
 
 LEVELS: Final[Mapping[str, str]] = {

@@ -41,7 +41,7 @@ _WRITES: Final = re.compile(
 SIDE_BY_SIDE: Final = frozenset({"cpu.server", "cpu.client", "cpu.policy"})
 """Layers of a host in which servers that are up together can differ."""
 _ONE_AT_A_TIME: Final = ("limits.", "storage.", "filesystem")
-# The kernel gives out CPU time by periods of 0.1 s: of a slice of 0.25 s a server with half a CPU has 0.15 s, not 0.125.
+# The kernel gives out CPU time by periods of 0.1 s: of a slice of 0.25 s half a CPU is 0.15 s, not 0.125.
 _BY_PERIODS: Final = "cpu.quota"
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
