@@ -24,6 +24,7 @@ from reset import measure_reset
 from slices import measure_slices
 from startup import measure_startup
 from switch import measure_switch
+from threads import measure_threads
 from verdicts import measure_verdicts
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "switch": measure_switch,
     "remote": measure_remote,
     "slices": measure_slices,
+    "threads": measure_threads,
     "agreement": measure_agreement,
     "live": measure_live,
     "live-runs": measure_live_runs,

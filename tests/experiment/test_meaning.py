@@ -172,7 +172,7 @@ def test_cells_expand_to_the_product_of_their_lists(parse):
         TWO + '[[cells]]\nworkload = "simple-update"\nscale = [10, 100]\nclients = { from = 1, to = 64, steps = 7 }\n'
     )
     assert [cell.clients for cell in experiment.cells[:7]] == [1, 2, 4, 8, 16, 32, 64]
-    assert [cell.threads for cell in experiment.cells[:7]] == [1, 2, 4, 4, 4, 4, 4]
+    assert [cell.threads for cell in experiment.cells[:7]] == [1, 2, 4, 8, 16, 32, 32]
     assert experiment.cells[-1].identity == "simple-update-s100-c64"
 
 

@@ -17,6 +17,7 @@ from pgstrata.model.experiment import Cell, Protocol, Script
 from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_THREADS_PER_CPU: Final = 8
 _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
     ("protocol", lambda cell: str(cell.protocol)),
     ("run", lambda cell: f"{cell.run:g}s"),
@@ -48,7 +49,7 @@ def read_cells(
         if name is None:
             continue
         for scale, clients in product(table.scale, table.clients):
-            threads = min(clients, max(1, cpus)) if table.threads is None else table.threads
+            threads = _auto_threads(clients, cpus) if table.threads is None else table.threads
             cell = Cell(
                 workload=name,
                 scale=scale,
@@ -65,6 +66,15 @@ def read_cells(
             )
             cells.append((cell, index))
     return _labelled(cells, findings)
+
+
+def _auto_threads(clients: int, cpus: int) -> int:
+    """One per client, as far as the machine bears it.
+
+    Clients that share a thread are moved from CPU to CPU together: whether the scheduler has two such threads on one
+    CPU then decides for tens of seconds how fast all is (`ONLY=threads make bench`).
+    """
+    return min(clients, _THREADS_PER_CPU * max(1, cpus))
 
 
 def _check_table(table: CellTable, path: Path, findings: Findings) -> None:

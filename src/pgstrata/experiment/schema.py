@@ -170,7 +170,7 @@ class CellTable(_Edge):
         int | None,
         PlainValidator(values.read_threads),
         WithJsonSchema({"anyOf": [_count(1), {"const": "auto"}], "default": "auto"}),
-    ] = Field(None, description="Threads of the client; auto: one per client, at most one per CPU.")
+    ] = Field(None, description="Threads of the client; auto: one per client, at most eight per CPU.")
     protocol: Annotated[
         str, PlainValidator(values.read_choice("protocol", tuple(Protocol))), WithJsonSchema(_words(Protocol))
     ] = Field("prepared", description="Query protocol.")
