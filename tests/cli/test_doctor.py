@@ -13,6 +13,7 @@ import pytest
 
 from pgstrata.app.doctor import Installations, closed_keys, examine, examine_here, find_installations
 from pgstrata.app.places import find_machine_places
+from pgstrata.app.site import Site
 from pgstrata.errors import HostFileError, HostNotFitError
 from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.hosts.local import LocalHost
@@ -23,6 +24,10 @@ from pgstrata.testing import FakeClock
 
 PLACES = Places(cache="/c", state="/s", data="/s/data", run="/r", memory="/m")
 NOTHING = Installations(fetched={}, installed=())
+
+
+def site(door, places=PLACES):
+    return Site(door=door, uid=1000, places=places, environ={}, machine="x86_64")
 
 
 class EmptyHost:
@@ -83,7 +88,7 @@ def factors_of(examination):
 
 
 def test_a_host_with_nothing_but_a_shell_is_examined_to_the_end():
-    found = examine(EmptyHost(), FakeClock(), PLACES, NOTHING)
+    found = examine(site(EmptyHost()), FakeClock(), NOTHING)
     probes, factors = probes_of(found), factors_of(found)
     for name in ("timing", "fsync"):
         assert probes[name].failure.endswith("there is no server to ask yet: pgstrata servers fetch embedded")
@@ -100,7 +105,7 @@ def test_a_server_that_cannot_be_asked_is_followed_by_the_next():
         "new/bin/pg_test_fsync": (captures / "pg_test_fsync/18/stopped/output.txt").read_text(),
     }
     host = EmptyHost(programs=programs)
-    found = examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=("/old",)))
+    found = examine(site(host), FakeClock(), Installations(fetched={"embedded": "/new"}, installed=("/old",)))
     assert probes_of(found)["timing"].value == pytest.approx(27.36e-9)
     assert probes_of(found)["fsync"].text == "152 µs by open_sync, 152 µs by fdatasync (the default)"
     assert host.removed == ["/.pgstrata-doctor-4242"]
@@ -111,13 +116,13 @@ def test_the_file_of_a_doctor_that_was_killed_is_removed():
         f"/s/data/{name}": b"" for name in (".pgstrata-doctor-17", ".pgstrata-doctor-4343", ".pgstrata-doctor-x", "b")
     }
     host = EmptyHost(files=files | {"/s/data": b""})
-    examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=()))
+    examine(site(host), FakeClock(), Installations(fetched={"embedded": "/new"}, installed=()))
     assert host.removed == ["/s/data/.pgstrata-doctor-17", "/s/data/.pgstrata-doctor-4242"]
 
 
 def test_nothing_is_written_where_there_is_no_room():
     host = EmptyHost(free=1000)
-    found = examine(host, FakeClock(), PLACES, Installations(fetched={"embedded": "/new"}, installed=()))
+    found = examine(site(host), FakeClock(), Installations(fetched={"embedded": "/new"}, installed=()))
     assert (found.fitness, host.removed) == (Fitness.NO, [])
     assert "1000 B of disk are free" in found.unfit[0]
     assert probes_of(found)["fsync"].failure == "there is too little room to try it"
@@ -126,7 +131,7 @@ def test_nothing_is_written_where_there_is_no_room():
 def test_a_machine_without_ready_made_servers_is_told_so():
     host = EmptyHost()
     installations = find_installations(host, "/c", "riscv64")
-    found = factors_of(examine(host, FakeClock(), PLACES, installations))
+    found = factors_of(examine(site(host), FakeClock(), installations))
     assert found["server=embedded"].possible is Possible.NOT_ON_HOST
     for key in ("server=embedded", "server=maven:"):
         assert found[key].possible is not Possible.YES
@@ -135,7 +140,7 @@ def test_a_machine_without_ready_made_servers_is_told_so():
 
 def test_what_the_experiment_file_refuses_is_called_so():
     assert closed_keys() >= set(UNAVAILABLE)
-    found = factors_of(examine(EmptyHost(), FakeClock(), PLACES, NOTHING))
+    found = factors_of(examine(site(EmptyHost()), FakeClock(), NOTHING))
     for key in {"host", "kernel"} & set(UNAVAILABLE):
         assert found[key].possible is Possible.NOT_IN_VERSION
     assert found["checksums"].possible is Possible.YES
@@ -146,7 +151,7 @@ def test_what_the_experiment_file_refuses_is_called_so():
 def test_an_ordinary_user_is_told_what_needs_root():
     host = LocalHost(user="nobody")
     places = Places(cache="/c", state="/nowhere", data="/tmp/nowhere", run="/r", memory="/m")
-    found = examine(host, FakeClock(), places, NOTHING)
+    found = examine(site(host, places), FakeClock(), NOTHING)
     assert found.user == "nobody"
     sysctl = factors_of(found)["sysctl.*"]
     assert sysctl.possible is not Possible.YES

@@ -170,9 +170,11 @@ def test_a_lock_without_a_place_is_a_mistake(dirty):
 
 
 def test_one_ledger_is_for_all_users_unless_somebody_has_a_lock_of_their_own(monkeypatch):
-    from pgstrata.app.host import ledger_folder
+    from pgstrata.app.site import site_here
+    from pgstrata.hosts.local import LocalHost
 
     monkeypatch.delenv("PGSTRATA_LOCK")
-    assert ledger_folder("/home/ada/state") == ledger_folder("/var/lib/pgstrata") == "/var/lib/pgstrata/ledger"
+    monkeypatch.setenv("PGSTRATA_STATE", "/home/ada/state")
+    assert site_here(LocalHost()).ledger == "/var/lib/pgstrata/ledger"
     monkeypatch.setenv("PGSTRATA_LOCK", "/mine/lock")
-    assert ledger_folder("/home/ada/state") == "/home/ada/state/ledger"
+    assert site_here(LocalHost()).ledger == "/home/ada/state/ledger"

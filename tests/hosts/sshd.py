@@ -67,6 +67,14 @@ class FarHost:
             else:
                 return
 
+    def path(self):
+        """A PATH by which commands that read the user's own ssh configuration read this one instead."""
+        folder = Path(self.config).parent / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F "{self.config}" "$@"\n')
+        (folder / "ssh").chmod(0o755)
+        return f"{folder}:{os.environ['PATH']}"
+
     def start(self):
         log = (self.folder / "sshd.log").open("ab")
         program = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")

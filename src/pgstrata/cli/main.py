@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pgstrata.cli.host import host_app
-from pgstrata.cli.options import duration_of, ratio_of
+from pgstrata.cli.options import Destination, duration_of, ratio_of
 from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
@@ -252,15 +252,15 @@ def reparse(study: StudyFolder) -> None:
 
 
 @app.command()
-def doctor(json: Json = False) -> None:
-    """Examine this host: what can be a factor here, what measuring costs, how quiet it is.
+def doctor(host: Destination = None, json: Json = False) -> None:
+    """Examine this host, or another: what can be a factor there, what measuring costs, how quiet it is.
 
-    It takes about ten seconds, changes nothing, and says what would make the rest possible. Exit code 4: nothing can be
-    measured here.
+    It takes about ten seconds, changes nothing, says what would make the rest possible and what would be run with
+    sudo. Exit code 4: nothing can be measured there.
     """
     from pgstrata.cli.doctor import examine_and_tell
 
-    examine_and_tell(json=json)
+    examine_and_tell(host, json=json)
 
 
 @servers_app.command("list")

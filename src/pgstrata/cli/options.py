@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
+Destination = Annotated[
+    str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
+]
+
 
 def duration_of(text: str | None) -> float | None:
     """Seconds; UsageError where it is no duration."""

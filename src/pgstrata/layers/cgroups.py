@@ -229,15 +229,7 @@ class Groups:
             if group.folder in self._made:
                 return
             raise self._taken(group.folder)
-        words = (word for pair in values for word in pair)
-        change = Change(
-            what=f"cgroup {group.folder}",
-            value="; ".join(f"{file} = {value}" for file, value in values),
-            read=Script(text=_READ_FOLDER, arguments=(group.folder,)),
-            do=Script(text=_MAKE, arguments=(group.folder, self._host.user, *words)),
-            undo=Script(text=_REMOVE, arguments=(group.folder,)),
-        )
-        ledger.change(change)
+        ledger.change(group_change(group.folder, self._host.user, values))
         self._made.add(group.folder)
 
     def _make_base(self, hierarchy: Hierarchy, base: str, ledger: Ledger) -> None:
@@ -256,15 +248,8 @@ class Groups:
         wanted = [str(controller) for controller in self._controllers if controller in available]
         missing = [name for name in wanted if name not in enabled]
         pids = tuple(str(pid) for pid in self._host.door_pids)
-        change = Change(
-            what=f"cgroup {base}",
-            value="made",
-            read=Script(text=_READ_FOLDER, arguments=(base,)),
-            do=Script(text=_MAKE_BASE, arguments=(base, top, self._host.user, " ".join(wanted), *pids)),
-            undo=Script(text=_REMOVE_BASE, arguments=(base, top, " ".join(missing), own)),
-        )
         try:
-            ledger.change(change)
+            ledger.change(base_change(base, self._host.user, wanted, pids, (" ".join(missing), own)))
         except LevelNotTakenError as error:
             raise HostNotFitError(
                 f"no cgroups can be made below {top}: {error.what}", where=self._host.name, details=error.details,
@@ -280,6 +265,38 @@ class Groups:
             f"there is a cgroup {folder} already, and this study did not make it", where=self._host.name,
             remedy="see `pgstrata host status`; if nobody needs it, remove it with rmdir",
         )  # fmt: skip
+
+
+def group_change(folder: str, user: str, values: Sequence[tuple[str, str]]) -> Change:
+    """A group with these values in its files, which processes of the user may join."""
+    words = (word for pair in values for word in pair)
+    return Change(
+        what=f"cgroup {folder}",
+        value="; ".join(f"{file} = {value}" for file, value in values),
+        read=Script(text=_READ_FOLDER, arguments=(folder,)),
+        do=Script(text=_MAKE, arguments=(folder, user, *words)),
+        undo=Script(text=_REMOVE, arguments=(folder,)),
+    )
+
+
+def base_change(base: str, user: str, wanted: Sequence[str], pids: Sequence[str], former: tuple[str, str]) -> Change:
+    """The study's group of version 2 with the coordinator in it.
+
+    Args:
+        base: its folder.
+        user: who may move processes in it.
+        wanted: controllers for the groups in it.
+        pids: the coordinator's processes.
+        former: controllers that the group above did not have, in one text, and the group of the coordinator so far.
+    """
+    top = base.rpartition("/")[0]
+    return Change(
+        what=f"cgroup {base}",
+        value="made",
+        read=Script(text=_READ_FOLDER, arguments=(base,)),
+        do=Script(text=_MAKE_BASE, arguments=(base, top, user, " ".join(wanted), *pids)),
+        undo=Script(text=_REMOVE_BASE, arguments=(base, top, *former)),
+    )
 
 
 def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:

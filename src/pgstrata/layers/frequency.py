@@ -51,13 +51,7 @@ class Frequency:
                 f"the CPUs of this host have no governor {level!r}", where=self._host.name,
                 remedy=f"take one of {', '.join(available)}, or load the module of the other one",
             )  # fmt: skip
-        change = Change(
-            what="governor of the CPUs",
-            value=level,
-            read=Script(text=_READ_EACH, arguments=(self._folder,)),
-            do=Script(text=_SET, arguments=(self._folder, level)),
-            undo=Script(text=_SET_EACH),
-        )
+        change = governor_change(level, self._folder)
         state = ledger.change(change)
         assert_taken(change, "\n".join(sorted({line.rpartition(" ")[2] for line in state.splitlines()})))
 
@@ -72,13 +66,7 @@ class Frequency:
         if found is None:
             raise self._missing("cpu.turbo", "intel_pstate/no_turbo or cpufreq/boost")
         path, words, _ = found
-        change = Change(
-            what=f"turbo of the CPUs, {path}",
-            value=str(words.index(level)),
-            read=Script(text=_READ_ONE, arguments=(path,)),
-            do=Script(text=_SET_ONE, arguments=(path, str(words.index(level)))),
-            undo=Script(text=_SET_BACK, arguments=(path,)),
-        )
+        change = turbo_change(path, str(words.index(level)))
         assert_taken(change, ledger.change(change))
 
     def turbo(self) -> str:
@@ -103,3 +91,25 @@ class Frequency:
             remedy=f"leave out {key}; virtual machines rarely have it, and a firmware that rules frequencies itself "
             "hides it",
         )  # fmt: skip
+
+
+def governor_change(level: str, folder: str = FOLDER) -> Change:
+    """The same governor for all CPUs."""
+    return Change(
+        what="governor of the CPUs",
+        value=level,
+        read=Script(text=_READ_EACH, arguments=(folder,)),
+        do=Script(text=_SET, arguments=(folder, level)),
+        undo=Script(text=_SET_EACH),
+    )
+
+
+def turbo_change(path: str, value: str) -> Change:
+    """The switch at that path."""
+    return Change(
+        what=f"turbo of the CPUs, {path}",
+        value=value,
+        read=Script(text=_READ_ONE, arguments=(path,)),
+        do=Script(text=_SET_ONE, arguments=(path, value)),
+        undo=Script(text=_SET_BACK, arguments=(path,)),
+    )

@@ -89,6 +89,11 @@ class _Parameter:
         return words[self.twins.index(self.path)]
 
 
+def sysctl_change(name: str, value: str) -> Change:
+    """The change of a parameter; UsageError: that cannot be the name of one."""
+    return _Parameter(name=name, path=sysctl_path(name), value=value).change()
+
+
 class SysctlLayer:
     """Implements `ports.HostLayer`.
 

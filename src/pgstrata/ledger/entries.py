@@ -44,6 +44,17 @@ _PUT_NOTE: Final = 'umask 022; cat >"$1"'
 _MAKE_FOLDER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
 
 
+def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
+    """What is done with privilege for the ledger itself: its folder, an entry, a note, their removal; as examples."""
+    number = f"{folder}/{0:08d}"
+    scripts = (
+        Script(text=_MAKE_FOLDER, arguments=(folder, folder.rpartition("/")[0] or "/")),
+        Script(text=_PUT, arguments=(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", folder, "0")),
+        Script(text=_PUT_NOTE, arguments=(f"{number}{_NOTE}",)),
+    )
+    return (*(script.argv for script in scripts), ("rm", "-f", "--", f"{number}{_NOTE}", f"{number}{_SUFFIX}"))
+
+
 def make_folder(host: Host, privilege: tuple[str, ...], folder: str) -> None:
     """Make the folder of a ledger, readable for everybody on the host; nothing happens if it is there."""
     words = (folder, folder.rpartition("/")[0] or "/")

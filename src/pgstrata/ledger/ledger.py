@@ -80,15 +80,24 @@ class HostLedger:
     def _begin(self) -> Owner:
         """Before the first change: who we are, whether we may, and where entries go."""
         privilege = self._undoer.privilege
-        if privilege and (done := self._host.run(Command(argv=(*privilege, "true")), check=False)).code:
+        if privilege and (said := self._refusal(privilege)) is not None:
             raise HostNotFitError(
                 f"{self._host.user} may not change this host: {' '.join(privilege)} is refused", where=self._host.name,
-                details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
-                remedy="start pgstrata as root, or allow this user to use sudo without a password",
+                details=said,
+                remedy="start pgstrata as root (or let ssh log in as root there), or allow this user to use sudo "
+                "without a password: `pgstrata doctor` lists what it would run so",
             )  # fmt: skip
         make_folder(self._host, privilege, self._folder)
         self._owner = observe_owner(self._host, self._study)
         return self._owner
+
+    def _refusal(self, privilege: tuple[str, ...]) -> tuple[str, ...] | None:
+        """What is said where the privilege is not to be had."""
+        try:
+            done = self._host.run(Command(argv=(*privilege, "true")), check=False)
+        except HostNotFitError as error:  # it is not installed
+            return (error.what,)
+        return tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]) if done.code else None
 
     def _write_ahead(self, change: Change, before: str, owner: Owner) -> Entry:
         self._at(Step.BEFORE_ENTRY)

@@ -11,7 +11,7 @@ from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, syn
 from pgstrata.ledger.steps import At, Step, go_on
 from pgstrata.model.changes import Closed, Entry, Script, Undone
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.report.host import shown
+from pgstrata.report.host import restoring, shown
 
 _LINES_SHOWN: Final = 3
 _PATIENCE: Final = 30
@@ -86,7 +86,7 @@ class Undoer:
 
     def run_held(self, entry: Entry, script: Script, *, timeout: float = 600.0) -> Completed:
         """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
-        words = (*self.privilege, "sh", "-c", _HOLD, "sh", path_of(self.folder, entry), *script.argv)
+        words = held_words(self.privilege, path_of(self.folder, entry), script)
         return self.host.run(Command(argv=words), check=False, timeout=timeout)
 
     def _observe(self, entry: Entry, *, force: bool) -> str:
@@ -148,6 +148,11 @@ class Undoer:
         return failed
 
 
+def held_words(privilege: tuple[str, ...], path: str, script: Script) -> tuple[str, ...]:
+    """The command that changes or undoes something, as long as it runs holding the entry at `path`."""
+    return (*privilege, "sh", "-c", _HOLD, "sh", path, *script.argv)
+
+
 def _gone(entry: Entry, now: str) -> bool:
     """Whether a thing that was there, and was not to be taken away, is there no longer: a device, a mount, a group.
 
@@ -201,7 +206,7 @@ def raise_if_kept(host: Host, folder: str, undone: Undone, unreadable: Sequence[
     remedies = []
     if undone.kept:
         remedies.append(
-            "put right what is said above, then `pgstrata host restore`; with --force it also undoes what somebody "
+            f"put right what is said above, then `{restoring(host.name)}`; with --force it also undoes what somebody "
             f"else changed. How to undo by hand stands in {folder}"
         )
     if unreadable:

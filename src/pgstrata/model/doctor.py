@@ -53,14 +53,32 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Elevated:
+    """One thing that pgstrata would do with sudo for a factor: `what` is changed, and the `programs` that do it.
+
+    `do` and `undo` are the commands, with sample values where the real ones depend on the experiment.
+    """
+
+    key: str
+    what: str
+    programs: tuple[str, ...]
+    do: tuple[str, ...]
+    undo: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """A host as one user finds it. `unfit` has the reasons why nothing can be measured at all."""
+    """A host as one user finds it. `unfit` has the reasons why nothing can be measured at all.
+
+    `elevated` is what would be done with sudo there, for the factors that need it; nothing for root.
+    """
 
     host: str
     user: str
     layers: tuple[LayerFinding, ...]
     probes: tuple[Probe, ...]
     unfit: tuple[str, ...] = ()
+    elevated: tuple[Elevated, ...] = ()
 
     @property
     def possible(self) -> int:

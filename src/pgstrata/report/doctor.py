@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 
 from rich import box
@@ -13,10 +14,12 @@ from rich.text import Text
 
 from pgstrata.model.doctor import Examination, Fitness, LayerFinding, Possible, Probe
 from pgstrata.report.columns import wrap_text
+from pgstrata.report.host import HERE
 
 _STYLES = {Possible.YES: "green", Possible.NOT_FOR_USER: "yellow", Possible.NOT_ON_HOST: "red"}
 _FACTORS = ("factor", "possible", "what there is, or what it takes")
 _PROBES = ("probe", "found")
+_ELEVATED = ("factor", "with sudo")
 _TEXT_WIDTH = 100
 _GAP = 2
 ONE_CLIENT = (
@@ -25,10 +28,17 @@ ONE_CLIENT = (
 )
 
 
+_SUDO_NOTE = (
+    "pgstrata would run this with sudo and nothing else, as `sudo -n sh -c SCRIPT …`: {list} has every command. Who "
+    "may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
+)
+
+
 def say_verdict(examination: Examination) -> str:
     """How much can be compared here and whether the host is fit for measuring, with every reason against it."""
+    place = "On this host" if examination.host == HERE else f"On {examination.host}"
     head = (
-        f"On this host {examination.possible} of {len(examination.layers)} factors can be compared as "
+        f"{place} {examination.possible} of {len(examination.layers)} factors can be compared as "
         f"{examination.user}; fit for measuring: {examination.fitness}"
     )
     match examination.fitness:
@@ -45,9 +55,11 @@ def render_terminal(examination: Examination, width: int) -> RenderableType:
     alarm = examination.fitness is not Fitness.YES
     verdict = Text("\n".join(wrap_text(say_verdict(examination), width)), style="bold yellow" if alarm else "bold")
     note = Text("\n".join(wrap_text(ONE_CLIENT, width)), style="dim")
-    return Group(
-        verdict, _spaced(_factor_table(examination.layers)), _spaced(_probe_table(examination.probes)), _spaced(note)
-    )
+    tables = [_factor_table(examination.layers), _probe_table(examination.probes)]
+    parts: list[RenderableType] = [*tables, note]
+    if examination.elevated:
+        parts += [_elevated_table(examination), Text("\n".join(wrap_text(_say_sudo(examination), width)), style="dim")]
+    return Group(verdict, *map(_spaced, parts))
 
 
 def _spaced(part: RenderableType) -> RenderableType:
@@ -78,6 +90,27 @@ def _probe_table(probes: Sequence[Probe]) -> Table:
     return table
 
 
+def _elevated_table(examination: Examination) -> Table:
+    table = _table(_ELEVATED)
+    for row in _elevated_rows(examination):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _elevated_rows(examination: Examination) -> list[tuple[str, str]]:
+    """A line for each thing and factor: the programs of all commands for it, and what they change."""
+    programs: dict[tuple[str, str], dict[str, None]] = {}
+    for one in examination.elevated:
+        family = one.key.partition("=")[0]
+        programs.setdefault((family, one.what), {}).update(dict.fromkeys(one.programs))
+    return [(key, f"{', '.join(sorted(names))}: {what}") for (key, what), names in programs.items()]
+
+
+def _say_sudo(examination: Examination) -> str:
+    there = "" if examination.host == HERE else f" --host {shlex.quote(examination.host)}"
+    return _SUDO_NOTE.format(list=f"`pgstrata doctor{there} --json`")
+
+
 def _found(probe: Probe) -> str:
     return f"not measured: {probe.failure}" if probe.failure else f"{'! ' if probe.doubt else ''}{probe.text}"
 
@@ -86,12 +119,14 @@ def render_text(examination: Examination) -> str:
     """The same as plain text."""
     factors = [(finding.key, str(finding.possible), finding.note) for finding in examination.layers]
     probes = [(probe.title, _found(probe)) for probe in examination.probes]
-    parts = (
+    parts = [
         wrap_text(say_verdict(examination), _TEXT_WIDTH),
         _plain(_FACTORS, factors),
         _plain(_PROBES, probes),
         wrap_text(ONE_CLIENT, _TEXT_WIDTH),
-    )
+    ]
+    if examination.elevated:
+        parts += [_plain(_ELEVATED, _elevated_rows(examination)), wrap_text(_say_sudo(examination), _TEXT_WIDTH)]
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
@@ -135,6 +170,16 @@ def doctor_json(examination: Examination) -> str:
                 "failure": one.failure,
             }
             for one in examination.probes
+        ],
+        "sudo": [
+            {
+                "key": one.key,
+                "what": one.what,
+                "programs": list(one.programs),
+                "do": list(one.do),
+                "undo": list(one.undo),
+            }
+            for one in examination.elevated
         ],
     }
     return json.dumps(document, ensure_ascii=False, indent=2)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any, Final
 
 from pgstrata.model.changes import Entry, HostState, Undone
 
+HERE: Final = "local"
+"""How the door to this machine calls itself."""
 _LONGEST: Final = 80
+
+
+def restoring(host: str, verb: str = "restore") -> str:
+    """The command that restores a host, or shows what is changed there, by the name of its door."""
+    return f"pgstrata host {verb}" + ("" if host == HERE else f" --host {shlex.quote(host)}")
 
 
 def say_entry(entry: Entry) -> str:
@@ -35,7 +43,7 @@ def render_host_state(state: HostState) -> str:
         lines.append(f"     undone by: {entry.undo.render()}")
     lines += [f"  {path}: no entry that can be read: nobody knows what it stands for" for path in state.unreadable]
     if not state.clean:
-        lines.append("`pgstrata host restore` undoes what nobody needs any more")
+        lines.append(f"`{restoring(state.host)}` undoes what nobody needs any more")
     return "\n".join(lines) + "\n"
 
 

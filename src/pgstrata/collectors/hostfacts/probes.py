@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pgstrata.collectors.hostfacts.abilities import Abilities, find_mount
+from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.doctor import Probe
-from pgstrata.units import Unit, render_bytes
+from pgstrata.units import Unit, render_bytes, render_value
 
 LEAST_MEMORY: Final = 512 * 1024**2
 """Bytes: a server with its defaults, a client, and the page cache of the smallest dataset."""
@@ -105,6 +106,24 @@ def judge_timing(seconds: float) -> Probe:
         doubt = f"a look at the clock takes {nanoseconds}, which EXPLAIN ANALYZE and track_io_timing pay"
     text = f"{nanoseconds} per look"
     return Probe(name="timing", title="cost of timing", text=text, value=seconds, unit=Unit.SECONDS, doubt=doubt)
+
+
+def judge_connection(clock: ClockOffset) -> Iterator[Probe]:
+    """How a machine's clock differs from this one's, and how far away it is."""
+    offset = clock.offset_seconds
+    doubt = ""
+    if clock.apart:
+        ahead = "ahead of" if offset > 0 else "behind"
+        doubt = (
+            f"its clock is {render_value(abs(offset), Unit.SECONDS)} {ahead} this machine's: let both follow the same "
+            "time servers (timedatectl set-ntp true, or chronyc makestep)"
+        )
+    sign = "+" if offset > 0 else "-"
+    text = f"{sign}{render_value(abs(offset), Unit.SECONDS)}, give or take {clock.uncertainty * 1e3:.1f} ms"
+    yield Probe(name="clock_offset", title="clock, against this machine's", text=text, value=offset,
+                unit=Unit.SECONDS, doubt=doubt)  # fmt: skip
+    yield Probe(name="round_trip", title="round trip from this machine", text=f"{clock.round_trip * 1e3:.2f} ms",
+                value=clock.round_trip, unit=Unit.SECONDS)  # fmt: skip
 
 
 def judge_fsync(costs: Mapping[str, float]) -> Probe:

@@ -1,0 +1,115 @@
+"""A machine as pgstrata uses and changes it: its door, who we are there, and where our folders are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from pgstrata.app.places import find_machine_places
+from pgstrata.errors import ParseError, UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.ledger.lock import LOCK_VARIABLE
+from pgstrata.ports.host import Command, Host
+from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
+
+_VARIABLES: Final[tuple[str, ...]] = (
+    "PGSTRATA_CACHE", "PGSTRATA_STATE", "PGSTRATA_DATA", "PGSTRATA_RUN", "PGSTRATA_USER", LOCK_VARIABLE,
+    "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+)  # fmt: skip
+_ASK: Final = r"""
+printf 'uid=%s\0home=%s\0machine=%s\0' "$(id -u)" "${HOME:-/}" "$(uname -m)"
+[ ! -w /dev/shm ] || printf 'memory=yes\0'
+for name in "$@"; do
+    eval "value=\${$name-}"
+    [ -z "$value" ] || printf '%s=%s\0' "$name" "$value"
+done
+:
+"""
+_SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a name that is short enough for a socket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A machine: `door` acts as the user of pgstrata there, whose number is `uid`.
+
+    `environ` are the variables over there that concern pgstrata (PGSTRATA_*, XDG_*), `machine` the architecture as
+    `uname -m` says it. Nothing of it is taken from this process where the machine is another one.
+    """
+
+    door: Host
+    uid: int
+    places: Places
+    environ: Mapping[str, str]
+    machine: str
+
+    @property
+    def lock(self) -> str:
+        """The file of a lock of the user's own, empty where the host has one for all. UsageError: it is no path."""
+        path = self.environ.get(LOCK_VARIABLE, "")
+        if path and not path.startswith("/"):
+            raise UsageError(f"{path!r} is not an absolute path", where=LOCK_VARIABLE,
+                             remedy=f"set {LOCK_VARIABLE} to an absolute path")  # fmt: skip
+        return path
+
+    @property
+    def ledger(self) -> str:
+        """Where its ledger is: one for all users, or below the state folder of who has a lock of their own."""
+        return f"{self.places.state}/ledger" if self.environ.get(LOCK_VARIABLE) else HOST_LEDGER
+
+    @property
+    def privilege(self) -> tuple[str, ...]:
+        """The words in front of a script that changes the machine."""
+        return () if self.uid == 0 else ("sudo", "-n")
+
+    def server_user(self) -> str | None:
+        """The user that servers run as there, None for the one of the door; as `servers.places.server_user`."""
+        return server_user(self.uid, self.environ, known=self._known)
+
+    def _known(self, name: str) -> bool:
+        return self.door.run(Command(argv=("id", "-u", "--", name)), check=False).code == 0
+
+
+def site_here(door: Host) -> Site:
+    """This machine, by what this process knows."""
+    return Site(
+        door=door, uid=os.getuid(), places=find_machine_places(), environ=os.environ, machine=os.uname().machine
+    )  # fmt: skip
+
+
+def observe_site(door: Host) -> Site:
+    """Any machine, in one exchange.
+
+    Raises:
+        UsageError: a variable of the environment over there names no usable folder.
+        HostLostError, HostNotFitError: the machine cannot be asked.
+    """
+    said = door.run(Command(argv=("sh", "-c", _ASK, "sh", *_VARIABLES))).text.split("\0")
+    words = dict(part.partition("=")[::2] for part in said if part)
+    if not words.keys() >= {"home", "machine"} or not words.get("uid", "").isdecimal():
+        raise ParseError("it does not say who its user is", where=door.name)
+    environ = {name: words[name] for name in _VARIABLES if name in words}
+    uid = int(words["uid"])
+    places = find_places(environ, uid=uid, home=words["home"], memory_backed="memory" in words)
+    return Site(door=door, uid=uid, places=places, environ=environ, machine=words["machine"])
+
+
+@contextmanager
+def open_site(destination: str | None) -> Iterator[Site]:
+    """This machine, or the one that the user's own ssh reaches by that destination; the door is closed at the end.
+
+    Raises:
+        UsageError: that is no destination.
+        HostNotFitError, HostLostError: it cannot be reached; the remedy says what to do about it.
+    """
+    if destination is None:
+        with closing(LocalHost()) as here:
+            yield site_here(here)
+        return
+    from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
+
+    with TemporaryDirectory(prefix="pgstrata-ssh-", dir=_SHORT) as run, closing(open_ssh(destination, run=run)) as door:
+        yield observe_site(door)

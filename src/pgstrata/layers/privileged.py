@@ -1,0 +1,119 @@
+"""What of a host is changed with the privilege of root, factor by factor: the layers' own changes, with sample values.
+
+Nothing is carried out here. Who lets pgstrata use sudo can read beforehand what it would be used for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.layers.cgroups import base_change, group_change
+from pgstrata.layers.frequency import FOLDER, governor_change, turbo_change
+from pgstrata.layers.hierarchies import Controller
+from pgstrata.layers.huge_pages import Pool
+from pgstrata.layers.storage_changes import (
+    Place,
+    data_change,
+    folder_change,
+    image_change,
+    loop_change,
+    mkfs_change,
+    mount_change,
+    read_ahead_change,
+    scheduler_change,
+)
+from pgstrata.layers.storage_device import device_change
+from pgstrata.layers.storage_options import FileSystem, file_system_label, mkfs_words, mount_options
+from pgstrata.layers.sysctl import sysctl_change
+from pgstrata.layers.transparent import asked_of, transparent_change
+from pgstrata.model.changes import Change
+
+_SIZE: Final = 1 << 30
+_QUEUE: Final = "/sys/block/DISK/queue"
+_PROGRAM: Final = re.compile(
+    r"(?<![\w./$-])(chattr|chmod|chown|dd|fallocate|losetup|mkdir|mkfs\.\w+|mount|mv|rm|rmdir|sync|truncate|umount|wipefs)"
+    r"(?![\w.=/-])"
+)
+_WRITES: Final = re.compile(r"(?:echo|printf|cat)\b[^\n;|&]*[^2&]>\"?[$/f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where it would be done: the folder of the data, the servers' user, and the version of control groups."""
+
+    data: str
+    user: str
+    cgroup: int
+
+
+def privileged_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
+    """Every kind of change by its factor, as `collectors.hostfacts.possible` calls them."""
+    for title, size in (("2MB", 2 << 20), ("1GB", 1 << 30)):
+        yield f"pages={title}", Pool(page=size, total=0, free=0, promised=0).change(1)
+    yield "thp", transparent_change(asked_of("always"))
+    yield "sysctl.*", sysctl_change("vm.swappiness", "1")
+    yield from _groups(ground)
+    yield "cpu.governor", governor_change("GOVERNOR")
+    for path in (f"{FOLDER}/intel_pstate/no_turbo", f"{FOLDER}/cpufreq/boost"):
+        yield "cpu.turbo", turbo_change(path, "1")
+    yield from _storage(ground)
+
+
+def _groups(ground: Ground) -> Iterator[tuple[str, Change]]:
+    for key, controller, file, value in (
+        ("cpu.quota", Controller.CPU, ("cpu.cfs_quota_us", "cpu.max"), "MICROSECONDS"),
+        ("limits.memory", Controller.MEMORY, ("memory.limit_in_bytes", "memory.max"), "BYTES"),
+        ("limits.read_*", Controller.IO, ("blkio.throttle.read_bps_device", "io.max"), "DEVICE BYTES"),
+        ("limits.write_*", Controller.IO, ("", "io.max"), "DEVICE BYTES"),
+    ):
+        top = "/sys/fs/cgroup" if ground.cgroup == 2 else f"/sys/fs/cgroup/{controller.old_name}"  # noqa: PLR2004
+        name = file[ground.cgroup - 1]
+        if not name:
+            continue
+        if ground.cgroup == 2:  # noqa: PLR2004 - the version
+            top += "/pgstrata-KEY"
+            yield key, base_change(top, ground.user, (controller.value,), ("PID",), (controller.value, "GROUP"))
+        yield key, group_change(f"{top}/pgstrata-KEY-ENVIRONMENT", ground.user, ((name, value),))
+
+
+def _storage(ground: Ground) -> Iterator[tuple[str, Change]]:
+    place = Place(base=f"{ground.data}/pgstrata-KEY-ENVIRONMENT-1")
+    label = file_system_label("0000")
+    for kind in FileSystem:
+        words = mkfs_words(kind, "", label)
+        for change in (
+            folder_change(place), image_change(place, _SIZE), loop_change(place, 512),
+            mkfs_change(place, "/dev/LOOP", kind, words, _SIZE),
+            mount_change(place, "/dev/LOOP", kind, mount_options("", image=True)), data_change(place, ground.user),
+        ):  # fmt: skip
+            yield f"filesystem={kind}", change
+    kind = FileSystem.EXT4
+    for change in (
+        folder_change(place), device_change(place.base, "/dev/DEVICE", label, mkfs_words(kind, "", label)),
+        mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False)), data_change(place, ground.user),
+    ):  # fmt: skip
+        yield "storage.device", change
+    yield "storage.scheduler", scheduler_change("DISK", f"{_QUEUE}/scheduler", "SCHEDULER")
+    yield "storage.read_ahead", read_ahead_change("DISK", f"{_QUEUE}/read_ahead_kb", 128)
+
+
+def files_of(change: Change) -> tuple[str, ...]:
+    """Files of the kernel that it writes, where its name does not say so already."""
+    return tuple(
+        word for word in change.do.arguments if word.startswith(("/sys/", "/proc/")) and word not in change.what
+    )
+
+
+def programs_of(change: Change) -> tuple[str, ...]:
+    """The programs by which it is made and undone, as `programs_in`."""
+    makers = (word for word in change.do.arguments if word.startswith("mkfs."))
+    return programs_in("\n".join((change.do.text, change.undo.text, *makers)))
+
+
+def programs_in(text: str) -> tuple[str, ...]:
+    """The programs by which the text of a script changes something, sorted; `write` where it writes a file itself."""
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return tuple(sorted({*_PROGRAM.findall(code), *(("write",) if _WRITES.search(code) else ())}))
