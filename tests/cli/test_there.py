@@ -14,7 +14,7 @@ from pgstrata.app.doctor import Installations
 from pgstrata.app.doctor_there import find_installations_there, with_programs
 from pgstrata.app.elevated import list_elevated
 from pgstrata.app.site import observe_site
-from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
+from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError
@@ -22,6 +22,7 @@ from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.layers.privileged import Ground, privileged_changes, programs_of
 from pgstrata.ledger.ledger import HostLedger
+from pgstrata.model.changes import Change, Script
 from pgstrata.model.doctor import Possible
 from pgstrata.testing import FakeClock
 
@@ -169,13 +170,13 @@ def impostor(tmp_path, monkeypatch):
         door.close()
 
 
-def test_a_clock_that_is_an_hour_apart_is_a_doubt_with_its_remedy(impostor):
+def test_a_clock_that_is_hours_apart_is_a_doubt_with_its_remedy(impostor):
     from pgstrata.app.machine import SystemClock
 
-    date = 'case $1 in +*) exec /bin/date -d "now + 1 hour" "$1" ;; *) exec /bin/date "$@" ;; esac'
+    date = 'case $1 in +*) exec /bin/date -d "now + 2 hours" "$1" ;; *) exec /bin/date "$@" ;; esac'
     offset, trip = judge_connection(measure_clock(impostor("date", date), SystemClock()))
-    assert offset.value == pytest.approx(3600, abs=1)
-    assert "its clock is 60 min ahead of this machine's" in offset.doubt
+    assert offset.value == pytest.approx(7200, abs=1)
+    assert "its clock is 2 h ahead of this machine's" in offset.doubt
     assert "timedatectl" in offset.doubt
     assert trip.value > 0
 
@@ -210,12 +211,14 @@ def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
 
 def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, things):
     refused = impostor("sudo", 'echo "sudo: a password is required" >&2; exit 1')
-    sys.path.append(str(TESTS / "ledger"))
-    from conftest import Files
-
+    one = str(things / "one")
+    change = Change(
+        what="file one", value="second", read=Script(text='cat "$1"', arguments=(one,)),
+        do=Script(text='echo second >"$1"', arguments=(one,)), undo=Script(text='echo "$2" >"$1"', arguments=(one,)),
+    )  # fmt: skip
     ledger = HostLedger(refused, ("sudo", "-n"), str(tmp_path / "ledger"), FakeClock(), "studies/a")
     with pytest.raises(HostNotFitError, match="may not change this host") as caught:
-        ledger.change(Files(things).make("one", "second"))
+        ledger.change(change)
     assert caught.value.details == ("sudo: a password is required",)
     assert "doctor" in caught.value.remedy
     assert (things / "one").read_text() == "first\n"
@@ -226,7 +229,7 @@ def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, th
 
 def test_every_factor_that_needs_root_has_its_commands_listed():
     """What would be changed with sudo is told by the very functions that the layers use."""
-    case = HostCase(abilities=observe_abilities(ShellHost(name="x")), package=str, devices="/none")
+    case = HostCase(abilities=Abilities(), package=str, devices="/none")
     known = {finding.key for finding in judge_layers(case)}
     listed = {key for version in (1, 2) for key, _ in privileged_changes(Ground(data="/d", user="u", cgroup=version))}
     assert listed <= known
