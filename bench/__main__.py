@@ -13,6 +13,7 @@ from agreement import measure_agreement
 from anomalies import measure_anomalies
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
+from floors import measure_floors
 from large_study import measure_large_study
 from live import measure_live, measure_live_runs, measure_live_writing
 from neighbours import measure_neighbours
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-writing": measure_live_writing,
     "live-equal-writing": measure_live_equal_writing,
     "verdicts": measure_verdicts,
+    "floors": measure_floors,
     "real-noise": measure_real_noise,
     "neighbours": measure_neighbours,
     "ordered": measure_ordered,

@@ -193,6 +193,28 @@ def test_measurements_of_the_last_30_days_are_pooled_and_it_is_said():
     assert floor.measured == (NOW - timedelta(days=1)).isoformat()
 
 
+def test_a_few_differences_each_of_many_studies_make_a_floor_together():
+    few = [record([0.01 * (1 + day % 3), -0.01], days=1 + day, study=str(day)) for day in range(6)]
+    floor = make_floor(KEY, few, HERE, NOW)
+    assert floor.valid
+    assert floor.differences == 12
+    assert floor.s0 == pytest.approx(1.4826 * 0.01)
+    assert "made of 10 differences" in make_floor(KEY, few[1:], HERE, NOW).doubt
+
+
+def test_a_single_difference_that_is_new_and_large_does_not_make_the_floor_alone():
+    floor = make_floor(KEY, [record([0.01] * 13, days=3, study="old"), record([0.05], study="new")], HERE, NOW)
+    assert floor.s0 == pytest.approx(1.4826 * 0.01)
+    assert floor.differences == 14
+
+
+def test_a_host_that_has_become_noisier_is_told_from_its_newest_twelve_differences():
+    quiet = [record([0.001] * 13, days=20 + day, study=str(day)) for day in range(5)]
+    loud = [record([0.05, -0.05], days=1 + day, study=f"new {day}") for day in range(6)]
+    assert make_floor(KEY, [*quiet, *loud], HERE, NOW).s0 == pytest.approx(1.4826 * 0.05)
+    assert make_floor(KEY, [*quiet, *loud[:5]], HERE, NOW).s0 == pytest.approx(1.4826 * 0.001)
+
+
 def test_a_host_that_has_become_noisier_does_not_hide_behind_quieter_weeks():
     quiet = [record([0.001] * 13, days=5 + day, study=str(day)) for day in range(5)]
     assert make_floor(KEY, [*quiet, record([0.05] * 13)], HERE, NOW).s0 == pytest.approx(1.4826 * 0.05)

@@ -15,9 +15,10 @@ from pgstrata.compare import (
 )
 from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
-from pgstrata.model.answer import Answer
+from pgstrata.model.answer import Answer, Refreshed
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.store.load import load_study
+from pgstrata.store.study import NOISE, PLAN_FILE
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
@@ -42,4 +43,19 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pair
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=compare_pairs(loaded.plan, loaded.runs) if pairs else (),
+        refreshed=_find_refreshed(study),
+    )
+
+
+def _find_refreshed(study: Path) -> Refreshed | None:
+    """What was measured for the noise floor beside the study's own blocks."""
+    folder = study / NOISE
+    if not (folder / PLAN_FILE).exists():
+        return None
+    loaded = load_study(folder, metrics=())
+    made = {run.identity for run in loaded.runs}
+    return Refreshed(
+        folder=NOISE,
+        blocks=sum(all(run.identity in made for run in block.runs) for block in loaded.plan.blocks),
+        seconds=sum(run.measured_seconds + sum(run.dead_time.values()) for run in loaded.runs),
     )

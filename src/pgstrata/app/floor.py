@@ -21,6 +21,7 @@ from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import Plan
 from pgstrata.plan import make_plan
 from pgstrata.plan.design import default_rounds
+from pgstrata.plan.refresh import baseline_twice
 from pgstrata.ports.events import Events
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.store.evidence import list_runs
@@ -114,19 +115,8 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
     # no budget of the experiment's: an endless one leaves no notes
     workloads = builtin_workloads()
     asked = plan_text(text, str(file), workloads, folder=file.parent, budget=math.inf)
-    experiment = asked.experiment
-    baseline = experiment.environment(experiment.baseline)
-    control = replace(baseline, name=f"{baseline.name}-control", control=ControlKind.SAME)
-    twice = replace(
-        experiment,
-        question=_QUESTION,
-        environments=(baseline, control),
-        blocks=blocks,
-        budget=None,
-        factors=(),
-        text=f"# The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:\n"
-        + experiment.text,
-    )
+    remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
+    twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)
     return make_plan(twice, workloads, capacity_here(), designs=asked.designs)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pgstrata.app.host_floors import fit_designs, with_floors
+from pgstrata.app.host_floors import fit_designs, with_floors, with_refresh
 from pgstrata.app.places import capacity_here
 from pgstrata.errors import UsageError
 from pgstrata.experiment.defaults import complete_experiment
@@ -27,7 +27,7 @@ def load_plan(
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
 ) -> Plan:
-    """The plan of an experiment file, with the noise floors that are known here of its cells.
+    """The plan of an experiment file, with the noise floors that are known here of its cells, or what it does for them.
 
     Raises:
         ExperimentError, PlanRefusedError: there is no plan.
@@ -36,7 +36,7 @@ def load_plan(
     plan = plan_text(
         read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo
     )
-    return with_floors(plan, workloads)
+    return with_refresh(with_floors(plan, workloads), workloads)
 
 
 def plan_text(

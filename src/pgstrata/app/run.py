@@ -11,6 +11,7 @@ from pgstrata import __version__
 from pgstrata.app.host import at_work
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.refresh import Refresher
 from pgstrata.app.site import site_here
 from pgstrata.app.wiring import make_derive, make_rig, socket_root
 from pgstrata.conduct.cost import SPENT, Beside, own_seconds
@@ -169,14 +170,23 @@ def _carry_out(
             host.make_folder(folder)
             mark_scratch(host, folder, str(store.folder))
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
-                          begun=begun)  # fmt: skip
+                          begun=begun, aside=_make_aside(plan, machine, store, events))  # fmt: skip
         return conduct, conduct.carry_out()
     finally:
         for host, folder in folders:
             host.remove_tree(folder)
 
 
+def _make_aside(
+    plan: Plan, machine: Machine, store: StudyStore, events: Events
+) -> Callable[[int, float | None], None] | None:
+    """What is measured between blocks: nothing, or the noise floor."""
+    if plan.refresh is None:
+        return None
+    return Refresher(plan=plan, machine=machine, store=store, events=events)
+
+
 def seconds_spent(study: Path) -> float:
     """Seconds that a study took: its finished runs, and what was kept of the time before and around them."""
     beside = Beside.of(load_fingerprint_files(study.absolute()).get(SPENT))
-    return sum(map(own_seconds, load_study(study, metrics=()).runs)) + beside.preparing + beside.around
+    return sum(map(own_seconds, load_study(study, metrics=()).runs)) + beside.seconds

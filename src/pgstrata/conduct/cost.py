@@ -16,7 +16,7 @@ from pgstrata.plan.forecast import run_seconds
 
 SPENT: Final = "spent"
 """Name in the store of `Beside`."""
-_PREPARING, _AROUND = "preparing", "around"
+_PREPARING, _AROUND, _ASIDE = "preparing", "around", "aside"
 # The largest of these is expected again: a budget that is overstepped is worse than a block that is not begun, and one
 # run that hung must not count for ever.
 _LAST: Final = 3
@@ -29,24 +29,38 @@ def own_seconds(record: RunRecord) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """Seconds of a study in no finished run: `preparing` before the first block, `around` runs, lost ones included."""
+    """Seconds of a study in no finished run.
+
+    `preparing` before the first block, `around` runs, lost ones included, `aside` for what is measured between blocks
+    and is none of them.
+    """
 
     preparing: float = 0.0
     around: float = 0.0
+    aside: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """All of them."""
+        return self.preparing + self.around + self.aside
 
     @classmethod
     def of(cls, kept: Fingerprint | None) -> Beside:
         """As it was kept in a study; nothing in one that never did."""
         facts = kept.facts if kept is not None else {}
-        return cls(preparing=float(facts.get(_PREPARING, 0)), around=float(facts.get(_AROUND, 0)))
+        preparing, around, aside = (float(facts.get(name, 0)) for name in (_PREPARING, _AROUND, _ASIDE))
+        return cls(preparing=preparing, around=around, aside=aside)
 
-    def plus(self, preparing: float, around: float) -> Beside:
+    def plus(self, preparing: float, around: float, aside: float = 0.0) -> Beside:
         """With the seconds of one more call."""
-        return Beside(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
+        return Beside(
+            preparing=self.preparing + preparing, around=self.around + max(0.0, around), aside=self.aside + aside
+        )
 
     def keep(self) -> Fingerprint:
         """For the store."""
-        return Fingerprint(facts={_PREPARING: f"{self.preparing:.3f}", _AROUND: f"{self.around:.3f}"})
+        facts = {_PREPARING: self.preparing, _AROUND: self.around, _ASIDE: self.aside}
+        return Fingerprint(facts={name: f"{seconds:.3f}" for name, seconds in facts.items()})
 
 
 @dataclass(slots=True, kw_only=True)

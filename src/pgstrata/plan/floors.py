@@ -102,8 +102,9 @@ def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint,
     """The floor of a key, from all that was measured of it anywhere; None where nothing was.
 
     What was measured within its lifetime on the host as it is now is pooled. The floor is the larger one of that and of
-    the newest measurement alone: a host that has become noisier must not hide behind quieter weeks, and a floor that is
-    too small would make the fast lane lie. Where nothing can be relied upon, the newest one comes with its doubt.
+    the newest measurements alone, as many as make a floor: a host that has become noisier must not hide behind quieter
+    weeks, and a floor that is too small would make the fast lane lie. Few differences each of many studies do as well
+    as one measurement (`bench/floors.py`). Where nothing can be relied upon, the newest one comes with its doubt.
 
     Args:
         key: what the floor is of; `records` are of the same conditions.
@@ -127,7 +128,7 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
 
     newest = records[-1]
     pooled = [difference for record in records for difference in record.differences]
-    s0 = max(noise_floor(newest.differences), noise_floor(pooled))
+    s0 = max(noise_floor(_newest_differences(records)), noise_floor(pooled))
     more = len(records) - 1
     others = f" and {more} other{'s' if more > 1 else ''} of the last {FLOOR_LIFETIME.days} days, pooled"
     return Floor(
@@ -143,6 +144,16 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
         slices=None if doubt else next((one.slices for one in reversed(records) if one.slices), None),
         runs=None if doubt else next((one.runs for one in reversed(records) if one.runs), None),
     )
+
+
+def _newest_differences(records: Sequence[FloorRecord]) -> list[float]:
+    """Those of the newest measurements: of as few as hold the differences of a floor, else of all."""
+    found: list[float] = []
+    for record in reversed(records):
+        if len(found) >= LEAST_DIFFERENCES:
+            break
+        found += record.differences
+    return found
 
 
 def _doubt_figures(s0: float, pooled: Sequence[float]) -> str:

@@ -52,11 +52,15 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
 
 def run_seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -> float:
     """One environment's share of a block, with everything around it: clone, start, warm-up, checkpoint, stop."""
-    clone = data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
-    around = warmup_of(cell, design) + _SECONDS_AROUND_A_RUN + clone
+    around = warmup_of(cell, design) + trial_seconds(cell, workloads)
     if design.sliced:
         return around + LEAD_SECONDS + (design.rounds + design.discarded) * design.slice_seconds
     return around + cell.run
+
+
+def trial_seconds(cell: Cell, workloads: Mapping[str, Workload]) -> float:
+    """A clone that is made, started, stopped and discarded."""
+    return _SECONDS_AROUND_A_RUN + data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
 
 
 def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> float:

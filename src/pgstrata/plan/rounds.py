@@ -5,6 +5,7 @@ Pure: what is known and what time it is are handed in.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -55,9 +56,10 @@ def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint
     if not known:
         return design
     _, newest = max(known, key=lambda pair: pair[0])
-    measured = {
-        int(record.key.conditions[_CONDITION]) for record in usable if len(record.differences) >= LEAST_DIFFERENCES
-    }
+    differences: Counter[int] = Counter()
+    for record in usable:
+        differences[int(record.key.conditions[_CONDITION])] += len(record.differences)
+    measured = {rounds for rounds, number in differences.items() if number >= LEAST_DIFFERENCES}
     rounds = _choose(newest, design.rounds, measured)
     return replace(design, rounds=rounds, reason=f"{design.reason}; {_say(newest, rounds)}")
 

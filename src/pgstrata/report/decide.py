@@ -283,6 +283,7 @@ def decision_json(answer: ForeignAnswer) -> str:
         "rig": None,
         "floor": None,
         "floors": [],
+        "refreshed": None,
         "designs": [],
         "scatter": [],
         "seconds": [],

@@ -48,6 +48,7 @@ def answer_json(answer: Answer) -> str:
         "rig": {"host": dict(study.host.facts), "client": dict(study.client.facts)},
         "floor": floor_json(plan, answer.comparisons),
         "floors": floors_json(plan, answer.comparisons),
+        "refreshed": _refreshed(answer),
         "designs": [_design(plan, cell) for cell in experiment.cells],
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
@@ -58,6 +59,11 @@ def answer_json(answer: Answer) -> str:
         "warnings": warning_fields(answer.warnings),
     }
     return render_document(document)
+
+
+def _refreshed(answer: Answer) -> dict[str, Any] | None:
+    found = answer.refreshed
+    return None if found is None else {"study": found.folder, "blocks": found.blocks, "seconds": found.seconds}
 
 
 def _environment(environment: Environment) -> dict[str, Any]:
