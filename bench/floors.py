@@ -63,6 +63,7 @@ CASES = (
     Case(name="6 studies of 2, noise x/÷ 2", studies=6, each=2, spread=2.0),
     Case(name="one study of 12, then x 1.5", studies=1, each=12, louder=1.5),
     Case(name="6 studies of 2, then x 1.5", studies=6, each=2, louder=1.5),
+    Case(name="one study of 12, then x 2", studies=1, each=12, louder=2.0),
     Case(name="6 studies of 2, then x 2", studies=6, each=2, louder=2.0),
     *(
         Case(name=f"6 studies of 2, x/÷ 1.5, {name}", studies=6, each=2, spread=1.5, model=model)
