@@ -82,12 +82,16 @@ LEVELS: Final[Mapping[str, str]] = {
     "limits.read_operations": "a number per second",
     "limits.write_operations": "the same for writes",
     "filesystem": '`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
-    "storage.mkfs": "options of mkfs, as one text",
-    "storage.mount": 'mount options, such as `"noatime"`',
-    "storage.size": "size of the file system; else what the data and the WAL need",
+    "storage.mkfs": "options of mkfs, as one text; for every file system that is made",
+    "storage.mount": 'mount options, such as `"noatime"`; the same',
+    "storage.size": "size of the data's file system; else what the data and the WAL need",
     "storage.device": "a block device that `/etc/pgstrata/devices` allows, instead of a loop device",
     "storage.scheduler": "I/O scheduler of the device on which the data lie",
     "storage.read_ahead": "a size: read-ahead of that device",
+    "storage.wal": '`"same"` (with the data), `"loop"` (an image of its own), `"memory"`, or a device that '
+    "`/etc/pgstrata/devices` allows: where the WAL lies",
+    "storage.installation": '`"same"` (where it is), `"loop"`, `"memory"` or such a device: from where a copy of the '
+    "server is started",
     "sysctl.NAME": "a kernel parameter as `sysctl -a` writes it",
 }
 

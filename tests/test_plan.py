@@ -295,6 +295,21 @@ def test_image_files_are_forecast_with_the_time_to_write_them():
     assert device.seconds_per_block == usual.seconds_per_block
 
 
+def test_images_of_wal_and_installation_are_forecast_and_memory_takes_no_disk():
+    def forecast(**storage):
+        layers = {f"storage.{name}": level for name, level in storage.items()}
+        one = replace(environment("a"), settings={"max_wal_size": "16GB"}, layers=layers)
+        return plan(environments=(one,), baseline="a", blocks=10, cells=(cell("simple-update", run=600.0),)).forecast
+
+    usual, wal, both = forecast(), forecast(wal="loop"), forecast(wal="loop", installation="loop")
+    assert 24 * GB < wal.disk_bytes < 35 * GB
+    assert wal.seconds_per_block - usual.seconds_per_block > 24 * GB / (200 * 1024**2)
+    assert both.disk_bytes - wal.disk_bytes == 512 * 1024**2
+    memory = forecast(wal="memory", installation="/dev/x")
+    assert memory.disk_bytes < usual.disk_bytes
+    assert memory.seconds_per_block == usual.seconds_per_block
+
+
 def test_environments_that_differ_in_settings_share_a_dataset():
     pair = (environment("a", settings={"jit": "on"}), environment("b", settings={"jit": "off"}))
     assert len(plan(environments=pair).forecast.datasets) == 1

@@ -17,6 +17,11 @@ LARGER_FILE_SYSTEM: Final = (
 )
 """What to do where a file system is full that pgstrata made for the data alone: no other space counts there."""
 
+SMALLER_WAL: Final = (
+    "set a smaller max_wal_size, or give a larger device for storage.wal: that is another experiment, so in a new study"
+)
+"""What to do where a file system is full that pgstrata made for the WAL alone."""
+
 
 class ExitCode(IntEnum):
     """Exit codes of the command line, fixed by the reference of the experiment file."""

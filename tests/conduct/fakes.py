@@ -84,7 +84,7 @@ class FakeHost:
         return ClockReading(wall=self.world.now + jump, monotonic=self.world.now)
 
     def run(self, command, *, timeout=600.0, check=True):
-        self.world.log.append(("run", command.argv[0]))
+        self.world.log.append(("run", *command.argv))
 
     def read_files(self, paths):
         return {path: f"oom_kill {self.world.oom_kills}\n".encode() for path in paths}
@@ -103,10 +103,13 @@ class FakeDatasets:
     def ensure(self, environment, build, cell):
         return Dataset(identity=f"data-s{cell.scale}", location="/data", bytes=1, seconds_building=1)
 
-    def clone(self, dataset, name, folder=""):
+    def clone(self, dataset, name, folder="", wal=""):
         self.world.log.append(("clone", name))
         self.world.clones.add(name)
-        return Clone(dataset=dataset, location=f"{folder or '/clones'}/{name}", database="bench", folder=name)
+        return Clone(
+            dataset=dataset, location=f"{folder or '/clones'}/{name}", database="bench", folder=name,
+            wal=f"{wal}/{name}" if wal else "",
+        )  # fmt: skip
 
     def discard(self, clone):
         if self.world.fail_discard and "preflight" not in clone.folder:

@@ -492,8 +492,10 @@ def test_cells_with_different_data_are_tried_on_their_own_data():
 def test_everything_is_quiet_before_each_measured_window_of_servers_that_are_up_together():
     world = fakes.World()
     carry_out(make_plan(together=True, blocks=1), world)
-    order = [entry[0] for entry in world.log if entry[0] in {"run", "measure"}]
-    assert order == ["run", "run", "measure", "run", "run", "measure"]
+    order = [entry for entry in world.log if entry[0] in {"run", "measure"}]
+    assert [entry[0] for entry in order] == ["run", "measure", "run", "measure"]
+    # the file systems of both servers
+    assert [(*entry[1:3], len(entry[3:])) for entry in order if entry[0] == "run"] == [("sync", "-f", 2)] * 2
 
 
 def test_a_clone_that_cannot_be_removed_costs_no_run():

@@ -103,6 +103,31 @@ def test_an_environment_without_an_image_makes_no_other_larger():
     assert layer.needs[0].data < 4 * 1024**3
 
 
+def test_wal_on_storage_of_its_own_is_sized_alike_and_quiet_before_each_run():
+    layer = FakeLayer("storage.wal", launch=Launch(wal="/mnt/w", prefix="/mnt/i"))
+    plan = layered(make_plan(), a={"storage.wal": "loop"}, b={"storage.wal": "memory"})
+    plan = replace(plan, experiment=replace(plan.experiment, environments=tuple(
+        replace(one, settings={"max_wal_size": wal})
+        for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
+    )))  # fmt: skip
+    world, _ = carry_out(plan, layer)
+    assert len({needs.wal for needs in layer.needs}) == 1
+    assert layer.needs[0].wal > 24 * 1024**3
+    assert layer.needs[0].build.prefix == "/pg"
+    quiet = [entry for entry in world.log if entry[:3] == ("run", "sync", "-f")]
+    assert quiet
+    assert all(len([folder for folder in entry[3:] if folder.startswith("/mnt/w/")]) == 1 for entry in quiet)
+
+
+def test_full_storage_of_the_wal_has_a_remedy_of_its_own():
+    full = b'PANIC: could not write to file "pg_wal/xlogtemp.7": No space left on device'
+    plan = layered(make_plan(names=("a",)), a={"filesystem": "xfs", "storage.wal": "loop"})
+    rig = fakes.make_rig(fakes.World(server_logs={"a": full}), plan, host_layers=(FakeLayer("filesystem"),))
+    with pytest.raises(DiskFullError) as caught:
+        Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert "max_wal_size" in caught.value.remedy
+
+
 def test_a_full_file_system_of_a_runs_own_has_a_remedy_of_its_own():
     full = b"PANIC: could not write to file: No space left on device"
     plan = layered(make_plan(names=("a",)), a={"filesystem": "xfs"})
@@ -204,6 +229,8 @@ def test_without_layers_a_server_stays_up_beside_that_of_other_data():
         ({"sysctl.vm.swappiness": "1"}, {}, "sysctl.vm.swappiness cannot differ"),
         ({"limits.memory": "1"}, {"limits.memory": "1"}, "limits.memory: servers"),
         ({"filesystem": "xfs"}, {"filesystem": "ext4"}, "filesystem: servers"),
+        ({"storage.wal": "same"}, {"storage.wal": "loop"}, "storage.wal: servers"),
+        ({}, {"storage.installation": "memory"}, "storage.installation: servers"),
     ],
 )
 def test_layers_that_belong_to_the_whole_host_keep_environments_apart(a, b, reason):

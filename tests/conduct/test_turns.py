@@ -80,3 +80,25 @@ def test_a_client_that_has_gone_is_passed_over(tmp_path):
     done = subprocess.run(["sh", str(script)], capture_output=True, check=True)
     assert done.stdout == b""
     assert done.stderr == b""
+
+
+def test_all_storage_of_an_arm_is_written_back_after_its_slices():
+    script = render_script(order_turns(design(), 2, seed=1), {0: 7, 1: 8}, 0.01, {0: ("/data", "/a wal"), 1: ("/x",)})
+    calls = {line for line in script.decode().splitlines() if line.startswith("turn ")}
+    assert {line.split(" 0.01 ")[1] for line in calls} == {"/data '/a wal'", "/x"}
+
+
+def test_a_turn_writes_back_each_folder(tmp_path):
+    (tmp_path / "sync").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/said\n')
+    (tmp_path / "sync").chmod(0o755)
+    idle = subprocess.Popen(["sleep", "30"], start_new_session=True)
+    try:
+        for folders in (("/a", "/b"), ("/a",), ()):
+            script = render_script(order_turns(design(1, 0), 1, seed=1), {0: idle.pid}, 0.01, {0: folders})
+            path = f"{tmp_path}:{os.environ['PATH']}"
+            done = subprocess.run(["sh"], input=script, capture_output=True, check=True, env={"PATH": path})
+            assert len(parse_marks(done.stdout)) == 1
+    finally:
+        os.killpg(idle.pid, signal.SIGKILL)
+        idle.wait()
+    assert (tmp_path / "said").read_text().splitlines() == ["-f /a /b", "-f /a"]

@@ -27,6 +27,9 @@ CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
         ("filesystem", "XFS", "xfs"),
         ("storage.read_ahead", "128kB", "131072"),
         ("storage.device", "/dev/disk/by-id/nvme-X_1-part2", "/dev/disk/by-id/nvme-X_1-part2"),
+        ("storage.wal", "Same", "same"),
+        ("storage.wal", "/dev/nvme1n1", "/dev/nvme1n1"),
+        ("storage.installation", "memory", "memory"),
         ("sysctl.vm.swappiness", 10, "10"),
         ("sysctl.net.ipv4.tcp_rmem", "4096  87380\t6291456", "4096 87380 6291456"),
         ("sysctl.net.ipv4.conf.eth0/1.forwarding", True, "1"),
@@ -44,6 +47,7 @@ def test_a_level_is_normalised(key, written, level):
         ("cpu.policy", "rr:100"), ("cpu.turbo", "maybe"), ("cpu.nothing", "1"), ("limits.memory", "1kB"),
         ("limits.memory", True), ("limits.read_operations", 0), ("limits.read_operations", "1"), ("filesystem", "ntfs"),
         ("storage.mount", ""), ("storage.device", "sda"), ("storage.device", "/dev/../x"),
+        ("storage.wal", "disk"), ("storage.wal", "/srv/wal"), ("storage.wal", True), ("storage.installation", "device"),
         ("storage.scheduler", "a b"), ("sysctl.x", 1), ("sysctl.vm..x", 1),
         ("sysctl.vm/../x", 1), ("sysctl./vm.x", 1),
     ],
@@ -88,3 +92,9 @@ def test_every_key_has_its_reader_and_refuses_a_table_of_nonsense():
     for key in LAYER_KEYS:
         with pytest.raises(LayerLevelError):
             read_level(key, " ")
+
+
+@pytest.mark.parametrize("option", ["waldir", "wald", "xlogdir"])
+def test_the_place_of_the_wal_is_no_option_of_initdb(option, problems):
+    found = problems(f'controls = ["same"]\n[common.initdb]\n{option} = "/srv/wal"\n' + CELL)
+    assert "storage.wal" in found[0].remedy

@@ -9,15 +9,17 @@ from typing import Final
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import LARGER_FILE_SYSTEM, DiskFullError, ParseError, find_disk_full
+from pgstrata.errors import LARGER_FILE_SYSTEM, SMALLER_WAL, DiskFullError, ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
+from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.layer import ExplainsDeath
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.store import FinishedRun, RunHeader
 
 _COMPLAINTS: Final = ("server.log", "pgbench.err", "warmup.pgbench.err")
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+_WAL: Final = re.compile(r"\b(pg_wal|pg_xlog|xlogtemp)\b")
 _VMSTAT: Final = "/proc/vmstat"
 
 
@@ -46,7 +48,9 @@ def _raise_if_disk_full(arm: Arm, server: RunningServer | None) -> None:
             "free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
             "command again to go on"
         )
-        if "filesystem" in arm.environment.layers:
+        if _WAL.search(full) and medium_of(arm.environment, Role.WAL) is not Medium.SAME:
+            remedy = SMALLER_WAL
+        elif medium_of(arm.environment, Role.DATA) is not Medium.SAME:
             remedy = LARGER_FILE_SYSTEM
         raise DiskFullError(
             f"the disk was full during the run {arm.planned.identity}, which is not kept",

@@ -74,7 +74,7 @@ def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[
     environment = arms[0].environment
     supply = rig.supplies[environment.name]
     launch = prepare_layers(rig, arms[0], supply, dataset)
-    clone = supply.datasets.clone(dataset, f"preflight-{environment.name}", launch.data)
+    clone = supply.datasets.clone(dataset, f"preflight-{environment.name}", launch.data, launch.wal)
     try:
         server = supply.control.start(environment, supply.build, clone, launch)
         try:

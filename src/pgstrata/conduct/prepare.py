@@ -11,7 +11,7 @@ from typing import Final
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.model.launch import Launch, Needs
-from pgstrata.plan.load import clone_bytes, own_image
+from pgstrata.plan.load import clone_bytes, own_image, wal_apart_bytes
 from pgstrata.ports.server import Dataset
 
 # Only this layer asks the server how much memory it will want in one piece; to find out takes a start of its binary.
@@ -42,7 +42,9 @@ def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Laun
     needs = Needs()
     if _ASKS_FOR_MEMORY in environment.layers:
         needs = supply.control.needs(environment, supply.build, dataset)
-    needs = replace(needs, data=_file_system_bytes(rig, arm, dataset))
+    needs = replace(
+        needs, data=_file_system_bytes(rig, arm, dataset), wal=wal_apart_bytes(arm.environments), build=supply.build
+    )
     launch = Launch()
     for layer in concerned:
         launch = launch.beneath(layer.prepare(environment, needs, rig.ledger))

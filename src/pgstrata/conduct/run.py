@@ -49,8 +49,9 @@ def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
         for server in servers:
             _checkpoint(rig, arm, server)
     with step(rig, arm, "settle"):
-        for location in {server.clone.location for server in servers if server.postmaster_pid is not None}:
-            rig.host.run(Command(argv=("sync", "-f", location)), timeout=_SYNC_TIMEOUT)
+        own = (server.clone for server in servers if server.postmaster_pid is not None)
+        if folders := sorted({folder for clone in own for folder in clone.folders}):
+            rig.host.run(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
 
 
 def _checkpoint(rig: Rig, arm: Arm, server: RunningServer) -> None:

@@ -45,7 +45,7 @@ turn() {
   sleep "$4"
   kill -s STOP -- "-$3" 2>/dev/null
   ended=$(date +%s%N)
-  [ -z "$5" ] || sync -f "$5"
+  [ -z "$5" ] || sync -f "$5" ${6:+"$6"}
   printf '%s %s %s %s\\n' "$1" "$2" "$begun" "$ended"
 }
 """
@@ -74,7 +74,7 @@ class _Clients:
     """Clients by the place of their arm, and the folders to be written back after their slices."""
 
     processes: Mapping[int, Process]
-    folders: Mapping[int, str]
+    folders: Mapping[int, Sequence[str]]
 
 
 def order_turns(design: Design, arms: int, seed: int) -> tuple[Turn, ...]:
@@ -89,7 +89,7 @@ def order_turns(design: Design, arms: int, seed: int) -> tuple[Turn, ...]:
 
 
 def render_script(
-    turns: Sequence[Turn], groups: Mapping[int, int], seconds: float, folders: Mapping[int, str] | None = None
+    turns: Sequence[Turn], groups: Mapping[int, int], seconds: float, folders: Mapping[int, Sequence[str]] | None = None
 ) -> bytes:
     """The turns as a POSIX script.
 
@@ -100,7 +100,8 @@ def render_script(
         folders: what is to be written back after each slice of an arm; None where nothing is written.
     """
     calls = (
-        f"turn {turn.round} {turn.arm} {groups[turn.arm]} {seconds:g} {shlex.quote((folders or {}).get(turn.arm, ''))}"
+        f"turn {turn.round} {turn.arm} {groups[turn.arm]} {seconds:g} "
+        f"{shlex.join((folders or {}).get(turn.arm) or ('',))}"
         for turn in turns
     )
     return (_TURN + "\n".join(calls) + "\n").encode()
@@ -161,7 +162,7 @@ def _measure(
     places = [number for number, _ in _sound(arms)]
     turns = [turn for turn in order_turns(design, len(arms), seed) if turn.arm in places]
     taking = {number: arms[number] for number in places}
-    folders = {number: up[arms[number].planned.identity].clone.location for number in places if design.settle}
+    folders = {number: up[arms[number].planned.identity].clone.folders for number in places if design.settle}
     _follow_turns(rig, taking, turns, _Clients(processes=clients, folders=folders), design)
     for number in reversed(places):
         server = up[arms[number].planned.identity]

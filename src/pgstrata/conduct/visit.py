@@ -126,7 +126,7 @@ def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, Run
         launch = kept.launches[key]
         with step(rig, arm, "clone"):
             if key not in kept.clones:
-                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned), launch.data)
+                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned), launch.data, launch.wal)
         with step(rig, arm, "start"):
             if key not in kept.servers:
                 kept.servers[key] = supply.control.start(arm.environment, supply.build, kept.clones[key], launch)

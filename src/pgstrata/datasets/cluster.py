@@ -19,6 +19,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
+from pgstrata.datasets.wal import move_wal
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
     CommandFailedError,
@@ -287,35 +288,47 @@ class ClusterDatasets:
 
     # -------------------------------------------------------------------------------------------- clone
 
-    def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:
+    def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:
         """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
         own, folder = folder, f"{folder or f'{self._root}/clones/{self._study}'}/{name}"
-        if self._host.exists(folder):
-            self.discard(Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder))
+        clone = Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder,
+                      wal=f"{wal}/{name}" if wal else "")  # fmt: skip
+        if self._host.exists(folder) or (wal and self._host.exists(clone.wal)):
+            self.discard(clone)
         marker = Marker(purpose="clone", subject=name, study=self._study, owner=observe_owner(self._host))
         try:
-            self._host.make_folder(folder)
-            save_marker(self._host, folder, marker)
-            copy = ("cp", "-a", "--reflink=auto", dataset.location, f"{folder}/data")
+            for place in _marked_folders(clone):
+                self._host.make_folder(place)
+                save_marker(self._host, place, marker)
+            copy = ("cp", "-a", "--reflink=auto", dataset.location, clone.location)
             self._host.run(Command(argv=copy), timeout=_COPY_TIMEOUT)
+            if wal:
+                own = wal
+                move_wal(self._host, clone.location, clone.wal, timeout=_COPY_TIMEOUT)
         except BaseException as error:
-            self._remove_clone(folder)
+            self._remove_clone(clone)
             if isinstance(error, DiskFullError):
                 raise self._disk_full("a dataset is cloned", error, own) from error
             raise
-        return Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder)
+        return clone
 
     def discard(self, clone: Clone) -> None:
         """Remove a clone; only if it carries the marker, or nothing is in it."""
-        if load_marker(self._host, clone.folder) is None and not holds_nothing(self._host, clone.folder):
-            self._refuse_foreign(clone.folder)
-        self._remove_clone(clone.folder)
+        for folder in _marked_folders(clone):
+            if load_marker(self._host, folder) is None and not holds_nothing(self._host, folder):
+                self._refuse_foreign(folder)
+        self._remove_clone(clone)
 
-    def _remove_clone(self, folder: str) -> None:
-        remove_marked(self._host, folder)
+    def _remove_clone(self, clone: Clone) -> None:
+        for folder in _marked_folders(clone):
+            remove_marked(self._host, folder)
         together = f"{self._root}/clones/{self._study}"
         if not self._host.list_folder(together):
             self._host.remove_tree(together)
+
+
+def _marked_folders(clone: Clone) -> tuple[str, ...]:
+    return (clone.folder, clone.wal) if clone.wal else (clone.folder,)
 
 
 def dataset_identity(environment: Environment, build: Build, cell: Cell, workload: Workload) -> str:

@@ -99,7 +99,7 @@ class DatabaseDatasets:
             except SqlError:
                 return  # not a superuser: relations are warmed by reading them
 
-    def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:  # noqa: ARG002 - the Protocol's
+    def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:  # noqa: ARG002 - the Protocol's
         """CREATE DATABASE ... TEMPLATE."""
         # the machine is part of the name: the same study folder on two machines must not share a database
         digest = hashlib.sha256(f"{observe_machine(self._host)}/{self._study}/{name}".encode()).hexdigest()[:12]

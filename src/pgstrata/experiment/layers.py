@@ -11,6 +11,7 @@ from typing import Final
 
 from pgstrata.experiment.keys import suggest
 from pgstrata.experiment.values import Scalar
+from pgstrata.model.storage import WORDS
 from pgstrata.units import parse_bytes, parse_ratio
 
 _CPU_LIST: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
@@ -158,6 +159,18 @@ def _device(value: Scalar) -> str:
     return text
 
 
+def _place(value: Scalar) -> str:
+    text = _text(value)
+    if text.startswith("/"):
+        return _device(value)
+    if text.lower() not in WORDS:
+        remedy = (
+            f'{suggest(text.lower(), WORDS)}; or the path of a device that may be overwritten, such as "/dev/nvme1n1"'
+        )
+        raise LayerLevelError(f"{text!r} is no storage of its own", remedy)
+    return text.lower()
+
+
 def _options(value: Scalar) -> str:
     if isinstance(value, bool) or not _text(value):
         raise LayerLevelError("options are one text", 'write for example "noatime" or "-m crc=0"')
@@ -193,6 +206,8 @@ LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
     "storage.device": _device,
     "storage.scheduler": _word,
     "storage.read_ahead": _bytes(0),
+    "storage.wal": _place,
+    "storage.installation": _place,
 }
 """Every key of a host layer but those of `sysctl`, whose names are the kernel's."""
 

@@ -74,7 +74,10 @@ _FILESYSTEM: Final = (
 )
 _CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, governor, turbo."
 _LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
-_STORAGE: Final = "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead."
+_STORAGE: Final = (
+    "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead. Of WAL and "
+    "installation: wal, installation (same, loop, memory, a device on the list)."
+)
 _SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
 _BUILD: Final = "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own)."
 _LATER: Final = "Not available in this version of pgstrata."

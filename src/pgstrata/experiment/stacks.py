@@ -32,6 +32,9 @@ _OWN_SETTINGS: Final = {
 }
 _OWN_INITDB: Final = {"pgdata", "auth", "auth-host", "auth-local", "username", "pwfile", "pwprompt", "set"}
 
+# The second is its name before 10; getopt_long(3) takes an option's beginning too. Clones would share that folder.
+_WAL_FOLDER: Final = ("waldir", "xlogdir")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
@@ -173,6 +176,9 @@ class StackReader:
         option = name.removeprefix("--").replace("_", "-")
         if option in {"data-checksums", "no-data-checksums", "k"}:
             self.findings.add(path, "checksums have a key of their own", "write checksums = true or false instead")
+            return None
+        if any(long.startswith(option) for long in _WAL_FOLDER):
+            self.findings.add(path, "the place of the WAL has a key of its own", 'write storage.wal = "loop" instead')
             return None
         if option in _OWN_INITDB:
             self.findings.add(path, f"pgstrata itself chooses initdb's --{option}", "take it out")

@@ -21,6 +21,7 @@ from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.hierarchies import Controller, Hierarchy
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
+from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
@@ -55,7 +56,8 @@ _MEMSW: Final = "memory.memsw.limit_in_bytes"
 # Only clean pages can be dropped. Files up to 32 kB stay, because a process for each of them would take seconds: in a
 # new cluster 700 of 800 files, together 9 MB, most of them of databases that nobody uses.
 _EVICT: Final = (
-    '[ -f PG_VERSION ] || { echo "not in a data directory: $PWD" >&2; exit 126; }; sync -f . && '
+    '[ -f PG_VERSION ] || { echo "not in a data directory: $PWD" >&2; exit 126; }; '
+    "for folder in . pg_wal pg_xlog; do [ ! -d $folder ] || sync -f $folder || exit 126; done; "
     "find -L . -type f -size +32k -exec sh -c "
     "'for file do dd if=\"$file\" iflag=nocache count=0 status=none || exit 1; done' sh {} + || exit 126; "
     'exec "$@"'
@@ -111,6 +113,11 @@ class LimitsLayer:
     def _memory_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:
         """Files of the group and what goes into them: no swap beyond the limit either."""
         self._refuse_huge_pages(environment)
+        if medium_of(environment, Role.WAL) is Medium.MEMORY:
+            raise HostNotFitError(
+                "limits.memory would count the WAL that storage.wal keeps in memory, and could not drop it",
+                where=f"environment {environment.name}", remedy="leave out limits.memory, or put the WAL on a disk",
+            )  # fmt: skip
         size = str(self._size(environment))
         assert_cache_counted(self._host, self._data_folder(environment))
         if group.version == UNIFIED:

@@ -74,9 +74,11 @@ class ClusterControl:
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
     ) -> RunningServer:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
+        launch = launch or Launch()
+        build = build.moved(launch.prefix) if launch.prefix else build
         for last in (False,) * (_PORT_TRIES - 1) + (True,):
             try:
-                return self._start_once(environment, build, clone, launch or Launch())
+                return self._start_once(environment, build, clone, launch)
             except _PortTakenError as error:
                 if last:
                     raise ServerFailedError(str(error), where=build.prefix, remedy="free a TCP port") from error

@@ -187,9 +187,9 @@ def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str
     )  # fmt: skip
 
 
-def mount_change(place: Place, device: str, kind: FileSystem, options: Sequence[str]) -> Change:
+def mount_change(place: Place, device: str, kind: str, options: Sequence[str]) -> Change:
     """The mount; what still uses it when it is undone is waited for, five seconds."""
-    arguments = (place.mount, device, kind.value, ",".join(options))
+    arguments = (place.mount, device, str(kind), ",".join(options))
     return Change(
         what=f"mount {place.mount}", value=f"{device} {kind}",
         read=Script(text=_READ_MOUNT, arguments=arguments[:1]),

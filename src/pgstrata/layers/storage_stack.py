@@ -13,6 +13,7 @@ from typing import Final
 
 from pgstrata.errors import ParseError
 from pgstrata.model.changes import Script
+from pgstrata.model.storage import Role
 
 SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
 """An ordinary user has no folders of administration in the path."""
@@ -62,6 +63,37 @@ device() (
 )
 """
 
+_OBSERVE_DATA: Final = r"""
+inside=$([ -z "$2" ] || readlink "/proc/$2/cwd")
+real=$(readlink -f -- "$1") || real=$1
+printf "== place\ninside=%s\nreal=%s\n" "$inside" "$real"
+place "${inside:-$1}" 0
+"""
+# The parts of a server one after the other, each as if it were alone. What a process has mapped is named by the kernel
+# with its real path, at the end of the line.
+_OBSERVE_SERVER: Final = (
+    "echo '== role data'\n"
+    + _OBSERVE_DATA
+    + r"""
+echo '== role wal'
+wal=${inside:-$1}/pg_wal
+[ -e "$wal" ] || wal=${inside:-$1}/pg_xlog
+wal=$(readlink -f -- "$wal")
+printf '== place\ninside=%s\nreal=%s\n' "$wal" "$([ -z "$3" ] || readlink -f -- "$3")"
+place "$wal" 0
+echo '== role installation'
+program=$(readlink "/proc/$2/exe")
+printf '== place\ninside=%s\nreal=%s\n' "$program" "$(readlink -f -- "$4")"
+if [ -n "$5" ] && former=$(readlink -f -- "$5"); then
+    while read -r _ _ _ _ _ file; do
+        case $file in "$former"/*) printf 'kept=%s\n' "$file"; break ;; esac
+    done <"/proc/$2/maps"
+fi
+[ -z "$program" ] || place "$program" 0
+exit 0
+"""
+)
+
 _PAIR: Final = re.compile(r'(?P<name>[A-Z:_]+)="(?P<value>[^"]*)"')
 _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
 _OVERLAID: Final = re.compile(r"(?:lowerdir|upperdir|workdir|datadir)\+?=")
@@ -72,29 +104,44 @@ _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 def observe_script(place: str, pid: int | None) -> Script:
     """Prints the stack below a folder, or below the folder in which a process works."""
-    text = SBIN + WALK + (
-        'inside=$([ -z "$2" ] || readlink "/proc/$2/cwd")\n'
-        'real=$(readlink -f -- "$1") || real=$1\n'
-        'printf "== place\\ninside=%s\\nreal=%s\\n" "$inside" "$real"\n'
-        'place "${inside:-$1}" 0\n'
-    )  # fmt: skip
-    return Script(text=text, arguments=(place, "" if pid is None else str(pid)))
+    return Script(text=SBIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
 
 
-def check_script(folder: str, name: str, programs: Iterable[str]) -> Script:
-    """Prints what must be known before anything is made in a folder: programs, space, what is there; and its stack."""
+def observe_server_script(clone: str, wal: str, program: str, former: str, pid: int) -> Script:
+    """Prints for each part of a server where it is, where it should be, and the stack below, for `parse_roles`.
+
+    Args:
+        clone: the data directory.
+        wal: the folder in which its WAL is, empty where it lies with the data.
+        program: path of the postgres that was started.
+        former: the prefix that its installation was copied from, if it was: what is still taken from it is named.
+        pid: the postmaster.
+    """
+    return Script(text=SBIN + WALK + _OBSERVE_SERVER, arguments=(clone, str(pid), wal, program, former))
+
+
+def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> Script:
+    """Prints what must be known before anything is made in a folder: programs, space, what is there; and its stack.
+
+    `names` are of folders to be made in it, without spaces.
+    """
     text = SBIN + WALK + (
         'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
         'printf "== check\\nfolder=%s\\n" "$folder"\n'
-        '! [ -e "$folder/$2" ] && ! [ -L "$folder/$2" ] || printf "taken=%s\\n" "$folder/$2"\n'
+        "for name in $2; do\n"
+        '! [ -e "$folder/$name" ] && ! [ -L "$folder/$name" ] || printf "taken=%s\\n" "$folder/$name"\n'
+        "done\n"
         "[ -e /dev/loop-control ] || echo loops=none\n"
+        "while read -r name size _; do\n"
+        '[ "$name" != MemAvailable: ] || printf "memory=%s\\n" "$size"\n'
+        "done </proc/meminfo\n"
         'set -- "$folder" $(stat -f -c "%a %S" -- "$folder") "$@"\n'
         'printf "free=%s\\n" $(( $2 * $3 ))\n'
         "shift 5\n"
         'for program in "$@"; do command -v "$program" >/dev/null || printf "missing=%s\\n" "$program"; done\n'
         'place "$folder" 0\n'
     )  # fmt: skip
-    return Script(text=text, arguments=(folder, name, *programs))
+    return Script(text=text, arguments=(folder, " ".join(names), *programs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +280,14 @@ def parse_observed(text: str) -> Observed:
         allowed=tuple(value for name, value in pairs if name == "allowed"),
         stack=_stack([section for section in sections if section.kind in {"mount", "device"}], 0),
     )
+
+
+def parse_roles(text: str) -> Mapping[Role, Observed]:
+    """What `observe_server_script` printed, for each part of the server; ParseError where a part is unknown."""
+    head, *parts = re.split(r"^== role (\w+)\n", text, flags=re.MULTILINE)
+    if head.strip() or set(parts[::2]) != set(Role):
+        raise ParseError(f"the parts of a server were expected: {text[:80]!r}", where="storage")
+    return {Role(name): parse_observed(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _sections(text: str) -> Iterator[_Section]:

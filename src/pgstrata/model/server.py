@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.secret import Secret
@@ -45,6 +45,20 @@ class Build:
     def program(self, name: str) -> str:
         """Path of a program of this build."""
         return f"{self.prefix}/bin/{name}"
+
+    def moved(self, prefix: str) -> Build:
+        """The same build, copied to another prefix: folders of libraries in the old one are those in the new one."""
+        old = f"{self.prefix}/"
+
+        def move(value: str) -> str:
+            paths = (
+                f"{prefix}/{path.removeprefix(old)}" if path.startswith(old) else path for path in value.split(":")
+            )
+            return ":".join(paths)
+
+        return replace(
+            self, prefix=prefix, process_environment={name: move(v) for name, v in self.process_environment.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

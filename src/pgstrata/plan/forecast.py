@@ -8,6 +8,7 @@ from typing import Final
 
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
+from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import LEAD_SECONDS, warmup_of
 from pgstrata.plan.load import (
@@ -18,6 +19,7 @@ from pgstrata.plan.load import (
     image_bytes,
     own_image,
     size_setting,
+    wal_apart_bytes,
     workload_of,
 )
 from pgstrata.units import render_duration
@@ -29,6 +31,8 @@ _BUILD_BYTES_PER_SECOND: Final = 40 * MB
 _CLONE_BYTES_PER_SECOND: Final = 400 * MB
 # Made, written, read and written again as it is.
 _IMAGE_BYTES_PER_SECOND: Final = 200 * MB
+# Those of all suppliers are smaller, and the smallest image is larger.
+_INSTALLATION: Final = 128 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
 BLOCKS_FOR_A_VERDICT: Final = 7
@@ -65,17 +69,19 @@ def trial_seconds(cell: Cell, workloads: Mapping[str, Workload]) -> float:
 
 def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> float:
     """All environments' share of a block to write their images: each block of them is written once."""
-    images = (_image(experiment, environment, cell, workloads) for environment in experiment.environments)
+    images = (_images(experiment, environment, cell, workloads) for environment in experiment.environments)
     return sum(images) / _IMAGE_BYTES_PER_SECOND
 
 
-def _image(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
-    """Bytes of an environment's image file, 0 without one; it holds what the largest of all environments needs."""
-    if not own_image(environment):
-        return 0
-    data = data_bytes(cell, workloads)
-    needed = max(clone_bytes(other, data) for other in experiment.environments if own_image(other))
-    return image_bytes(environment.layers.get("storage.size", ""), needed)
+def _images(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
+    """Bytes of an environment's image files, 0 without one; each holds what the largest of all environments needs."""
+    needed = {Role.WAL: wal_apart_bytes(experiment.environments), Role.INSTALLATION: _INSTALLATION}
+    total = sum(image_bytes("", size) for role, size in needed.items() if own_image(environment, role))
+    if own_image(environment):
+        data = data_bytes(cell, workloads)
+        largest = max(clone_bytes(other, data) for other in experiment.environments if own_image(other))
+        total += image_bytes(environment.layers.get("storage.size", ""), largest)
+    return total
 
 
 def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
@@ -112,10 +118,13 @@ def _disk(
 
 
 def _clone(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
-    """What an environment that is up takes of the disk: its image, nothing on a device of its own, else its clone."""
-    if "filesystem" in environment.layers:
-        return _image(experiment, environment, cell, workloads)
-    return data_bytes(cell, workloads) + _wal_bytes(environment, cell, workload_of(cell, workloads))
+    """What an environment that is up takes of the disk: its images, nothing on a device of its own, else its clone."""
+    total = _images(experiment, environment, cell, workloads)
+    if medium_of(environment, Role.DATA) is Medium.SAME:
+        total += data_bytes(cell, workloads)
+        if medium_of(environment, Role.WAL) is Medium.SAME:
+            total += _wal_bytes(environment, cell, workload_of(cell, workloads))
+    return total
 
 
 def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
 from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.model.workload import Workload
 from pgstrata.units import parse_bytes
 
@@ -63,13 +64,23 @@ def resident_bytes(environment: Environment, cell: Cell, workloads: Mapping[str,
 
 def clone_bytes(environment: Environment, dataset: int) -> int:
     """Bytes that a file system of its own needs for the clone of such a dataset, and for what a run writes to it."""
+    return round(dataset * _GROWTH * _FILE_SYSTEM) + wal_bytes(environment)
+
+
+def wal_bytes(environment: Environment) -> int:
+    """Bytes that a file system of its own needs for the WAL of a run."""
     wal = size_setting(environment, "max_wal_size", DEFAULT_MAX_WAL, unit=MB)
-    return round((dataset * _GROWTH + _WAL_OVERSHOOT * wal + _ROOM) * _FILE_SYSTEM)
+    return round((_WAL_OVERSHOOT * wal + _ROOM) * _FILE_SYSTEM)
 
 
-def own_image(environment: Environment) -> bool:
-    """Whether an image file is made for its data, with a file system in it."""
-    return "filesystem" in environment.layers and "storage.device" not in environment.layers
+def own_image(environment: Environment, role: Role = Role.DATA) -> bool:
+    """Whether an image file is made for a part of it, with a file system in it."""
+    return medium_of(environment, role) is Medium.LOOP
+
+
+def wal_apart_bytes(environments: Iterable[Environment]) -> int:
+    """What a file system for the WAL alone must hold: as much for all environments that have one, 0 without any."""
+    return max((wal_bytes(one) for one in environments if medium_of(one, Role.WAL) is not Medium.SAME), default=0)
 
 
 def image_bytes(asked: str, needed: int) -> int:
@@ -77,7 +88,7 @@ def image_bytes(asked: str, needed: int) -> int:
 
     Args:
         asked: `storage.size`, bytes as text, empty if it was not given.
-        needed: what its file system must hold (`clone_bytes`), 0 if unknown.
+        needed: what its file system must hold (such as `clone_bytes`), 0 if unknown.
     """
     if asked:
         return int(asked) // MB * MB

@@ -62,13 +62,20 @@ class Dataset:
 class Clone:
     """A fresh copy of a dataset for one run.
 
-    `database` is where the workload's relations are; `folder` is scratch space on the host beside it.
+    `database` is where the workload's relations are; `folder` is scratch space on the host beside it. `wal` is the
+    folder of its WAL where that lies on other storage than the data.
     """
 
     dataset: Dataset
     location: str
     database: str
     folder: str
+    wal: str = ""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """One folder of each file system that a server on it writes to."""
+        return (self.location, self.wal) if self.wal else (self.location,)
 
 
 class Datasets(Protocol):
@@ -78,8 +85,11 @@ class Datasets(Protocol):
         """The pristine dataset, built and verified if there is none yet."""
         ...
 
-    def clone(self, dataset: Dataset, name: str, folder: str = "") -> Clone:
-        """A fresh copy, below `folder` or in the usual place; `name` is unique among those that are up."""
+    def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:
+        """A fresh copy, below `folder` or in the usual place; `name` is unique among those that are up.
+
+        Its WAL goes below the folder `wal`, if one is given.
+        """
         ...
 
     def discard(self, clone: Clone) -> None:

@@ -174,6 +174,8 @@ def _storage(case: HostCase) -> Iterator[LayerFinding]:
     lack = "" if len(names) > 1 else "needs a kernel with more schedulers than one (CONFIG_MQ_IOSCHED_DEADLINE, ...)"
     yield _privileged(case, "storage", "storage.scheduler", lack, ", ".join(names))
     yield _privileged(case, "storage", "storage.read_ahead")
+    lack = _missing(case, ("mount",))
+    yield _privileged(case, "storage", "storage.wal, storage.installation", lack, "in memory, or on what is said above")
 
 
 def _beyond(case: HostCase) -> Iterator[LayerFinding]:

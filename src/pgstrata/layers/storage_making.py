@@ -1,0 +1,196 @@
+"""File systems for parts of a server, made through a host's ledger: on an image, on a device of a list, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final, NoReturn
+
+from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, PgstrataError, find_disk_full
+from pgstrata.layers.storage_changes import (
+    Place,
+    data_change,
+    folder_change,
+    image_change,
+    loop_change,
+    making_seconds,
+    mkfs_change,
+    mount_change,
+)
+from pgstrata.layers.storage_device import accept_device, device_change, device_script
+from pgstrata.layers.storage_options import FileSystem
+from pgstrata.layers.storage_sites import Site
+from pgstrata.layers.storage_stack import Observed, check_script, parse_observed
+from pgstrata.model.changes import Change, Script
+from pgstrata.model.storage import Medium, Role
+from pgstrata.ports.host import Command, Host
+from pgstrata.ports.ledger import Ledger
+from pgstrata.units import render_bytes
+
+# What is left of the disk: other programs write too, and the file system below keeps records of its own.
+_SPARE: Final = 64 * 1024**2
+_SECTOR: Final = 512
+_KB: Final = 1024
+_SPACE: Final = (
+    "free space, give a smaller storage.size (or max_wal_size, for the WAL), or set PGSTRATA_DATA to a folder on a "
+    "larger file system"
+)
+_RIGHTS: Final = (
+    "pgstrata must be root here, or may use sudo, and needs loop devices: in a container both may be missing"
+)
+
+
+class Making:
+    """Makes the file systems of one study.
+
+    Args:
+        host: acts as the user that servers run as, to whom the folder in each file system is given.
+        key: a short name of the study, safe in paths.
+        folder: where images and mount points are made: an existing folder.
+        devices: file on the host that lists the block devices that may be overwritten.
+
+    `real` are the names of devices that were accepted, by what was asked for.
+    """
+
+    def __init__(self, host: Host, key: str, folder: str, devices: str) -> None:
+        self._host = host
+        self._key = key
+        self._folder = folder
+        self._devices = devices
+        self._numbers = count(1)
+        self.real: dict[str, str] = {}
+
+    def make(self, environment: str, sites: Sequence[Site], ledger: Ledger) -> Mapping[Role, Place]:
+        """All file systems of an environment, each in a place of its own; nothing is made unless all can be.
+
+        Raises:
+            HostNotFitError: a program, the right or the space is missing, or something is there already.
+            DiskFullError: images or memory do not suffice.
+            LevelNotTakenError: a level was accepted and is not there.
+        """
+        if not sites:
+            return {}
+        where = f"environment {environment}"
+        base = f"pgstrata-{self._key}-{environment}-{next(self._numbers)}"
+        names = {site.role: base if site.role is Role.DATA else f"{base}-{site.role}" for site in sites}
+        seen = self._check(sites, tuple(names.values()))
+        devices = {site.role: self._accept(site.device, where) for site in sites if site.medium is Medium.DEVICE}
+        places: dict[Role, Place] = {}
+        for site in sites:
+            place = Place(base=f"{seen.facts['folder']}/{names[site.role]}")
+            change_host(ledger, folder_change(place), where)
+            match site.medium:
+                case Medium.LOOP:
+                    source = _make_image(site, place, seen.stack.logical_block if seen.stack else 512, ledger, where)
+                case Medium.DEVICE:
+                    source = _make_on_device(site, place, devices[site.role], ledger, where)
+                case Medium.MEMORY | Medium.SAME:
+                    source = "pgstrata"
+            _change_level(ledger, mount_change(place, source, site.kind, site.options), where)
+            change_host(ledger, data_change(place, self._host.user), where)
+            places[site.role] = place
+        return places
+
+    def _accept(self, asked: str, where: str) -> tuple[str, int]:
+        """Its real path, and its bytes."""
+        seen = self._run(device_script(asked, self._devices))
+        device = accept_device(seen, asked, self._devices, where=where)
+        self.real[asked] = device.rpartition("/")[2]
+        return device, int(seen.facts.get("sectors", "0")) * _SECTOR
+
+    def _check(self, sites: Iterable[Site], names: Sequence[str]) -> Observed:
+        """What is there where file systems are to be made; HostNotFitError where they cannot be."""
+        packages = {name: package for site in sites for name, package in site.packages.items()}
+        seen = self._run(check_script(self._folder, names, packages))
+        if "folder" not in seen.facts:
+            raise HostNotFitError("this is no folder that can be used", where=self._folder,
+                                  remedy="set PGSTRATA_DATA to a folder of your own")  # fmt: skip
+        if seen.missing:
+            package = packages[seen.missing[0]]
+            raise HostNotFitError(f"the program {seen.missing[0]} is missing", where=self._host.name,
+                                  remedy=f"install the package {package} (apt-get install {package})")  # fmt: skip
+        if "taken" in seen.facts:
+            raise HostNotFitError(
+                "this is there already: another pgstrata left it, or it is not pgstrata's", where=seen.facts["taken"],
+                remedy="see `pgstrata host status` and `pgstrata host restore`; what they do not know, remove yourself",
+            )  # fmt: skip
+        self._check_room(sites, seen)
+        return seen
+
+    def _check_room(self, sites: Iterable[Site], seen: Observed) -> None:
+        sizes = [site.size for site in sites if site.medium is Medium.LOOP]
+        if sizes and "loops" in seen.facts:
+            raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self._host.name,
+                                  remedy="modprobe loop; in a container, give it the device")  # fmt: skip
+        free = int(seen.facts["free"])
+        if sizes and free < sum(sizes) + _SPARE:
+            together = " and ".join(render_bytes(size) for size in sizes)
+            raise DiskFullError(
+                f"an image of {together} does not fit: {render_bytes(free)} are free", where=self._folder, remedy=_SPACE
+            )
+        kept = sum(site.size for site in sites if site.medium is Medium.MEMORY)
+        memory = int(seen.facts.get("memory", "0")) * _KB
+        if kept > memory:
+            raise HostNotFitError(
+                f"{render_bytes(kept)} in memory were asked for: {render_bytes(memory)} are available",
+                where=self._host.name, remedy="set a smaller max_wal_size, or use a disk",
+            )  # fmt: skip
+
+    def _run(self, script: Script) -> Observed:
+        return parse_observed(self._host.run(Command(argv=script.argv)).text)
+
+
+def _make_image(site: Site, place: Place, block: int, ledger: Ledger, where: str) -> str:
+    """An image with a file system in it; its loop device."""
+    change_host(ledger, image_change(place, site.size), where)
+    device = _loop_device(change_host(ledger, loop_change(place, block), where), place)
+    _change_level(ledger, mkfs_change(place, device, FileSystem(site.kind), site.words, site.size), where)
+    return device
+
+
+def _make_on_device(site: Site, place: Place, device: tuple[str, int], ledger: Ledger, where: str) -> str:
+    """A file system on an accepted device, which is given with its bytes; its path."""
+    path, size = device
+    making = device_change(place.base, path, site.label, site.words)
+    _change_level(ledger, replace(making, timeout=making_seconds(size)), where)
+    return path
+
+
+def _change_level(ledger: Ledger, change: Change, where: str) -> None:
+    """A change that fails where the user's options, or this kernel, do not allow it."""
+    try:
+        ledger.change(change)
+    except LevelNotTakenError as error:
+        _raise_failed(error, change, where, "see what it says above: options that it takes, a kernel that has the "
+                                            f"file system, and the right to mount; {_RIGHTS}")  # fmt: skip
+
+
+def change_host(ledger: Ledger, change: Change, where: str) -> str:
+    """A change that every host with the right and the space can make; HostNotFitError, DiskFullError."""
+    try:
+        return ledger.change(change)
+    except LevelNotTakenError as error:
+        _raise_failed(error, change, where, _RIGHTS)
+
+
+def _raise_failed(error: PgstrataError, change: Change, where: str, remedy: str) -> NoReturn:
+    if full := find_disk_full("\n".join((error.what, *error.details))):
+        raise DiskFullError(f"the disk is full: {full}", where=change.what, remedy=_SPACE) from error
+    raise HostNotFitError(
+        f"{change.what} cannot be made", where=where, details=(error.what, *error.details), remedy=remedy
+    ) from error
+
+
+def _loop_device(state: str, place: Place) -> str:
+    """The path of the device of which the state is given; LevelNotTakenError where it is buffered."""
+    device, _, flags = state.partition(" ")
+    if not device.startswith("/dev/") or "\n" in state:
+        raise LevelNotTakenError(f"the image has no loop device of its own: {state!r}", where=place.image,
+                                 remedy="see losetup --list")  # fmt: skip
+    if flags != "dio=1":
+        raise LevelNotTakenError(
+            f"the loop device {device} has no direct I/O: the page cache of this host would be measured",
+            where=place.image, remedy="set PGSTRATA_DATA to a folder on ext4, xfs or btrfs",
+        )  # fmt: skip
+    return device
