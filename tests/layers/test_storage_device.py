@@ -14,6 +14,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.storage import StorageLayer, assert_file_system
 from pgstrata.layers.storage_device import accept_device, device_change
 from pgstrata.layers.storage_options import FileSystem, mkfs_words
+from pgstrata.layers.storage_sites import find_sites
 from pgstrata.layers.storage_stack import Observed, observe_script, parse_observed
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
@@ -197,10 +198,11 @@ class TestAsRoot:
         allow(folder, disk)
         launch = layer.prepare(asking(device=disk), Needs(), direct_ledger)
         seen = parse_observed(LocalHost().run(Command(argv=observe_script(launch.data, None).argv)).text)
-        assert_file_system(asking(device=disk).layers, seen.stack, Path(disk).name, "here")
+        (site,) = find_sites(asking(device=disk), {})
+        assert_file_system(site, seen.stack, Path(disk).name, "here")
         error = failure_of(
             LevelNotTakenError,
-            lambda: assert_file_system(asking(device=disk).layers, seen.stack, "other", "here"),
+            lambda: assert_file_system(site, seen.stack, "other", "here"),
         )
         assert "ext4 on other was asked for" in error.what
 
