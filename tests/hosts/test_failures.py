@@ -4,7 +4,7 @@ import pytest
 
 from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError
 from pgstrata.hosts import failures
-from pgstrata.hosts.programs import PACKAGES, render_remedy
+from pgstrata.model.packages import PACKAGES, render_remedy
 from pgstrata.ports.host import Command, Completed
 
 

@@ -37,10 +37,10 @@ from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
-from pgstrata.hosts.programs import PACKAGES
 from pgstrata.layers.storage_device import DEVICES
 from pgstrata.ledger.entries import host_state
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
+from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.collector import Window
 from pgstrata.ports.host import Clock, Host
 from pgstrata.report.host import restoring

@@ -16,7 +16,7 @@ from pgstrata.errors import (
     HostNotFitError,
     PgstrataError,
 )
-from pgstrata.hosts.programs import render_remedy
+from pgstrata.model.packages import render_remedy
 from pgstrata.model.secret import Secret
 from pgstrata.ports.host import Command, Completed
 

@@ -12,7 +12,6 @@ from typing import Final, NoReturn
 from pgstrata.errors import DISK_FULL, HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.door import Door, Frame, quote
-from pgstrata.hosts.programs import render_remedy
 from pgstrata.hosts.shell_process import (
     PATIENCE,
     ShellProcess,
@@ -21,6 +20,7 @@ from pgstrata.hosts.shell_process import (
     render_setup,
     render_words,
 )
+from pgstrata.model.packages import render_remedy
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 
 _GRACE: Final = 10.0

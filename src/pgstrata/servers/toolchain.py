@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
+from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.host import Command, Host
 
-# Debian's and Fedora's package where it is not named as the program.
-_PACKAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "xz": ("xz-utils", "xz"),
-    "cc": ("gcc libc6-dev", "gcc glibc-devel"),
-    "gcc": ("gcc libc6-dev", "gcc glibc-devel"),
-}
+# The C library's headers come apart; Debian's and Fedora's names.
+_COMPILER: Final = ("gcc libc6-dev", "gcc glibc-devel")
+_FEDORA: Final[Mapping[str, str]] = {"ninja": "ninja-build"}
 _COMPILERS: Final = ("gcc", "clang", "cc")
 
 
@@ -29,13 +27,18 @@ def require_programs(host: Host, names: Iterable[str], where: str) -> None:
     missing = [name for name in names if not has_program(host, name)]
     if not missing:
         return
-    debian = " ".join(_PACKAGES.get(name, (name, name))[0] for name in missing)
-    fedora = " ".join(_PACKAGES.get(name, (name, name))[1] for name in missing)
+    debian, fedora = (" ".join(names) for names in zip(*map(_packages, missing), strict=True))
     raise HostNotFitError(
         f"building PostgreSQL takes {', '.join(missing)}, missing on this machine",
         where=where,
         remedy=f"apt-get install {debian} (Debian, Ubuntu), dnf install {fedora} (Fedora, RHEL)",
     )
+
+
+def _packages(program: str) -> tuple[str, str]:
+    if program in {"cc", "gcc"}:
+        return _COMPILER
+    return PACKAGES.get(program, program), _FEDORA.get(program, program)
 
 
 def has_program(host: Host, name: str) -> bool:

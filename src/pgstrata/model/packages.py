@@ -11,6 +11,7 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "bison": "bison",
     "btrfs-progs": "mkfs.btrfs",
     "bzip2": "bunzip2 bzip2",
+    "clang": "clang",
     "coreutils": (
         "base64 cat chmod chown cp cut date dd df du env false head id install ln ls md5sum mkdir mktemp mv nproc "
         "readlink realpath rm rmdir sha256sum sleep sort stat stdbuf sync tail tee timeout touch tr true truncate "
@@ -30,10 +31,13 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "make": "make",
     "maven": "mvn",
     "mawk": "awk",
+    "meson": "meson",
     "mount": "losetup mount swapoff swapon umount",
+    "ninja-build": "ninja",
     "numactl": "numactl numastat",
     "openssh-client": "scp ssh",
     "patch": "patch",
+    "perl": "perl",
     "procps": "free pgrep pidof ps sysctl top uptime vmstat",
     "qemu-system-x86": "qemu-system-x86_64",
     "sed": "sed",
