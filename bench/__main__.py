@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agreement import measure_agreement
 from anomalies import measure_anomalies
+from bisection import measure_bisection
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from floors import measure_floors
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "real-noise": measure_real_noise,
     "neighbours": measure_neighbours,
     "ordered": measure_ordered,
+    "bisection": measure_bisection,
     "anomalies": measure_anomalies,
 }
 
