@@ -17,7 +17,7 @@ GCC = Build(
     configure="'--with-openssl'", cflags="-O2", digest="a",
 )  # fmt: skip
 CLANG = replace(GCC, prefix="/opt/other", compiler="clang 15.0.7", digest="b")
-ASSERTING = replace(GCC, configure="'--enable-cassert'", digest="c")
+ASSERTING = replace(GCC, assertions=True, digest="c")
 RUNNING = replace(CLANG, spec=ServerSpec(kind=ServerKind.DSN, value="service"))
 
 
@@ -57,6 +57,21 @@ def test_compilers_that_change_together_with_the_source_are_refused():
         refuse_unfair(built("/a", "gcc 12.2.0", "gcc"), built("/b", "clang 15.0.7", "clang"))
     with pytest.raises(PlanRefusedError, match="different compilers"):
         refuse_unfair(built("/a", "gcc 12.2.0"), built("/b", "gcc 13.1.0"))
+
+
+def built_by(tree, system):
+    return replace(GCC, spec=ServerSpec(kind=ServerKind.BUILD, value=tree, build=(("system", system),)))
+
+
+def test_sources_that_no_one_system_builds_are_refused_unless_it_is_meant():
+    with pytest.raises(PlanRefusedError, match="by meson and others by configure") as caught:
+        refuse_unfair(built_by("/pg15", "configure"), built_by("/pg18", "meson"))
+    assert caught.value.details == ("environment-0: configure", "environment-1: meson")
+    refuse_unfair(built_by("/pg15", "configure"), built_by("/pg18", "meson"), mixed_compilers=True)
+
+
+def test_a_system_that_is_a_factor_on_the_same_sources_is_compared():
+    refuse_unfair(*(built_by(tree, system) for tree in ("/a", "/b") for system in ("meson", "configure")))
 
 
 def test_a_compiler_that_is_unknown_is_no_other_one():

@@ -242,3 +242,5 @@ def test_compiler_and_flags_belong_to_the_server_that_is_built(parse):
 def test_sources_are_called_by_their_last_part(parse):
     experiment = parse(f'[factors]\nserver = ["build:/src/master", "build:/src/postgresql-16.3.tar.bz2"]\n{CELL}')
     assert names(experiment) == ["master", "postgresql-16.3"]
+    experiment = parse(f'[factors]\nserver = ["build:~/pg@REL_17_STABLE", "build:~/pg@origin/master"]\n{CELL}')
+    assert names(experiment) == ["REL_17_STABLE", "origin-master"]

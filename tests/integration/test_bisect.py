@@ -97,7 +97,7 @@ def cache(sandbox):
     folder.chmod(0o755)
     for path in (*there.iterdir(), *(there / "servers").iterdir()):
         beside = folder / path.relative_to(there)
-        if path.name not in {"servers", "commits"} and not path.name.startswith((".", "build-")):
+        if path.name != "servers" and not path.name.startswith((".", "build-")):
             beside.symlink_to(path)
     yield folder
     shutil.rmtree(folder)

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import os
+import subprocess
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -33,6 +35,47 @@ class ScriptedHost(LocalHost):
         self.asked.append(command.argv)
         answer = self.script(command)
         return answer if answer is not None else super().run(command, timeout=timeout, check=check)
+
+
+class Tree:
+    """A git repository of a source."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.hashes = []
+        self.git("init", "-q", "-b", "master")
+
+    def git(self, *arguments):
+        names = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
+                 "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.folder),
+                 "GIT_AUTHOR_DATE": "2026-03-04T05:06:07+00:00"}  # fmt: skip
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **names},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def commit(self, subject, **files):
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        self.hashes.append(self.git("rev-parse", "HEAD"))
+        return self.hashes[-1]
+
+    def state(self):
+        """All that a user could notice of it."""
+        asked = (("status", "--porcelain", "--ignored"), ("rev-parse", "HEAD"), ("stash", "list"), ("branch", "-a"))
+        return tuple(self.git(*words) for words in asked)
+
+
+@pytest.fixture
+def repository():
+    return Tree
 
 
 def completed(command: Command, code: int = 0, stdout: str = "", stderr: str = "") -> Completed:

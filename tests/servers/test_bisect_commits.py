@@ -1,14 +1,11 @@
 """Commits of a repository are listed, exported without touching it, built once each, and searched."""
 
-import os
-import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from pgstrata.app.bisect import Bisect, Measured, ask_commits
-from pgstrata.errors import ExitCode, HostNotFitError, UsageError
+from pgstrata.errors import ExitCode, HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
@@ -41,39 +38,8 @@ clients = 2
 BROKEN = "all:\n\t@echo 'main.c:7: error: no such thing' >&2; false\n"
 
 
-class Tree:
-    """A repository of a source whose make installs a small installation."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.hashes = []
-        self.git("init", "-q", "-b", "master")
-
-    def git(self, *arguments):
-        names = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
-                 "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.folder),
-                 "GIT_AUTHOR_DATE": "2026-03-04T05:06:07+00:00"}  # fmt: skip
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **names},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout.strip()
-
-    def commit(self, subject, **files):
-        for name, text in files.items():
-            (self.folder / name).write_text(text)
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", subject)
-        self.hashes.append(self.git("rev-parse", "HEAD"))
-        return self.hashes[-1]
-
-
 @pytest.fixture
-def tree(tmp_path, installation):
+def tree(tmp_path, installation, repository):
     folder = installation(tmp_path / "repo", programs=("initdb", "pg_ctl"))
     for name in ("src/backend/parser", "contrib/pg_prewarm"):
         (folder / name).mkdir(parents=True)
@@ -81,7 +47,7 @@ def tree(tmp_path, installation):
     (folder / "configure").chmod(0o755)
     (folder / "contrib/pg_prewarm/Makefile").write_text("all install:\n\t@true\n")
     (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
-    made = Tree(folder)
+    made = repository(folder)
     made.commit("The first", Makefile=MAKEFILE, speed="100")
     return made
 
@@ -153,15 +119,14 @@ def test_the_commit_is_found_past_one_that_cannot_be_built(tree, file, cache, tm
     tree.commit("Mend it", Makefile=MAKEFILE)
     guilty = tree.commit("Make it slower", speed="90")
     tree.commit("Something else", note="")
-    before = (tree.git("status", "--porcelain", "--ignored"), tree.git("rev-parse", "HEAD"), tree.git("stash", "list"))
+    before = tree.state()
     measure = BuildingMeasure(cache)
     found = find(tree, file, tmp_path / "search", measure)
     assert (found.outcome, found.code) == (Outcome.FOUND, ExitCode.DONE)
     assert found.commits[found.after].hash == guilty
     text = " ".join(render_bisection(found).split())
     assert f"It was commit {guilty} of 2026-03-04, 'Make it slower'." in text
-    after = (tree.git("status", "--porcelain", "--ignored"), tree.git("rev-parse", "HEAD"), tree.git("stash", "list"))
-    assert after == before
+    assert tree.state() == before
     # the same again: from what is there, without a build
     again = BuildingMeasure(cache)
     assert find(tree, file, tmp_path / "search", again).after == found.after
@@ -197,7 +162,7 @@ def test_a_repository_that_lost_an_object_ends_the_search(tree, file, cache, tmp
     tree.commit("The third", note="")
     blob = tree.git("rev-parse", "HEAD~1:speed")
     (tree.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(UsageError, match="cannot be exported"):
+    with pytest.raises(HostFileError, match="cannot read the repository"):
         find(tree, file, tmp_path / "search", BuildingMeasure(cache))
 
 
@@ -210,20 +175,6 @@ def test_only_first_parents_are_levels(tree):
     commits = Repository(here=LocalHost(), folder=str(tree.folder)).range(f"{tree.hashes[0]}..master")
     assert [commit.subject for commit in commits] == ["The first", "On the main line", "Merge"]
     assert side not in [commit.hash for commit in commits]
-
-
-def test_an_export_is_made_once_and_is_the_same_everywhere(tree, tmp_path):
-    repository = Repository(here=LocalHost(), folder=str(tree.folder))
-    commit = tree.commit("The second", speed="90")
-    (tree.folder / "speed").write_text("of the work tree alone")
-    (found,) = repository.range(f"{tree.hashes[0]}..{commit}")[1:]
-    first, second = (repository.export(found, tmp_path / name) for name in ("one", "two"))
-    assert first.read_bytes() == second.read_bytes()
-    with tarfile.open(first) as tar:
-        assert tar.extractfile(f"postgresql-{commit[:12]}/speed").read() == b"90"
-    stamp = first.stat().st_mtime_ns
-    assert repository.export(found, tmp_path / "one").stat().st_mtime_ns == stamp
-    assert [path.name for path in (tmp_path / "one").iterdir()] == [f"{commit}.tar.gz"]
 
 
 @pytest.mark.parametrize(
@@ -265,14 +216,6 @@ def test_a_missing_git_is_named(tree, scripted, answer):
     host = scripted(lambda command: answer(command, 127, stderr="env: 'git': No such file or directory"))
     with pytest.raises(HostNotFitError, match="git is missing"):
         Repository(here=host, folder=str(tree.folder)).range("a..b")
-
-
-def test_a_folder_that_takes_no_archives_is_named(tree, tmp_path):
-    (tmp_path / "file").touch()
-    repository = Repository(here=LocalHost(), folder=str(tree.folder))
-    tree.commit("The second")
-    with pytest.raises(HostNotFitError, match="cannot be written"):
-        repository.export(repository.range(f"{tree.hashes[0]}..master")[1], tmp_path / "file" / "deeper")
 
 
 def test_a_running_server_cannot_be_built(tree, tmp_path):

@@ -31,7 +31,7 @@ def test_the_facts_of_a_prefix_come_from_its_binary_without_pg_config(tmp_path, 
     assert (build.version.number, build.version.text, build.supplier) == (160003, "16.3", "prefix")
     assert build.compiler == "gcc (Debian 12.2.0-14) 12.2.0"
     assert build.cflags == "-Wall -O2"
-    assert has_assertions(build.configure)
+    assert build.assertions
     assert len(build.digest) == 64
     assert build.program("postgres") == f"{where}/bin/postgres"
 

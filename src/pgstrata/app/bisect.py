@@ -7,6 +7,7 @@ is finished is not measured again, and what could not be measured is not tried a
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Final, Protocol
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.host_floors import with_floors
-from pgstrata.app.places import capacity_here, find_machine_places
+from pgstrata.app.places import capacity_here
 from pgstrata.app.question import parse_text, plan_experiment, read_experiment
 from pgstrata.app.run import run_experiment, seconds_spent
 from pgstrata.conduct.loop import Ending
@@ -59,15 +60,13 @@ _OUT_OF_TIME: Final = "the budget is spent"
 class Question:
     """What is searched: levels in their order, at which all else is as in the baseline.
 
-    `experiment` is complete. Where levels are commits, `commits` has one for each level, and `repository` is where
-    they are taken from.
+    `experiment` is complete. Where levels are commits, `commits` has one for each level.
     """
 
     experiment: Experiment
     factor: str
     levels: tuple[Environment, ...]
     commits: tuple[Commit, ...] = ()
-    repository: Repository | None = None
 
     def name(self, place: int) -> str:
         """A level as people call it."""
@@ -125,25 +124,18 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
             "a running server (dsn:) cannot be built from commits", where=str(file),
             remedy="take the server out: --git says what is built",
         )  # fmt: skip
-    source = Repository(here=LocalHost(), folder=str(repository.absolute()))
-    commits = source.range(text)
-    levels = tuple(_of_commit(base, commit) for commit in commits)
+    folder = os.path.normpath(repository.absolute())
+    commits = Repository(here=LocalHost(), folder=folder).range(text)
+    levels = tuple(_of_commit(base, folder, commit) for commit in commits)
     whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
     experiment = complete_experiment(whole, capacity, workloads)
-    return Question(
-        experiment=experiment, factor="server", levels=experiment.environments, commits=commits, repository=source
-    )
+    return Question(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
 
 
-def archives() -> Path:
-    """The folder of the cache in which commits lie as tarballs."""
-    return Path(find_machine_places().cache, "commits")
-
-
-def _of_commit(base: Environment, commit: Commit) -> Environment:
+def _of_commit(base: Environment, repository: str, commit: Commit) -> Environment:
     short = commit.hash[:_HASH]
     how = base.server.build if base.server.kind is ServerKind.BUILD else ()
-    server = ServerSpec(kind=ServerKind.BUILD, value=str(archives() / f"{commit.hash}.tar.gz"), build=how)
+    server = ServerSpec(kind=ServerKind.BUILD, value=f"{repository}@{commit.hash}", build=how)
     level = Level(factor="server", value=short)
     return replace(base, name=f"commit-{short}", levels=(level,), server=server, control=None)
 
@@ -181,8 +173,6 @@ class Bisect:
         """
         question = self.question
         last = len(question.levels) - 1
-        self._export(0)
-        self._export(last)
         ends = self._step(last, question.experiment.threshold, "ends", side_of_ends)
         search, steps = Search(count=last + 1), list[Step]()
         if ends.comparison is None or ends.side != Side.LAST:
@@ -217,7 +207,6 @@ class Bisect:
         level = self.question.levels[place]
         known = self._load_skipped()
         if level.name not in known:
-            self._export(place)
             try:
                 return self._step(place, threshold, f"level-{level.name}", lambda found: side_of(found, ends))
             except PgstrataError as error:
@@ -238,10 +227,6 @@ class Bisect:
         reason = {Side.SKIPPED: "it alone collapsed", Side.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else ""}
         return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))
 
-    def _export(self, place: int) -> None:
-        if self.question.repository:
-            self.question.repository.export(self.question.commits[place], archives())
-
     def _made(
         self, place: int, side: Side, found: Comparison | None, threshold: float, name: str, reason: str
     ) -> Step:  # fmt: skip
@@ -256,7 +241,7 @@ class Bisect:
             return True
         # of a commit also that it holds no source that can be built; of a file that would be a wrong path
         wrong_source = isinstance(error, UsageError) and not isinstance(error, PlanRefusedError | ExperimentError)
-        return type(error) is PgstrataError or (wrong_source and self.question.repository is not None)
+        return type(error) is PgstrataError or (wrong_source and bool(self.question.commits))
 
     def _load_skipped(self) -> Mapping[str, str]:
         path = self.folder / SKIPPED_FILE

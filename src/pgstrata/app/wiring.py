@@ -41,7 +41,7 @@ from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer
 from pgstrata.ports.server import Sql
 from pgstrata.ports.store import Store
-from pgstrata.servers.binary import has_assertions, has_tls
+from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import RunningSource, address_of
 from pgstrata.store.serialise import parse_header
@@ -131,6 +131,7 @@ def study_key(study: str) -> str:
 
 def resolve_builds(plan: Plan, machine: Machine, sql: Sql, events: Events) -> Mapping[str, Build]:
     """The build of each environment by name; PlanRefusedError where compilers are mixed or assertions are on."""
+    sources = machine.servers.alike(environment.server for environment in plan.experiment.environments)
     known: dict[str, Build] = {}
     builds: dict[str, Build] = {}
     for environment in plan.experiment.environments:
@@ -139,7 +140,7 @@ def resolve_builds(plan: Plan, machine: Machine, sql: Sql, events: Events) -> Ma
             events.emit(Event(kind=EventKind.STEP, text=f"server {text}"))
             running = environment.server.kind is ServerKind.DSN
             source = RunningSource(sql, libpq_variables(os.environ)) if running else machine.servers
-            known[text] = source.resolve(environment.server)
+            known[text] = source.resolve(sources.get(text, environment.server))
         builds[environment.name] = known[text]
     _refuse_unfair(plan, builds)
     _refuse_without_tls(plan, builds)
@@ -150,12 +151,18 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
     allow = plan.experiment.allow
     if not allow.assertions:
         for name, build in builds.items():
-            if has_assertions(build.configure):
+            if build.assertions:
                 raise PlanRefusedError(
                     "this server is built with assertions, which cost more than most differences", where=name,
                     remedy="use a build without --enable-cassert, or set [allow] assertions = true",
                 )  # fmt: skip
-    if _compilers_confounded(builds.values()) and not allow.mixed_compilers:
+    if _confounded(builds.values(), "system", _system) and not allow.mixed_compilers:
+        raise PlanRefusedError(
+            "some servers are built by meson and others by configure, whose effect could not be told from the servers'",
+            details=tuple(sorted(f"{name}: {_system(build)}" for name, build in builds.items() if _system(build))),
+            remedy='build all by one (build.system = "configure"), or set [allow] mixed_compilers = true',
+        )
+    if _confounded(builds.values(), "compiler", lambda build: build.compiler) and not allow.mixed_compilers:
         raise PlanRefusedError(
             "the servers were built by different compilers, whose effect could not be told from the servers'",
             details=tuple(sorted(f"{name}: {build.compiler}" for name, build in builds.items())),
@@ -163,14 +170,22 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
         )
 
 
-def _compilers_confounded(builds: Iterable[Build]) -> bool:
-    """Whether compilers differ otherwise than by `build.compiler` on the same sources, which tells its effect apart."""
-    known = [build for build in builds if build.spec.kind is not ServerKind.DSN and build.compiler]
+def _system(build: Build) -> str:
+    """What built a server here; empty where somebody else built it."""
+    return dict(build.spec.build).get("system", "")
+
+
+def _confounded(builds: Iterable[Build], key: str, observed: Callable[[Build], str]) -> bool:
+    """Whether builds differ in a property otherwise than by the factor `build.KEY` on the same sources.
+
+    Such a factor tells the property's effect from that of the sources.
+    """
+    known = [build for build in builds if build.spec.kind is not ServerKind.DSN and observed(build)]
     groups: dict[str, list[Build]] = {}
     for build in known:
-        groups.setdefault(dict(build.spec.build).get("compiler", ""), []).append(build)
+        groups.setdefault(dict(build.spec.build).get(key, ""), []).append(build)
     crossed = len({frozenset(build.spec.value for build in group) for group in groups.values()}) <= 1
-    return any(len({build.compiler for build in group}) > 1 for group in (groups.values() if crossed else (known,)))
+    return any(len({observed(build) for build in group}) > 1 for group in (groups.values() if crossed else (known,)))
 
 
 def _refuse_without_tls(plan: Plan, builds: Mapping[str, Build]) -> None:

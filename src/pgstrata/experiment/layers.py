@@ -194,6 +194,7 @@ LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
     "cpu.turbo": _choice("on", "off"),
     "build.compiler": _program,
     "build.flags": _options,
+    "build.system": _choice("meson", "configure"),
     "limits.memory": _bytes(_LEAST_MEMORY),
     "limits.read_bytes": _bytes(4096),
     "limits.write_bytes": _bytes(4096),

@@ -79,7 +79,10 @@ _STORAGE: Final = (
     "installation: wal, installation (same, loop, memory, a device on the list)."
 )
 _SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
-_BUILD: Final = "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own)."
+_BUILD: Final = (
+    "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own), "
+    "system (meson or configure)."
+)
 _LATER: Final = "Not available in this version of pgstrata."
 
 
@@ -99,8 +102,8 @@ class StackTable(_Layers):
 
     server: ScalarValue | None = Field(
         None,
-        description="embedded (default), 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR, a folder, "
-        "dsn:SERVICE or dsn:CONNECTION-STRING.",
+        description="embedded (default), 14 to 18, maven:9.6 to maven:18, build:DIR, build:FILE.tar.gz, "
+        "build:DIR@COMMIT, prefix:DIR, a folder, dsn:SERVICE or dsn:CONNECTION-STRING.",
     )
     connection: Connection | None = Field(None, description="How the client reaches the server; default socket.")
     checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")

@@ -52,7 +52,7 @@ def _masked_parameter(match: re.Match[str]) -> str:
 
 
 def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> ServerSpec:
-    """A level such as 16, embedded, maven:9.6, build:DIR, prefix:DIR, ./a/install, dsn:SERVICE or a connection string.
+    """A level such as 16, embedded, maven:9.6, build:DIR@COMMIT, prefix:DIR, ./a/install, dsn:SERVICE or a conninfo.
 
     Args:
         level: the level as written.
@@ -115,7 +115,8 @@ def _parse_source(path: str) -> ServerSpec:
     source = path if path == "/" else path.rstrip("/")
     if not source or "\0" in source or "\n" in source:
         raise ServerLevelError(
-            "build: names no source", "write the folder that holds PostgreSQL's configure, or a tarball: build:/src/pg"
+            "build: names no source",
+            "write the folder that holds PostgreSQL's configure, a tarball, or a commit: build:/src/pg@master",
         )
     return ServerSpec(kind=ServerKind.BUILD, value=source)
 
@@ -189,13 +190,19 @@ def _slug(spec: ServerSpec, common_tail: int) -> str:
         case ServerKind.CATALOGUE | ServerKind.MAVEN:
             return f"pg{spec.value}"
         case ServerKind.BUILD:
-            return re.sub(r"\.(tar\.\w+|tgz)$", "", spec.value.rpartition("/")[2]) or "build"
+            return _source_slug(spec.value)
         case ServerKind.PREFIX:
             parts = spec.value.split("/")
             last = parts[len(parts) - 1 - common_tail] or spec.value
             return f"pg{last}" if re.fullmatch(r"[\d.]+", last) else last
         case ServerKind.DSN:
             return _dsn_slug(spec.value)
+
+
+def _source_slug(value: str) -> str:
+    """The commit where one is named, or the last part of the path."""
+    path, at, commit = value.rpartition("@")
+    return commit if at and path else re.sub(r"\.(tar\.\w+|tgz)$", "", value.rpartition("/")[2]) or "build"
 
 
 def _dsn_slug(value: str) -> str:

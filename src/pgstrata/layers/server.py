@@ -318,6 +318,7 @@ class ServerLayer:
             "server.configure": build.configure,
             "server.cflags": build.cflags,
             "server.digest": build.digest,
+            **({"server.origin": build.origin} if build.origin else {}),
             "server.block_size": row["block_size"],
             "server.wal_block_size": row["wal_block_size"],
             "initdb.data_checksums": row["checksums"],

@@ -26,7 +26,7 @@ class ServerSpec:
 
     `value` is the part after the colon (for the catalogue: the major), without any password; `conninfo` is the
     complete connection string of a running server and is never shown. `build` says how a source is built: pairs of
-    "compiler" or "flags" and their value, sorted; empty where nothing is asked for.
+    "compiler", "flags" or "system" and their value, sorted; empty where nothing is asked for.
     """
 
     kind: ServerKind

@@ -78,9 +78,9 @@ _PLAN: Final = _guards(
     ("mixed_suppliers", "packagers and their flags are taken for the version",
      "suppliers mixed along one factor, without [allow] mixed_suppliers"),
     ("mixed_compilers", "the compiler is taken for the version",
-     "compiler lines differ, without [allow] mixed_compilers"),
+     "compiler lines or build systems differ, without [allow] mixed_compilers"),
     ("assertions", "assertions are taken for the server's own cost",
-     "--enable-cassert in configure, without [allow] assertions"),
+     "a server compiled with assertions, without [allow] assertions"),
 )  # fmt: skip
 
 _ENVIRONMENT: Final = (

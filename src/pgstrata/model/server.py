@@ -29,7 +29,9 @@ class ServerVersion:
 class Build:
     """An installed server: where it is, who built it, how. `digest` is the SHA-256 of the postgres binary.
 
-    `process_environment` is what its programs need to start, such as a library path; it holds no secrets.
+    `origin` is what the level does not say of its source, such as the commit that a branch stood at; `assertions`
+    whether it was built with them. `process_environment` is what its programs need to start, such as a library path; it
+    holds no secrets.
     """
 
     spec: ServerSpec
@@ -40,6 +42,8 @@ class Build:
     configure: str
     cflags: str
     digest: str
+    origin: str = ""
+    assertions: bool = False
     process_environment: Mapping[str, str] = field(default_factory=dict)
 
     def program(self, name: str) -> str:

@@ -16,17 +16,24 @@ from pgstrata.servers.version import parse_compiler, parse_server_version
 _BANNER: Final = re.compile(rb"PostgreSQL \d[^\0\n]* on [^\0\n]{3,120}, compiled by [^\0\n]+")
 _CONFIGURE: Final = re.compile(rb"\0( ?'(?:--|[A-Z_]+=)[^\0\n]*)\0")
 _FLAGS: Final = re.compile(rb"\0(-[A-Za-z][^\0\n]* -O[0-3sgz](?: [^\0\n]*)?|-O[0-3sgz](?: -[^\0\n]*)?)\0")
+# The condition of the assertion at the end of every critical section; compiled in only where assertions are on, however
+# they were asked for: by configure, by meson, which keeps no record of it, or among the flags.
+_ASSERTION: Final = b"CritSectionCount > 0"
 _TEXT: Final = re.compile(rb"[\x20-\x7e]{8,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFacts:
-    """Facts compiled into a server. `configure` and `cflags` are empty where they cannot be found."""
+    """Facts compiled into a server. `configure` and `cflags` are empty where they cannot be found.
+
+    `assertions` is whether it was built with assertions, which make it slower.
+    """
 
     version: ServerVersion
     compiler: str
     configure: str
     cflags: str
+    assertions: bool
 
 
 def parse_postgres_binary(content: bytes) -> BinaryFacts:
@@ -47,6 +54,7 @@ def parse_postgres_binary(content: bytes) -> BinaryFacts:
         compiler=parse_compiler(text),
         configure=_first(_CONFIGURE, content),
         cflags=_first(_FLAGS, content),
+        assertions=_ASSERTION in content,
     )
 
 
@@ -58,7 +66,7 @@ def _first(pattern: re.Pattern[bytes], content: bytes) -> str:
 
 
 def has_assertions(configure: str) -> bool:
-    """Whether a server was built with assertions, which make it slower: by configure, or by meson."""
+    """Whether configure, or somebody's record of meson, says that a server was built with assertions."""
     return re.search(r"--enable-cassert(?!=no)|-Dcassert=true", configure) is not None
 
 

@@ -1,4 +1,4 @@
-"""Building of PostgreSQL from source by configure and make, once for each source, compiler and flags.
+"""Building of PostgreSQL from source by meson or configure, once for each source, system, compiler and flags.
 
 The result is installed into the cache; the log of the build lies in it, or beside it where the build failed.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, PgstrataError, find_disk_full
+from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command, Host
+from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, Recipe, System, programs_of, systems_of
+from pgstrata.servers.revision import find_source
 from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.servers.toolchain import (
     choose_compiler,
@@ -24,17 +26,33 @@ from pgstrata.servers.toolchain import (
     processor_model,
     require_programs,
 )
-from pgstrata.servers.tree import Source, require_generated
+from pgstrata.servers.tree import Source
 
-BUILD_SUPPLIER: Final = "built from source"
 _RECIPE: Final = "1"  # another one wherever servers are built otherwise than before
-# Without what needs libraries beyond the C library and no benchmark uses: builds are alike on all machines.
-_OPTIONS: Final = ("--without-readline", "--without-zlib", "--without-icu")
-_EXTENSIONS: Final = ("contrib/pg_prewarm",)
-_NOT_INHERITED: Final = ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "DESTDIR")
+_SYSTEM: Final = "system"
 _STEP_TIMEOUT: Final = 2 * 3600.0
 _LOG: Final = "build.log"
+# What configure and meson tried, where they say so.
+_TRIED: Final = ("tree/config.log", "objects/meson-logs/meson-log.txt")
+_PROGRAMS: Final = frozenset({"./configure", "make", "meson", "ninja"})
 _TAIL: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """An installation that was built here.
+
+    Args:
+        prefix: where it is.
+        recipe: how it was built.
+        compiler: what the compiler says it is.
+        origin: what the level does not say of the source; may be empty.
+    """
+
+    prefix: str
+    recipe: Recipe
+    compiler: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +71,8 @@ class Builder:
     cpus: int
     note: Callable[[str], None]
 
-    def build(self, spec: ServerSpec) -> str:
-        """The prefix of the installation, built first if there is none of this source, compiler and flags.
+    def build(self, spec: ServerSpec) -> Built:
+        """The installation, built first if there is none of this source, system, compiler and flags.
 
         Raises:
             UsageError: there is no source that can be built.
@@ -62,58 +80,92 @@ class Builder:
             DiskFullError: no room.
             PgstrataError: the build failed; the error shows the end of its log and says where the whole is.
         """
-        source, asked = Source(path=spec.value), dict(spec.build)
+        source, asked = find_source(self.here, spec.value), dict(spec.build)
         source.require()
-        compiler, flags = choose_compiler(self.here, asked.get("compiler", "")), asked.get("flags", "")
-        require_programs(self.here, (compiler, *source.programs()), spec.text)
-        name = f"build-{self._key(source, compiler, flags)}"
+        held = source.holds()
+        recipe = Recipe(
+            system=self._possible(spec, held)[0],
+            compiler=choose_compiler(self.here, asked.get("compiler", "")),
+            flags=asked.get("flags", ""),
+        )
+        require_programs(self.here, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
+        described = describe_compiler(self.here, recipe.compiler)
+        name = f"build-{self._key(source, recipe, described)}"
         shelf = Shelf(cache=self.cache)
-        if not shelf.has(name):
-            shelf.bring(name, name, self._bring(spec, source, compiler, flags))
-        return str(shelf.folder(name))
+        shelf.bring(name, name, self._bring(spec, source, recipe))
+        return Built(prefix=str(shelf.folder(name)), recipe=recipe, compiler=described, origin=source.origin)
 
-    def _key(self, source: Source, compiler: str, flags: str) -> str:
-        native = processor_model(self.here) if "native" in flags else ""
-        parts = (_RECIPE, source.digest(), compiler, describe_compiler(self.here, compiler), flags, native)
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
+        """Sources with the system that builds them, one for all of them where there is one; by their former text.
 
-    def _bring(self, spec: ServerSpec, source: Source, compiler: str, flags: str) -> Callable[[Path, Path], None]:
+        Raises:
+            UsageError, HostNotFitError: as `build`.
+        """
+        possible = {spec: self._systems(spec) for spec in dict.fromkeys(specs)}
+        common = next((one for one in System if all(one in each for each in possible.values())), None)
+        return {
+            spec.text: replace(spec, build=tuple(sorted({**dict(spec.build), _SYSTEM: common or systems[0]}.items())))
+            for spec, systems in possible.items()
+        }
+
+    def _systems(self, spec: ServerSpec) -> tuple[System, ...]:
+        source = find_source(self.here, spec.value)
+        source.require()
+        return self._possible(spec, source.holds())
+
+    def _possible(self, spec: ServerSpec, held: frozenset[str]) -> tuple[System, ...]:
+        """What could build a source that holds these files, the preferred one first; at least one."""
+        can, asked = systems_of(held), dict(spec.build).get(_SYSTEM)
+        if not can:
+            raise UsageError(
+                f"this is no source of PostgreSQL: there is no {CONFIGURE_FILE} and no {MESON_FILE} in it",
+                where=spec.text, remedy="name the top folder of the source, or a tarball with that one folder in it",
+            )  # fmt: skip
+        if asked and asked not in can:
+            raise UsageError(
+                f"this source cannot be built by {asked}", where=spec.text,
+                remedy=f"write build.system = {can[0].value!r}, or leave it out",
+            )  # fmt: skip
+        if asked:
+            return (System(asked),)
+        if len(can) > 1 and not all(has_program(self.here, name) for name in ("meson", "ninja")):
+            return (System.CONFIGURE,)
+        return can
+
+    def _key(self, source: Source, recipe: Recipe, described: str) -> str:
+        native = processor_model(self.here) if "native" in recipe.flags else ""
+        parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.flags, native)
+        # builds of the time when there was but configure are found again
+        system = () if recipe.system is System.CONFIGURE else (recipe.system,)
+        return hashlib.sha256("\0".join((*parts, *system)).encode()).hexdigest()[:16]
+
+    def _bring(self, spec: ServerSpec, source: Source, recipe: Recipe) -> Callable[[Path, Path], None]:
         def fill(scratch: Path, partial: Path) -> None:
             final = partial.with_name(partial.name.removesuffix(".partial"))
             log = final.with_name(f"{final.name}.log")
             log.unlink(missing_ok=True)
-            self.note(f"building {spec.text}, which takes some minutes")
-            tree, stage = scratch / "tree", scratch / "stage"
-            source.copy(self.here, tree)
-            missing = tuple(name for name in ("bison", "flex") if not has_program(self.here, name))
-            require_generated(tree, missing)
-            for argv in self._steps(str(final), str(stage), compiler, flags):
-                self._step(spec, argv, tree, log)
+            self.note(f"building {spec.text} by {recipe.system}, which takes some minutes")
+            tree, stage, objects = scratch / "tree", scratch / "stage", scratch / "objects"
+            source.copy(tree)
+            for argv in recipe.steps(str(final), str(tree), str(stage), str(objects), self.cpus):
+                self._step(spec, argv, scratch, log)
             _install(stage / str(final).lstrip("/"), partial)
             shutil.move(log, partial / _LOG)
             (partial / _LOG).chmod(0o644)
 
         return fill
 
-    def _steps(self, prefix: str, stage: str, compiler: str, flags: str) -> tuple[tuple[str, ...], ...]:
-        """Commands in the tree. It is configured for its final place and staged: it appears there as a whole."""
-        given = (f"CFLAGS={flags}",) if flags else ()
-        configure = ("./configure", f"--prefix={prefix}", *_OPTIONS, f"CC={compiler}", *given, "CPPFLAGS=", "LDFLAGS=")
-        parts: tuple[tuple[str, ...], ...] = ((), *(("-C", extension) for extension in _EXTENSIONS))
-        make = tuple(("make", *part, f"-j{self.cpus}") for part in parts)
-        install = tuple(("make", *part, "install", f"DESTDIR={stage}") for part in parts)
-        # An empty CFLAGS in the environment would already replace PostgreSQL's own -O2.
-        clean = ("env", *(word for name in _NOT_INHERITED for word in ("-u", name)))
-        return tuple((*clean, *step) for step in (configure, *make, *install))
-
-    def _step(self, spec: ServerSpec, argv: Sequence[str], tree: Path, log: Path) -> None:
-        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(tree))
+    def _step(self, spec: ServerSpec, argv: Sequence[str], scratch: Path, log: Path) -> None:
+        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(scratch / "tree"))
         done = self.here.run(command, timeout=_STEP_TIMEOUT, check=False)
+        tried = [] if done.code == 0 else [scratch / name for name in _TRIED if (scratch / name).is_file()]
         with log.open("ab") as file:
             file.write(f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
+            for path in tried:
+                file.write(f"\n{path.name}:\n".encode() + path.read_bytes())
         if done.code == 0:
             return
-        program = next(word for word in argv if word in {"./configure", "make"})
+        program = next(word for word in argv if word in _PROGRAMS)
         # The reason stands among the errors; standard output goes on while other compilers end.
         lines = (done.stderr.strip() or done.stdout).decode("utf-8", "replace").splitlines()[-_TAIL:]
         if find_disk_full("\n".join(lines)):

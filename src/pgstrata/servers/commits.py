@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import HostNotFitError, PgstrataError, UsageError, find_disk_full
+from pgstrata.errors import DiskFullError, HostFileError, HostNotFitError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.bisect import Commit
 from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.servers.shelf import DISK_REMEDY
 
 _TIMEOUT: Final = 600.0
 _FIELDS: Final = 3
@@ -43,7 +45,7 @@ class Repository:
         if not (good and dots and bad) or bad.startswith("."):
             raise UsageError(f"{text!r} is no range of commits", where="--git", remedy="write GOOD..BAD")
         self._require()
-        first, last = self._commit(good), self._commit(bad)
+        first, last = self._commit(good, "--git"), self._commit(bad, "--git")
         if self._git("merge-base", "--is-ancestor", first, last).code != 0:
             raise UsageError(f"{good} is not an ancestor of {bad}", where="--git", remedy=self._base(first, last))
         found = self._checked("log", "--first-parent", "--reverse", "--format=%H%x00%aI%x00%s", f"{first}..{last}")
@@ -53,52 +55,51 @@ class Repository:
             raise UsageError(f"there is no commit in {text}", where="--git", remedy="name two that are apart")
         return commits
 
-    def export(self, commit: Commit, folder: Path) -> Path:
-        """A tarball of a commit in a folder of archives, made if it is not there; always the same bytes.
+    def find(self, name: str, where: str) -> str:
+        """The full hash of a commit, by what people call it.
+
+        Args:
+            name: a branch, a tag, a hash, whatever git takes for a commit.
+            where: what asked for it, for errors.
 
         Raises:
-            HostNotFitError: no room for it, or the folder cannot be written.
-            PgstrataError: git cannot read the commit.
+            UsageError: this is no repository, or has no such commit.
+            HostNotFitError: there is no git.
         """
-        path = folder / f"{commit.hash}.tar.gz"
-        if path.is_file():
-            return path
-        partial = folder / f".{commit.hash}.partial"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            done = self._git(
-                "archive",
-                "--format=tar.gz",
-                f"--prefix=postgresql-{commit.hash[:12]}/",
-                "-o",
-                str(partial),
-                commit.hash,
-            )
-            if done.code == 0:
-                partial.rename(path)
-                return path
-            partial.unlink(missing_ok=True)
-        except OSError as error:
-            raise HostNotFitError(
-                f"the archive of a commit cannot be written: {error.strerror or error}", where=str(folder),
-                remedy="make room, or choose another place with PGSTRATA_CACHE",
-            ) from error  # fmt: skip
-        raise self._failed(done, "the commit cannot be exported", str(folder))
+        self._require()
+        return self._commit(name, where)
+
+    def tree(self, commit: str) -> str:
+        """The name of what is in a commit; HostFileError where the repository is damaged."""
+        return self._inside("rev-parse", "--verify", f"{commit}^{{tree}}").strip()
+
+    def holds(self, commit: str, names: Collection[str]) -> frozenset[str]:
+        """Those of the files that are in a commit, relative to its top; HostFileError where it cannot be read."""
+        return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).splitlines())
+
+    def export(self, commit: str, file: Path) -> None:
+        """A commit as a tarball with one folder in it. The work tree of the repository plays no part.
+
+        Raises:
+            DiskFullError: no room for it.
+            HostFileError: git cannot read the commit.
+        """
+        self._inside("archive", "--format=tar", "--prefix=postgresql/", "-o", str(file), commit)
 
     def _require(self) -> None:
         done = self._git("rev-parse", "--git-dir")
         if done.code != 0:
             raise UsageError(
                 "there is no git repository that can be read", where=self.folder, details=_last_lines(done),
-                remedy="name a clone of PostgreSQL's repository with --repo",
+                remedy="name a clone of PostgreSQL's repository",
             )  # fmt: skip
 
-    def _commit(self, name: str) -> str:
+    def _commit(self, name: str, where: str) -> str:
         # what begins with a hyphen would be an option, and is no name of a commit either
         done = None if name.startswith("-") else self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if done is None or done.code != 0:
             raise UsageError(
-                f"there is no commit {name!r} in {self.folder}", where="--git",
+                f"there is no commit {name!r} in {self.folder}", where=where,
                 remedy="`git log` lists commits, `git branch -a` and `git tag` names; perhaps `git fetch` brings it",
             )  # fmt: skip
         return done.text.strip()
@@ -109,17 +110,19 @@ class Repository:
         done = self._git("merge-base", first, last)
         return f"both descend from {done.text.strip()[:12]}" if done.code == 0 else "name commits of one history"
 
+    def _inside(self, *arguments: str) -> str:
+        """Said of the whole repository, whichever folder of its work tree was named."""
+        folder = self._checked("rev-parse", "--absolute-git-dir").strip()
+        return self._checked(f"--git-dir={folder}", *arguments)
+
     def _checked(self, *arguments: str) -> str:
         done = self._git(*arguments)
-        if done.code != 0:
-            raise self._failed(done, "the commits cannot be listed", self.folder)
-        return done.stdout.decode("utf-8", "replace")
-
-    def _failed(self, done: Completed, what: str, where: str) -> PgstrataError:
-        lines = _last_lines(done)
+        if done.code == 0:
+            return done.stdout.decode("utf-8", "replace")
+        lines, what = _last_lines(done), "git cannot read the repository"
         if find_disk_full("\n".join(lines)):
-            return HostNotFitError(what, where=where, details=lines, remedy="make room on that disk")
-        return UsageError(what, where=self.folder, details=lines, remedy="see what `git fsck` says of the repository")
+            raise DiskFullError(what, where=self.folder, details=lines, remedy=DISK_REMEDY)
+        raise HostFileError(what, where=self.folder, details=lines, remedy="see what `git fsck` says of it")
 
     def _git(self, *arguments: str) -> Completed:
         clean = ("env", *(word for name in _NOT_INHERITED for word in ("-u", name)))

@@ -15,7 +15,7 @@ from pgstrata.errors import HostNotFitError, PgstrataError, ServerUnusableError,
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.binary import parse_postgres_binary
+from pgstrata.servers.binary import has_assertions, parse_postgres_binary
 from pgstrata.servers.memory import Memory
 from pgstrata.servers.packages import PROGRAMS, SERVER_PROGRAMS, Packages
 from pgstrata.servers.version import parse_server_version
@@ -94,15 +94,17 @@ class Inspector:
         printed = self._require_starts(prefix, needed)
         content = self.host.read(f"{prefix}/bin/postgres")
         facts = parse_postgres_binary(content)
+        configure = facts.configure or self._pg_config(prefix, "--configure", needed)
         build = Build(
             spec=spec,
             prefix=prefix,
             version=facts.version if facts.version.fork else replace(facts.version, fork=printed.fork),
             supplier=supplier,
             compiler=facts.compiler,
-            configure=facts.configure or self._pg_config(prefix, "--configure", needed),
+            configure=configure,
             cflags=facts.cflags or self._pg_config(prefix, "--cflags", needed),
             digest=hashlib.sha256(content).hexdigest(),
+            assertions=facts.assertions or has_assertions(configure),
             process_environment=needed,
         )
         self._memory.keep(build, stamp)

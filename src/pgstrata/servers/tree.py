@@ -12,22 +12,50 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from pgstrata.errors import HostNotFitError, UsageError, find_disk_full
-from pgstrata.ports.host import Command, Host
+from pgstrata.errors import UsageError, find_disk_full
+from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.servers.recipes import TELLING_FILES
 from pgstrata.servers.shelf import digest_of
+from pgstrata.servers.toolchain import require_programs
 
-_UNPACKERS: Final = {".tar.gz": "gzip", ".tgz": "gzip", ".tar.bz2": "bzip2", ".tar.xz": "xz"}
+UNPACKERS: Final = {".tar.gz": "gzip", ".tgz": "gzip", ".tar.bz2": "bzip2", ".tar.xz": "xz"}
 _CONFIGURED: Final = ("config.status", "GNUmakefile", "src/Makefile.global", "src/include/pg_config.h")
 _NOT_SOURCE: Final = (".git",)
-_PARSER: Final = "src/backend/parser/gram.c"
 _UNPACK_TIMEOUT: Final = 600.0
+_LISTED: Final[dict[tuple[str, int, int], frozenset[str]]] = {}
+"""Telling files of tarballs, by path, size and time."""
+
+
+class Source(Protocol):
+    """A source of PostgreSQL, wherever it is."""
+
+    @property
+    def origin(self) -> str:
+        """What the level does not say of it, such as the commit that a branch stood at; may be empty."""
+        ...
+
+    def require(self) -> None:
+        """Refuse what cannot be a source: UsageError, or HostNotFitError for a program that reading it takes."""
+        ...
+
+    def holds(self) -> frozenset[str]:
+        """Those of the telling files that are in it; UsageError where it cannot be read."""
+        ...
+
+    def digest(self) -> str:
+        """Names its content; UsageError where it cannot be read."""
+        ...
+
+    def copy(self, target: Path) -> None:
+        """A copy at `target`, which is not there yet; UsageError where it cannot be read, OSError where not written."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A source tree or tarball at a path.
+class Folder:
+    """A source tree of the user's; implements `Source`.
 
     Args:
         path: absolute.
@@ -36,110 +64,121 @@ class Source:
     path: str
 
     @property
-    def _unpacker(self) -> str | None:
-        return next((program for ending, program in _UNPACKERS.items() if self.path.endswith(ending)), None)
+    def origin(self) -> str:
+        return ""
 
     def require(self) -> None:
-        """Refuse what is no source of PostgreSQL.
-
-        Raises:
-            UsageError: nothing is there, or something else; or it was configured in place.
-        """
-        path, where = Path(self.path), f"build:{self.path}"
-        if path.is_file() and self._unpacker:
-            return
-        if not path.is_dir():
-            what = (
-                "this is neither a folder nor a .tar.gz, .tar.bz2 or .tar.xz" if path.exists() else "there is nothing"
-            )
-            raise UsageError(
-                what, where=where, remedy="name the folder that holds PostgreSQL's configure, or a tarball"
-            )
-        if not (path / "configure").is_file():
-            raise UsageError("there is no configure in it", where=where, remedy="name the top folder of the source")
-        found = next((name for name in _CONFIGURED if (path / name).exists()), None)
+        """Refuse a tree that was configured in place: what was compiled would be taken over."""
+        found = next((name for name in _CONFIGURED if Path(self.path, name).exists()), None)
         if found:
             raise UsageError(
                 f"the tree was configured in place: {found} is there, and what was compiled may be as well",
-                where=where,
-                remedy="run make distclean in it, or name a clean copy, such as one made by git worktree add",
+                where=f"build:{self.path}",
+                remedy="run make distclean in it, or name a commit of it, such as build:DIR@HEAD",
             )
 
-    def programs(self) -> tuple[str, ...]:
-        """Programs that building it takes, besides the compiler."""
-        if Path(self.path).is_file():
-            return ("make", "perl", "tar", self._unpacker or "gzip")
-        # Tarballs hold what bison and flex make, up to 16.
-        generated = (Path(self.path) / _PARSER).is_file()
-        return ("make", "perl") if generated else ("make", "perl", "bison", "flex")
+    def holds(self) -> frozenset[str]:
+        return frozenset(name for name in TELLING_FILES if Path(self.path, name).is_file())
 
     def digest(self) -> str:
-        """SHA-256 of the tarball; of a folder over names, kinds and contents of its files, without git's own.
-
-        Raises:
-            UsageError: a file cannot be read.
-        """
+        """SHA-256 over names, kinds and contents of its files, without git's own."""
+        path, digest = Path(self.path), hashlib.sha256()
         try:
-            return digest_of(Path(self.path)) if Path(self.path).is_file() else self._digest_of_tree()
+            for file in _files(path):
+                facts = file.readlink() if file.is_symlink() else f"{os.access(file, os.X_OK)} {digest_of(file)}"
+                digest.update(f"{file.relative_to(path)}\0{facts}\0".encode())
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise _unreadable(self.path, error) from error
+        return digest.hexdigest()
 
-    def _copy_tree(self, target: Path) -> None:
+    def copy(self, target: Path) -> None:
+        """Times are kept, because make compares them."""
         try:
             shutil.copytree(self.path, target, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_SOURCE))
         except shutil.Error as error:
             # It gathers the errors of all files into one that has no number of its own.
             if find_disk_full(str(error)):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-            raise self._unreadable(error) from error
-
-    def _digest_of_tree(self) -> str:
-        path, digest = Path(self.path), hashlib.sha256()
-        for file in _files(path):
-            facts = file.readlink() if file.is_symlink() else f"{os.access(file, os.X_OK)} {digest_of(file)}"
-            digest.update(f"{file.relative_to(path)}\0{facts}\0".encode())
-        return digest.hexdigest()
-
-    def _unreadable(self, error: OSError) -> UsageError:
-        return UsageError(
-            f"the source cannot be read: {error.strerror or error}",
-            where=str(error.filename or self.path),
-            remedy="make all of it readable, and take out what is no file, folder or link",
-        )
-
-    def copy(self, host: Host, target: Path) -> None:
-        """A copy at `target`; times are kept, because make compares them.
-
-        Raises:
-            UsageError: the source cannot be read, or the tarball holds no PostgreSQL.
-            OSError: the copy cannot be written.
-        """
-        if Path(self.path).is_dir():
-            self._copy_tree(target)
-            return
-        target.mkdir()
-        argv = ("tar", "-x", "-f", self.path, "-C", str(target), "--strip-components=1", "--no-same-owner")
-        done = host.run(Command(argv=argv, environment={"LC_ALL": "C"}), timeout=_UNPACK_TIMEOUT, check=False)
-        if done.code != 0 or not (target / "configure").is_file():
-            lines = tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:])
-            raise UsageError(
-                "the tarball holds no source of PostgreSQL that could be unpacked", where=f"build:{self.path}",
-                details=lines, remedy="name a tarball with one folder in it that holds configure",
-            )  # fmt: skip
+            raise _unreadable(self.path, error) from error
 
 
-def require_generated(tree: Path, missing: tuple[str, ...]) -> None:
-    """Refuse a tree without what bison and flex make, where they are missing; both come with one package each.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """A tarball with one folder in it; implements `Source`.
+
+    Args:
+        here: the coordinator.
+        path: absolute.
+    """
+
+    here: Host
+    path: str
+
+    @property
+    def origin(self) -> str:
+        return ""
+
+    def require(self) -> None:
+        unpacker = next(program for ending, program in UNPACKERS.items() if self.path.endswith(ending))
+        require_programs(self.here, ("tar", unpacker), f"build:{self.path}")
+
+    def holds(self) -> frozenset[str]:
+        # looking through some megabytes takes seconds: once for an experiment is enough
+        facts = Path(self.path).stat()
+        key = (self.path, facts.st_size, facts.st_mtime_ns)
+        if key not in _LISTED:
+            done = _tar(self.here, "-t", "-f", self.path)
+            if done.code != 0:
+                raise _bad_archive(done, f"build:{self.path}")
+            inner = {name.removeprefix("./").partition("/")[2] for name in done.text.splitlines()}
+            _LISTED[key] = frozenset(TELLING_FILES) & inner
+        return _LISTED[key]
+
+    def digest(self) -> str:
+        """SHA-256 of the tarball."""
+        try:
+            return digest_of(Path(self.path))
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def copy(self, target: Path) -> None:
+        unpack(self.here, self.path, target, f"build:{self.path}")
+
+
+def unpack(here: Host, archive: str, target: Path, where: str) -> None:
+    """The content of the one folder in a tarball, at `target`.
 
     Raises:
-        HostNotFitError: they are needed.
+        UsageError: it cannot be unpacked.
+        OSError: no room.
     """
-    if missing and not (tree / _PARSER).is_file():
-        packages = " ".join(missing)
-        raise HostNotFitError(
-            f"building this source takes {' and '.join(missing)}, missing on this machine",
-            remedy=f"apt-get install {packages} (Debian, Ubuntu), dnf install {packages} (Fedora, RHEL)",
-        )
+    target.mkdir()
+    done = _tar(here, "-x", "-f", archive, "-C", str(target), "--strip-components=1", "--no-same-owner")
+    if done.code != 0:
+        if find_disk_full(done.stderr.decode("utf-8", "replace")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise _bad_archive(done, where)
+
+
+def _tar(here: Host, *arguments: str) -> Completed:
+    command = Command(argv=("tar", *arguments), environment={"LC_ALL": "C"})
+    return here.run(command, timeout=_UNPACK_TIMEOUT, check=False)
+
+
+def _bad_archive(done: Completed, where: str) -> UsageError:
+    return UsageError(
+        "the tarball cannot be unpacked", where=where,
+        details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
+        remedy="name a whole tarball with one folder in it that holds PostgreSQL's source",
+    )  # fmt: skip
+
+
+def _unreadable(path: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"the source cannot be read: {error.strerror or error}",
+        where=str(error.filename or path),
+        remedy="make all of it readable, and take out what is no file, folder or link",
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -69,7 +69,7 @@ def test_root_of_a_complete_host_can_vary_everything():
 
 def test_every_key_of_a_layer_has_its_line():
     lines = [pattern for key in judge(COMPLETE) for pattern in key.partition("=")[0].split(", ")]
-    within_others = {"storage.mkfs", "storage.mount", "storage.size", "build.compiler", "build.flags"}
+    within_others = {"storage.mkfs", "storage.mount", "storage.size", "build.compiler", "build.flags", "build.system"}
     assert {key for key in LAYER_KEYS if not any(fnmatch(key, line) for line in lines)} == within_others
 
 
@@ -148,6 +148,11 @@ def test_without_bison_and_flex_what_brings_their_output_can_be_built():
     finding = judge(without_programs("bison", "flex"))["server=build:"]
     assert finding.possible is Possible.YES
     assert finding.note == "archives up to 16; for git and from 17 on it needs the packages bison, flex"
+
+
+def test_what_builds_is_named():
+    assert judge(COMPLETE)["server=build:"].note == "gcc, meson or configure"
+    assert judge(without_programs("ninja"))["server=build:"].note == "gcc, configure"
 
 
 @pytest.mark.parametrize("closed", ["cpu", "cpu.quota"])

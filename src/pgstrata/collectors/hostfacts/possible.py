@@ -86,8 +86,9 @@ def _builds(case: HostCase) -> Iterator[LayerFinding]:
     programs = case.abilities.programs
     compiler = next((name for name in _COMPILERS if name in programs), _COMPILERS[0])
     grammars = _missing(case, ("bison", "flex", "perl"))
+    systems = "meson or configure" if {"meson", "ninja"} <= programs.keys() else "configure"
     # archives up to 16 bring what these make
-    note = f"archives up to 16; for git and from 17 on it {grammars}" if grammars else compiler
+    note = f"archives up to 16; for git and from 17 on it {grammars}" if grammars else f"{compiler}, {systems}"
     yield _finding("server", "server=build:", _missing(case, (compiler, "make")), note)
     yield _finding("server", "server=maven:", _missing(case, ("mvn",)))
 

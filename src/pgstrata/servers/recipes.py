@@ -1,0 +1,105 @@
+"""How PostgreSQL is built: by meson, or by configure and make; which of them a source has, and what they take. Pure.
+
+Both build the same: what needs libraries beyond the C library and no benchmark uses is left out, so that builds are
+alike on all machines, and where no flags are asked for it is -O2 without debugging symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+CONFIGURE_FILE: Final = "configure"
+MESON_FILE: Final = "meson.build"
+PARSER_FILE: Final = "src/backend/parser/gram.c"
+"""What bison makes; archives of releases hold it, up to 16."""
+TELLING_FILES: Final = (CONFIGURE_FILE, MESON_FILE, PARSER_FILE)
+"""Files of a source, relative to its top, that tell how it can be built."""
+
+_CONFIGURE_OPTIONS: Final = ("--without-readline", "--without-zlib", "--without-icu")
+_EXTENSIONS: Final = ("contrib/pg_prewarm",)
+# "plain" adds no flags of meson's own; --libdir because distributions have other defaults than PostgreSQL.
+_MESON_OPTIONS: Final = ("--buildtype=plain", "--auto-features=disabled", "--libdir=lib", "-Dssl=none")
+_MESON_FLAGS: Final = "-O2"
+_NOT_INHERITED: Final = ("CC", "CC_LD", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "DESTDIR")
+
+
+class System(StrEnum):
+    """What builds a source, the preferred one first."""
+
+    MESON = "meson"
+    CONFIGURE = "configure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One build.
+
+    Args:
+        system: what builds.
+        compiler: a program.
+        flags: for the compiler; empty for -O2.
+    """
+
+    system: System
+    compiler: str
+    flags: str
+
+    @property
+    def options(self) -> str:
+        """What meson is asked for, because a server that it built does not say so; empty for configure."""
+        if self.system is System.CONFIGURE:
+            return ""
+        return " ".join((*_MESON_OPTIONS, f"-Dc_args={self.flags or _MESON_FLAGS}"))
+
+    def steps(self, prefix: str, tree: str, stage: str, objects: str, cpus: int) -> tuple[tuple[str, ...], ...]:
+        """Commands in the tree. It is configured for its final place and staged: it appears there as a whole.
+
+        Args:
+            prefix: the final place.
+            tree: a copy of the source, which may be written to.
+            stage: the folder below which it is installed.
+            objects: the folder where meson builds.
+            cpus: how many compilers run at once.
+        """
+        if self.system is System.MESON:
+            flags = f"-Dc_args={self.flags or _MESON_FLAGS}"
+            setup = ("meson", "setup", f"--prefix={prefix}", *_MESON_OPTIONS, flags, objects, tree)
+            install = ("meson", "install", "-C", objects, "--no-rebuild", "--quiet")
+            return (
+                (*_clean(f"CC={self.compiler}"), *setup),
+                (*_clean(), "ninja", "-C", objects, f"-j{cpus}"),
+                (*_clean(f"DESTDIR={stage}"), *install),
+            )
+        given = (f"CFLAGS={self.flags}",) if self.flags else ()
+        configure = (
+            "./configure", f"--prefix={prefix}", *_CONFIGURE_OPTIONS, f"CC={self.compiler}", *given, "CPPFLAGS=",
+            "LDFLAGS=",
+        )  # fmt: skip
+        parts: tuple[tuple[str, ...], ...] = ((), *(("-C", extension) for extension in _EXTENSIONS))
+        make = tuple(("make", *part, f"-j{cpus}") for part in parts)
+        installs = tuple(("make", *part, "install", f"DESTDIR={stage}") for part in parts)
+        return tuple((*_clean(), *step) for step in (configure, *make, *installs))
+
+
+def _clean(*variables: str) -> tuple[str, ...]:
+    # An empty CFLAGS in the environment would already replace PostgreSQL's own -O2.
+    return ("env", *(word for name in _NOT_INHERITED for word in ("-u", name)), *variables)
+
+
+def systems_of(held: Collection[str]) -> tuple[System, ...]:
+    """What can build a source that holds these of the telling files, the preferred one first.
+
+    meson refuses a source with files that other programs made (the archives of 16).
+    """
+    meson = (System.MESON,) if MESON_FILE in held and PARSER_FILE not in held else ()
+    return (*meson, *((System.CONFIGURE,) if CONFIGURE_FILE in held else ()))
+
+
+def programs_of(system: System, held: Collection[str]) -> tuple[str, ...]:
+    """Programs that building takes besides the compiler."""
+    if system is System.MESON:
+        return ("meson", "ninja", "perl", "bison", "flex")
+    return ("make", "perl") if PARSER_FILE in held else ("make", "perl", "bison", "flex")
