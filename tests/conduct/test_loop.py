@@ -149,6 +149,21 @@ def spent_in(store):
     return Beside.of(store.fingerprint(SPENT)).seconds + sum(own_seconds(record) for record in store.records())
 
 
+def test_data_that_are_looked_for_again_before_a_run_are_in_its_steps():
+    world, plan = fakes.World(), make_plan()
+    rig = fakes.make_rig(world, plan)
+
+    class Slow(fakes.FakeDatasets):
+        def ensure(self, environment, build, cell):
+            self.world.now += 4.0
+            return super().ensure(environment, build, cell)
+
+    supplies = {name: replace(supply, datasets=Slow(world)) for name, supply in rig.supplies.items()}
+    rig = replace(rig, supplies=supplies)
+    Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    assert all(record.dead_time["prepare"] >= 4 for record in rig.store.kept.values())
+
+
 def test_no_block_is_begun_where_building_has_used_up_the_budget():
     world, plan = fakes.World(), make_plan()
     conduct = Conduct(rig=slow_to_build(fakes.make_rig(world, plan), 30.0), plan=plan, budget=70.0)

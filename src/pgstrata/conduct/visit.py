@@ -118,9 +118,9 @@ def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, Run
     reset = plan.experiment.reset
 
     def action() -> None:
-        dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
-        key = (arm.environment.name, dataset.identity)
         with step(rig, arm, "prepare"):
+            dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
+            key = (arm.environment.name, dataset.identity)
             if key not in kept.launches:
                 kept.launches[key] = prepare_layers(rig, arm, supply, dataset)
         launch = kept.launches[key]
