@@ -1,5 +1,7 @@
 """Servers of majors that are no longer maintained are measured as the others are."""
 
+import json
+import re
 import shutil
 
 import pytest
@@ -37,6 +39,10 @@ def test_two_old_majors_are_measured_once_their_compilers_may_differ(sandbox):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "done: 4 of 4 runs" in done.stdout
     assert "Too early to tell maven:13 from maven:9.6" in done.stdout
+    shown = json.loads(sandbox.pgstrata("show", sandbox.root / "allowed", "--json").stdout)
+    for comparison in shown["comparisons"]:
+        (doubt,) = [warning["text"] for warning in comparison["warnings"] if warning["code"] == "compilers_differ"]
+        assert re.search(r" by gcc \(Ubuntu 7\.5.* -Os.* by gcc \(GCC\) 4\.4.* -O2", doubt)
     evidence = sandbox.root / "allowed" / "evidence"
     used = {path.read_text().split("\n")[0] for path in evidence.glob("b*/*/*/pgstat.after")}
     assert used == {"snapshot\t90600", "snapshot\t100000"}

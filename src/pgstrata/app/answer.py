@@ -13,6 +13,7 @@ from pgstrata.compare import (
     find_shifts,
     undeclared_differences,
 )
+from pgstrata.compare.builds import doubt_builds
 from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Answer, Refreshed
@@ -33,7 +34,7 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pair
     loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES)
     return Answer(
         study=loaded,
-        comparisons=compare_study(loaded.plan, loaded.runs),
+        comparisons=doubt_builds(compare_study(loaded.plan, loaded.runs), loaded),
         warnings=(
             *undeclared_differences(loaded.environments, loaded.plan.experiment),
             *surrounding_warnings(loaded),
@@ -42,7 +43,7 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pair
         axes=find_axes(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
-        pairs=compare_pairs(loaded.plan, loaded.runs) if pairs else (),
+        pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),
         refreshed=_find_refreshed(study),
     )
 

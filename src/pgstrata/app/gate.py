@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.compare import compare_study, threshold_of
+from pgstrata.compare.builds import doubt_builds
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, ROUND_TPS
@@ -43,9 +44,10 @@ def _ask_again(study: Path, answer: Answer, metric: str, threshold: float) -> An
         experiment=replace(frozen, metric=metric, threshold=threshold),
         floors=loaded.plan.floors if metric == frozen.metric else {},
     )
+    judged = replace(loaded, plan=plan)
     return Answer(
-        study=replace(loaded, plan=plan),
-        comparisons=compare_study(plan, loaded.runs, metrics=()),
+        study=judged,
+        comparisons=doubt_builds(compare_study(plan, loaded.runs, metrics=()), judged),
         warnings=answer.warnings,
     )
 

@@ -317,6 +317,8 @@ class ServerLayer:
             "server.compiler": build.compiler,
             "server.configure": build.configure,
             "server.cflags": build.cflags,
+            "server.assertions": "on" if build.assertions else "off",
+            "server.system": dict(build.spec.build).get("system", ""),
             "server.digest": build.digest,
             **({"server.origin": build.origin} if build.origin else {}),
             "server.block_size": row["block_size"],

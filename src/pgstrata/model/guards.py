@@ -178,6 +178,12 @@ _COMPARISON: Final = (
         ("collapsed_runs", "the lucky runs are taken for all", "some runs of an environment collapsed"),
         ("baseline_collapsed", "nothing is compared with something", "the baseline ran out of a resource"),
         ("both_collapsed", "nothing is compared with nothing", "both ran out of a resource"),
+        ("compilers_differ", "the compiler is taken for the version",
+         "compilers, flags or build systems differ, which the experiment allows"),
+        ("suppliers_differ", "packagers and their flags are taken for the version",
+         "servers of two kinds, which the experiment allows"),
+        ("built_with_assertions", "assertions are taken for the server's own cost",
+         "assertions were compiled in, which the experiment allows"),
     ),
 )  # fmt: skip
 

@@ -1,0 +1,96 @@
+"""How two servers were built, where it was not what was compared: a doubt about every comparison of the two.
+
+An experiment that allows mixed compilers, suppliers or assertions has them in all of its answers.
+Codes: compilers_differ, suppliers_differ, built_with_assertions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pgstrata.model.answer import Comparison, ResultWarning, Study
+from pgstrata.model.experiment import Environment, ServerKind
+
+# Of the flags only these change what the compiler makes; warnings differ between majors, and paths between packages.
+_LEVEL: Final = "-O"
+_MATTERING: Final = (_LEVEL, "-m", "-f")
+_PATHS: Final = "prefix-map="
+
+
+def doubt_builds(comparisons: Iterable[Comparison], study: Study) -> tuple[Comparison, ...]:
+    """The comparisons, each with what is to be said of how its two servers were built.
+
+    Args:
+        comparisons: of environments of the study.
+        study: what was asked for, and the facts of its environments; one without facts is not doubted.
+    """
+    experiment = study.plan.experiment
+    known: dict[tuple[str, str], tuple[ResultWarning, ...]] = {}
+    found: list[Comparison] = []
+    for comparison in comparisons:
+        names = (comparison.environment, comparison.reference or experiment.baseline)
+        if names not in known:
+            sides = [(experiment.environment(name), _facts(study, name)) for name in names]
+            known[names] = tuple(_differences(*sides))
+        found.append(replace(comparison, warnings=(*comparison.warnings, *known[names])))
+    return tuple(found)
+
+
+def _facts(study: Study, name: str) -> Mapping[str, str]:
+    fingerprint = study.environments.get(name)
+    return fingerprint.facts if fingerprint is not None else {}
+
+
+_Side = tuple[Environment, Mapping[str, str]]
+
+
+def _differences(ours: _Side, theirs: _Side) -> Iterator[ResultWarning]:
+    if not _is_factor(ours[0], theirs[0]):
+        yield from _compilers_differ(ours, theirs)
+    suppliers = [facts.get("server.supplier", "") for _, facts in (ours, theirs)]
+    if ours[0].server.kind is not theirs[0].server.kind and all(suppliers):
+        text = f"{_beside(ours, theirs, suppliers)}: how they were packaged is in the difference too"
+        yield ResultWarning(code="suppliers_differ", text=text)
+    for environment, facts in (ours, theirs):
+        if facts.get("server.assertions") == "on":
+            text = f"{environment.name} is built with assertions, which cost more than most differences"
+            yield ResultWarning(code="built_with_assertions", text=text)
+
+
+def _is_factor(ours: Environment, theirs: Environment) -> bool:
+    """Whether compiler or flags are what is compared: the same sources, and something else asked of their build."""
+    one, other = ours.server, theirs.server
+    return one.kind is other.kind is ServerKind.BUILD and one.value == other.value and one.build != other.build
+
+
+def _compilers_differ(ours: _Side, theirs: _Side) -> Iterator[ResultWarning]:
+    compilers = [facts.get("server.compiler", "") for _, facts in (ours, theirs)]
+    one, other = (_mattering(facts.get("server.cflags", "")) for _, facts in (ours, theirs))
+    systems = [facts.get("server.system", "") for _, facts in (ours, theirs)]
+    other_tools = any(all(names) and names[0] != names[1] for names in (compilers, systems))
+    if other_tools or (one and other and set(one) != set(other)):
+        named = [
+            " with ".join(filter(None, (name or "an unknown compiler", system)))
+            for name, system in zip(compilers, systems, strict=True)
+        ]
+        how = [" ".join((named[0], *_own(one, other))), " ".join((named[1], *_own(other, one)))]
+        text = f"built in different ways, whose effect is in the difference too: {_beside(ours, theirs, how)}"
+        yield ResultWarning(code="compilers_differ", text=text)
+
+
+def _beside(ours: _Side, theirs: _Side, how: Sequence[str]) -> str:
+    return f"{ours[0].name} by {how[0]}, {theirs[0].name} by {how[1]}"
+
+
+def _mattering(flags: str) -> tuple[str, ...]:
+    """Of several levels of optimisation the last one counts, of everything else each, in any order."""
+    words = [word for word in flags.split() if word.startswith(_MATTERING) and _PATHS not in word]
+    levels = [word for word in words if word.startswith(_LEVEL)]
+    return (*levels[-1:], *dict.fromkeys(word for word in words if not word.startswith(_LEVEL)))
+
+
+def _own(flags: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+    """The level of optimisation, and what the other side has not."""
+    return (flag for flag in flags if flag.startswith(_LEVEL) or flag not in others)
