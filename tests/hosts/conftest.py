@@ -1,10 +1,14 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+import sshd
 
 OTHER_USER = "nobody"
 
@@ -30,3 +34,15 @@ def small_folder(host, scratch):
         pytest.skip(f"cannot mount here: {mounted.stderr.decode()}")
     yield scratch
     subprocess.run(["umount", scratch], check=True)
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    """Another machine, behind ssh."""
+    if reason := sshd.why_not():
+        pytest.skip(reason)
+    try:
+        with sshd.far_hosts(tmp_path_factory.mktemp("ssh"), 1) as found:
+            yield found[0]
+    except sshd.RigImpossibleError as error:
+        pytest.skip(f"no network namespaces here: {error}")

@@ -86,17 +86,6 @@ def test_a_path_that_is_too_long_for_a_socket_is_refused(tmp_path):
 # ------------------------------------------------------------------------------------- real connections
 
 
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    if reason := sshd.why_not():
-        pytest.skip(reason)
-    try:
-        with sshd.far_hosts(tmp_path_factory.mktemp("ssh"), 1) as found:
-            yield found[0]
-    except sshd.RigImpossibleError as error:
-        pytest.skip(f"no network namespaces here: {error}")
-
-
 @pytest.fixture
 def run(tmp_path_factory):
     return str(tmp_path_factory.getbasetemp() / "r %h x")

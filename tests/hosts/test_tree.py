@@ -20,9 +20,6 @@ from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.hosts.tree import send_tree
 
-sys.path.append(str(Path(__file__).parent))  # the rig, which is no test
-import sshd
-
 
 def header(machine, bits=2, order=1):
     return b"\x7fELF" + bytes((bits, order)) + bytes(12) + machine.to_bytes(2, "big" if order == 2 else "little")
@@ -55,17 +52,6 @@ def test_this_python_fits_this_machine():
 
 
 # ------------------------------------------------------------------------------------- real connections
-
-
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    if reason := sshd.why_not():
-        pytest.skip(reason)
-    try:
-        with sshd.far_hosts(tmp_path_factory.mktemp("ssh"), 1) as found:
-            yield found[0]
-    except sshd.RigImpossibleError as error:
-        pytest.skip(f"no network namespaces here: {error}")
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,17 @@
 
 import os
 import secrets
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.cpu import CpuLayer, parse_cpu_list, parse_field, parse_policy
@@ -22,6 +25,9 @@ from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_ledger import FakeLedger
+
+sys.path.append(str(Path(__file__).parent))
+from version2 import Version2
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")
 CPU = min(os.sched_getaffinity(0))
@@ -220,7 +226,7 @@ def test_a_server_that_wants_more_than_its_quota_is_held_back(server_host, clust
     layer = CpuLayer(server_host, f"test{secrets.token_hex(3)}")
     asked = environment(quota="0.1")  # so little that also a busy machine would give more
     launch = layer.prepare(asked, Needs(), ledger)
-    control = ClusterControl(server_host, SystemTime(), clone.folder)
+    control = ClusterControl(server_host, SystemClock(), clone.folder)
     server = control.start(asked, build, clone, launch)
     try:
         before = int(layer.observe(server, None)["cpu.throttled"])
@@ -231,49 +237,21 @@ def test_a_server_that_wants_more_than_its_quota_is_held_back(server_host, clust
         control.stop(server)
 
 
-class SystemTime:
-    def monotonic(self):
-        return time.monotonic()
-
-    def sleep(self, seconds):
-        time.sleep(seconds)
-
-
 # ------------------------------------------------------------------------------------ version 2, from captures
 
 
-class Files:
-    """A host of version 2 of which only files are known."""
-
-    name = "remote"
-    user = "postgres"
-    door_pids = (77,)
-
-    def __init__(self, **files):
-        self.files = {
-            "/proc/self/mountinfo": "27 23 0:24 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n",
+class Files(Version2):
+    own = MappingProxyType(
+        {
             "/proc/self/cgroup": "0::/user.slice/user-0.slice/session-3.scope\n",
-            "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n",
             "/sys/fs/cgroup/cgroup.subtree_control": "cpuset cpu memory pids\n",
             "/sys/devices/system/cpu/online": "0-3\n",
             "/proc/self/status": "Cpus_allowed_list:\t0-3\n",
-            **files,
         }
-        self.ran = []
+    )
 
-    def read(self, path):
-        return self.files[path].encode()
-
-    def read_files(self, paths):
-        return {path: self.files[path].encode() for path in paths if path in self.files}
-
-    def exists(self, path):
-        return path in self.files
-
-    def run(self, command, *, check=True):
-        self.ran.append(command.argv)
-        answer = b"root\n" if command.argv[0] == "stat" else b""
-        return type("Done", (), {"code": 0, "text": answer.decode(), "stderr": b""})()
+    def answer(self, argv):
+        return "root\n" if argv[0] == "stat" else ""
 
 
 def test_on_version_2_a_group_below_the_studys_has_the_quota():

@@ -5,13 +5,16 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
+from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, SqlError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.devices import assert_cache_counted, find_device
@@ -24,6 +27,9 @@ from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_ledger import FakeLedger
+
+sys.path.append(str(Path(__file__).parent))
+from version2 import Version2
 
 MB = 1024**2
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")
@@ -132,7 +138,7 @@ def test_a_real_server_starts_inside_and_a_backend_that_is_killed_has_a_reason(s
     asked = environment(memory=128 * MB)
     asked = replace(asked, settings={"shared_buffers": "16MB"})
     launch = layer.prepare(asked, Needs(), ledger)
-    control = ClusterControl(server_host, SystemTime(), clone.folder)
+    control = ClusterControl(server_host, SystemClock(), clone.folder)
     server = control.start(asked, build, clone, launch)
     try:
         sql = PsqlSql(server_host, build)
@@ -144,14 +150,6 @@ def test_a_real_server_starts_inside_and_a_backend_that_is_killed_has_a_reason(s
         wait_for(lambda: control.log(server).count(b"ready to accept connections") > 1)
     finally:
         control.stop(server)
-
-
-class SystemTime:
-    def monotonic(self):
-        return time.monotonic()
-
-    def sleep(self, seconds):
-        time.sleep(seconds)
 
 
 @pytest.mark.root
@@ -237,40 +235,21 @@ def test_btrfs_has_no_device_of_its_own_and_zfs_does_not_say_who_wrote():
 # ------------------------------------------------------------------------------------ version 2, from captures
 
 
-class Files:
-    """A host of version 2 of which only files are known; its data lie on 259:0."""
+class Files(Version2):
+    """Its data lie on 259:0."""
 
-    name = "remote"
-    user = "postgres"
-    door_pids = (77,)
-
-    def __init__(self, **files):
-        self.files = {
-            "/proc/self/mountinfo": "27 23 0:24 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n",
+    own = MappingProxyType(
+        {
             "/proc/self/cgroup": "0::/pgstrata-k1/coordinator\n",
-            "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory hugetlb pids rdma misc\n",
             "/proc/swaps": "Filename Type Size Used Priority\n/dev/zram0 partition 8388604 0 100\n",
             "/proc/meminfo": "MemTotal:        8136636 kB\nMemFree:          313332 kB\n",
             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "0\n",
             "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages": "0\n",
-            **files,
         }
+    )
 
-    def read(self, path):
-        return self.files[path].encode()
-
-    def read_files(self, paths):
-        return {path: self.files[path].encode() for path in paths if path in self.files}
-
-    def read_matching(self, pattern):
-        return b"".join(text.encode() for path, text in self.files.items() if path.endswith(pattern.rpartition("*")[2]))
-
-    def exists(self, path):
-        return path in self.files
-
-    def run(self, command, *, check=True):
-        text = "259:0\n" if "/sys/dev/block" in command.argv[2] else f"{os.makedev(259, 2)}\next2/ext3\n"
-        return type("Done", (), {"code": 0, "text": text, "stderr": b""})()
+    def answer(self, argv):
+        return "259:0\n" if "/sys/dev/block" in argv[2] else f"{os.makedev(259, 2)}\next2/ext3\n"
 
 
 SWAP = {"/sys/fs/cgroup/user.slice/memory.swap.max": "max\n"}

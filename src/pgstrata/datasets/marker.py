@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from pgstrata.ports.host import Host
+from pgstrata.ports.processes import observe_boot, start_times
 
 MARKER: Final = "pgstrata.marker"
 _BEING_WRITTEN: Final = ".pgstrata-"  # every host writes beside, under such a name, and renames
-_START_TIME_FIELD: Final = 19  # field 22 of /proc/PID/stat, counted from the state that follows the name (proc(5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Marker:
 def observe_owner(host: Host) -> Owner:
     """This pgstrata, as the host sees it."""
     pid = host.door_pids[0]
-    return Owner(pid=pid, started=_start_time(host, pid), boot=_boot(host), machine=observe_machine(host))
+    return Owner(pid=pid, started=_start_time(host, pid), boot=observe_boot(host), machine=observe_machine(host))
 
 
 def observe_machine(host: Host) -> str:
@@ -57,7 +57,7 @@ def owner_alive(host: Host, owner: Owner) -> bool:
     """
     if owner.machine and owner.machine != observe_machine(host):
         return True
-    return owner.boot == _boot(host) and _start_time(host, owner.pid) == owner.started
+    return owner.boot == observe_boot(host) and _start_time(host, owner.pid) == owner.started
 
 
 def save_marker(host: Host, folder: str, marker: Marker) -> None:
@@ -100,13 +100,5 @@ def sum_datasets(host: Host, root: str) -> int:
     return sum(marker.bytes for marker in markers if marker is not None)
 
 
-def _boot(host: Host) -> str:
-    path = "/proc/sys/kernel/random/boot_id"
-    return host.read_files((path,)).get(path, b"").decode().strip()
-
-
 def _start_time(host: Host, pid: int) -> int:
-    path = f"/proc/{pid}/stat"
-    content = host.read_files((path,)).get(path, b"").decode("utf-8", "replace")
-    fields = content.rpartition(")")[2].split()
-    return int(fields[_START_TIME_FIELD]) if len(fields) > _START_TIME_FIELD else -1
+    return int(start_times(host, (pid,)).get(pid, -1))

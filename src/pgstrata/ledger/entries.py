@@ -20,9 +20,8 @@ from typing import Any, Final
 from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, find_disk_full
 from pgstrata.model.changes import Entry, HostState, Owner, Script
 from pgstrata.ports.host import Command, Host
+from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
 
-_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
-_START_TIME_FIELD: Final = 19  # field 22 of /proc/PID/stat, counted from the state that follows the name (proc(5))
 _FORMAT: Final = 1
 _SUFFIX: Final = ".json"
 _NOTE: Final = ".note"
@@ -179,7 +178,7 @@ def host_state(host: Host, folder: str) -> HostState:
     names = host.list_folder(folder)
     paths = [f"{folder}/{name}" for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
     notes = [f"{folder}/{name}" for name in names if name.endswith(_NOTE) and not name.startswith(".")]
-    contents = host.read_files((_BOOT_ID, *paths, *notes))
+    contents = host.read_files((BOOT_ID, *paths, *notes))
     entries: list[Entry] = []
     unreadable: list[str] = []
     for path in paths:
@@ -189,7 +188,7 @@ def host_state(host: Host, folder: str) -> HostState:
             entries.append(entry)
         elif path in contents or host.exists(path):  # or a living pgstrata has just closed it
             unreadable.append(path)
-    boot_id = contents.get(_BOOT_ID, b"").decode().strip()
+    boot_id = contents.get(BOOT_ID, b"").decode().strip()
     entries.sort(key=lambda entry: entry.number)
     return HostState(
         host=host.name,
@@ -233,22 +232,6 @@ def _in_use(host: Host, boot_id: str, entries: Sequence[Entry]) -> frozenset[int
         for entry in entries
         if entry.owner.boot_id == boot_id and started.get(entry.owner.pid) == entry.owner.started
     )
-
-
-def start_times(host: Host, pids: Sequence[int]) -> Mapping[int, str]:
-    """When processes started, in ticks since boot, by id; those that have ended are left out."""
-    paths = {f"/proc/{pid}/stat": pid for pid in pids}
-    found: dict[int, str] = {}
-    for path, content in host.read_files(tuple(paths)).items():
-        fields = content.decode("utf-8", "replace").rpartition(")")[2].split()
-        if len(fields) > _START_TIME_FIELD and fields[0] not in ("Z", "X"):
-            found[paths[path]] = fields[_START_TIME_FIELD]
-    return found
-
-
-def observe_boot(host: Host) -> str:
-    """The id of the boot that a host runs."""
-    return host.read(_BOOT_ID).decode().strip()
 
 
 def observe_owner(host: Host, study: str) -> Owner:

@@ -10,7 +10,6 @@ from pgstrata.ledger.entries import (
     latest_number,
     make_folder,
     moment,
-    observe_boot,
     observe_owner,
     save_note,
     sweep_aside,
@@ -20,6 +19,7 @@ from pgstrata.ledger.steps import At, Step, go_on
 from pgstrata.ledger.undo import Undoer, raise_if_kept, read_state
 from pgstrata.model.changes import Change, Entry, Owner, Undone
 from pgstrata.ports.host import Clock, Command, Completed, Host
+from pgstrata.ports.processes import observe_boot
 
 
 class HostLedger:

@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.ledger.entries import moment, observe_owner, start_times
+from pgstrata.ledger.entries import moment, observe_owner
 from pgstrata.model.changes import Owner
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
+from pgstrata.ports.processes import start_times
 
 LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
 """Names another file: whoever measures twice at a time on one host has to say so."""
