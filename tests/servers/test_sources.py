@@ -169,6 +169,13 @@ def test_assertions_are_seen_in_the_configuration(configure, expected):
     assert has_assertions(configure) is expected
 
 
+def test_assertions_that_no_configuration_tells_are_seen_in_the_binary():
+    """meson keeps no record of its options, and flags may turn them on as well."""
+    banner = b"\0PostgreSQL 17.5 on x86_64-linux, compiled by gcc-12.2.0, 64-bit\0"
+    assert parse_postgres_binary(banner + b"CritSectionCount > 0\0").assertions
+    assert not parse_postgres_binary(banner).assertions
+
+
 def test_a_program_that_is_no_server_has_no_facts():
     with pytest.raises(errors.ParseError):
         parse_postgres_binary(b"\x7fELF\0hello\0")
