@@ -170,6 +170,7 @@ def test_a_fresh_measurement_on_this_host_is_relied_upon():
     ("made", "doubt"),
     [
         (record(DIFFERENCES[:11]), "made of 11 differences, and 12 are the fewest"),
+        (record(DIFFERENCES[:1]), "made of 1 difference, and 12 are the fewest"),
         (record([0.0] * 8 + [0.1] * 5), "it is zero"),
         (record([0.01] * 10 + [0.3] * 3), "3 of its 13 differences are outliers"),
         (record(days=31), "2026-01-29, more than 30 days ago"),

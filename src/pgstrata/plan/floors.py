@@ -160,7 +160,8 @@ def _doubt_figures(s0: float, pooled: Sequence[float]) -> str:
     from pgstrata.stats.floor import MAX_OUTLIERS, outlying  # noqa: PLC0415 - as above
 
     if len(pooled) < LEAST_DIFFERENCES:
-        return f"it is made of {len(pooled)} differences, and {LEAST_DIFFERENCES} are the fewest"
+        number = "1 difference" if len(pooled) == 1 else f"{len(pooled)} differences"
+        return f"it is made of {number}, and {LEAST_DIFFERENCES} are the fewest"
     if s0 <= 0:
         return "it is zero: most of its differences are exactly zero, which no real noise is"
     if (outliers := outlying(pooled, s0)) > MAX_OUTLIERS * len(pooled):
