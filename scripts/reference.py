@@ -16,6 +16,7 @@ from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.model.metrics import METRICS
+from pgstrata.plan.design import SIDE_BY_SIDE
 from pgstrata.units import Direction
 from pgstrata.workloads import builtin_workloads
 
@@ -61,7 +62,7 @@ says which of them this host and this user can have. What a level does, and its 
 |---|---|
 {rows}
 
-Environments that differ only in `cpu.server`, `cpu.client` and `cpu.policy` can be up together and take
+Environments that differ only in {side_by_side} can be up together and take
 turns in slices; those that differ in anything else of the host are measured run by run. So is whatever has a
 `cpu.quota`: the kernel gives CPU time out by periods of 0.1 s, and a slice would also use what was saved up in the
 pause before it.
@@ -308,7 +309,11 @@ def _layers() -> str:
     # build.* says how a server is built: nothing of the host is changed for it
     of_the_host = {key for key in LAYER_KEYS if not key.startswith("build.")}
     assert LEVELS.keys() == {*of_the_host, "sysctl.NAME"}, "every key of a layer has its line"
-    return LAYERS.format(rows="\n".join(f"| `{key}` | {meaning} |" for key, meaning in LEVELS.items()))
+    *first, last = (f"`{key}`" for key in sorted(SIDE_BY_SIDE))
+    return LAYERS.format(
+        rows="\n".join(f"| `{key}` | {meaning} |" for key, meaning in LEVELS.items()),
+        side_by_side=f"{', '.join(first)} and {last}",
+    )
 
 
 def _closed_layers() -> str:

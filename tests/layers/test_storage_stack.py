@@ -99,6 +99,20 @@ def test_names_that_a_reboot_may_swap_are_no_part_of_a_fingerprint():
     )
 
 
+def test_a_fast_disk_is_known_by_its_model_and_what_it_says_of_its_write_cache():
+    text = (
+        '== mount 0\nTARGET="/srv" SOURCE="/dev/nvme0n1p2" FSTYPE="xfs" OPTIONS="rw"\n== device 0\nname=nvme0n1p2\n'
+        "depth=0\ndisk=nvme0n1\nqueue/scheduler=[none] mq-deadline\nqueue/write_cache=write back\n"
+        "queue/logical_block_size=512\ndevice/model=MODEL 990 1TB                      \n"
+    )
+    stack = parse_observed(text).stack
+    assert stack.render() == "xfs on nvme0n1p2 (MODEL 990 1TB, write back)"
+    assert stack.render(names=False) == "xfs on partition 2 (MODEL 990 1TB, write back)"
+    assert stack.scheduled[0].scheduler_file == "/sys/block/nvme0n1/queue/scheduler"
+    through = parse_observed(text.replace("write back", "write through")).stack
+    assert through.render(names=False) != stack.render(names=False)
+
+
 def test_the_place_of_an_overlay_is_no_part_of_a_fingerprint():
     options = ("rw", "lowerdir=/var/l1:/var/l2", "upperdir=/u", "workdir=/w", "redirect_dir=on", "lowerdir+=/x")
     mount = Mount(target="/", source="overlay", type="overlay", options=options)

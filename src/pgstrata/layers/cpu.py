@@ -29,8 +29,6 @@ QUOTA: Final = "cpu.quota"
 POLICY: Final = "cpu.policy"
 GOVERNOR: Final = "cpu.governor"
 TURBO: Final = "cpu.turbo"
-EXCLUSIVE: Final = frozenset({GOVERNOR, TURBO})
-"""Keys of which a host can have one level at a time only."""
 
 _PERIOD: Final = 100_000
 """Microseconds in which the quota holds: the kernel's own default (Documentation/scheduler/sched-bwc.rst)."""

@@ -28,10 +28,6 @@ from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.units import Unit, render_bytes, render_value
 
 MEMORY: Final = "limits.memory"
-EXCLUSIVE: Final = frozenset(
-    {MEMORY, "limits.read_bytes", "limits.write_bytes", "limits.read_operations", "limits.write_operations"}
-)
-"""Keys of which a host can have one level at a time only: what two environments share would be charged to one."""
 
 # The largest page of any architecture of Linux: the kernel rounds limits down to pages.
 _PAGE: Final = 65536
@@ -46,6 +42,7 @@ _V2_WORDS: Final[Mapping[str, str]] = {
     "limits.read_operations": "riops",
     "limits.write_operations": "wiops",
 }
+_KEYS: Final = frozenset({MEMORY, *_V2_WORDS})
 _MEMINFO: Final = "/proc/meminfo"
 # Pages of each size that are reserved, and that may be made when they are asked for (admin-guide/mm/hugetlbpage.rst).
 _POOLS: Final = "/sys/kernel/mm/hugepages/*/nr*_hugepages"
@@ -88,7 +85,7 @@ class LimitsLayer:
 
     def concerns(self, environment: Environment) -> bool:
         """Whether it asks for a level of this layer."""
-        return bool(EXCLUSIVE & environment.layers.keys())
+        return bool(_KEYS & environment.layers.keys())
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's
         """Make the groups with their limits; words that start the server inside."""
@@ -96,7 +93,7 @@ class LimitsLayer:
         wanted: dict[str, tuple[Group, Hierarchy, list[tuple[str, str]]]] = {}
         made: dict[Controller, Group] = {}
         for controller, values_of in ((Controller.MEMORY, self._memory_values), (Controller.IO, self._traffic_values)):
-            if not (levels.keys() & (EXCLUSIVE - {MEMORY} if controller is Controller.IO else {MEMORY})):
+            if not (levels.keys() & (_V2_WORDS.keys() if controller is Controller.IO else {MEMORY})):
                 continue
             group, hierarchy = self._groups.find(controller, environment.name)
             made[controller] = group
@@ -211,7 +208,7 @@ class LimitsLayer:
             group.assert_member(files.get(membership, b"").decode("utf-8", "surrogateescape"), where)
         contents = {path.rpartition("/")[2]: content.decode().strip() for path, content in files.items()}
         facts = {key: value for key, value in _read_facts(contents).items() if key in environment.layers}
-        for key in EXCLUSIVE & environment.layers.keys():
+        for key in _KEYS & environment.layers.keys():
             _assert_level(key, environment.layers[key], facts.get(key, ""), where)
         if MEMORY in facts:
             facts["limits.memory_used"] = contents.get("memory.current") or contents.get("memory.usage_in_bytes", "")

@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.layers.storage_options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
@@ -18,9 +19,7 @@ from pgstrata.model.storage import Medium, Role, device_of, medium_of
 PREFIX: Final = "storage."
 _OF_THE_DATA: Final = ("storage.size", "storage.device")
 _OF_ANY: Final = ("storage.mkfs", "storage.mount")
-_KEYS: Final = frozenset({
-    *_OF_THE_DATA, *_OF_ANY, "storage.scheduler", "storage.read_ahead", "storage.wal", "storage.installation",
-})  # fmt: skip
+_KEYS: Final = frozenset(key for key in LAYER_KEYS if key.startswith(PREFIX))
 _TOOLS: Final[Mapping[str, str]] = {
     "losetup": "mount", "mount": "mount", "umount": "mount", "findmnt": "util-linux", "blkid": "util-linux",
     "wipefs": "util-linux", "fallocate": "util-linux",
