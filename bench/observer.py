@@ -69,8 +69,8 @@ def measure_observer() -> Sequence[Figure]:
         plan = _plan(Path(name), "select-only", 7, SECONDS)
         with StudyStore.create(Path(name) / "study", plan, __version__) as store:
             rig = make_rig(plan, machine, store, Silence(), name)
-            supply = next(iter(rig.supplies.values()))
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
+            supply = rig.supply(environment)
             preflight(rig, plan, plan.runs[:1])
             clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "observer")
             server = supply.control.start(environment, supply.build, clone)
@@ -97,7 +97,7 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
                 watched.append(rig.driver.parse(arm.files).tps or 0.0)
                 cpus.append(_observer_cpu(rig, arm, server))
             else:
-                plain.append(_plain_tps(rig, machine, server, rig.supplies[server.environment.name].build))
+                plain.append(_plain_tps(rig, machine, server, rig.supply(server.environment).build))
     differences = np.log(np.array(watched) / np.array(plain))
     (estimate,) = estimate_many([differences])
     assert estimate.interval is not None
@@ -117,7 +117,7 @@ def _observer_cpu(rig: Rig, arm: Arm, server: RunningServer) -> float:
         transactions=1,
         client_cpu=arm.client_cpu,
         postmaster_pid=server.postmaster_pid,
-        door_pids=rig.host.door_pids,
+        door_pids=rig.server_host(server.environment).host.door_pids,
         server_version=server.build.version.number,
     )
     (collector,) = (collector for collector in rig.collectors if collector.name == "procfs")

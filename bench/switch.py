@@ -87,11 +87,11 @@ def _switch(plan: Plan, rig: Rig, environment: str) -> tuple[float, float]:
     """Seconds of the switch without clone and stop, and of the observation in it."""
     planned = next(run for run in plan.runs if run.environment == environment)
     arm = make_arm(plan, planned)
-    supply = rig.supplies[environment]
+    supply = rig.supply(arm.environment)
     dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
     begun = time.monotonic()
     apart = 0.0
-    with layers_undone(rig):
+    with layers_undone(rig, [arm.environment]):
         launch = prepare_layers(rig, arm, supply, dataset)
         cloning = time.monotonic()
         clone = supply.datasets.clone(dataset, "switch", launch.data)

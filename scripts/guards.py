@@ -101,7 +101,7 @@ No run is judged by these yet. What is recorded of them is in the [evidence](evi
 | the storage does not flush when it says so | `pgstrata doctor` times a flush; no run does |
 | turbo, heat and hyper-threading | facts of the host; interleaving protects the comparison, not the figures |
 | memory of another node (NUMA) | `numa_balancing` is a fact of the host; where memory lies is not looked at |
-| a client on another host | everything runs on one host |
+| the network between client and server | round trip and clock offset are recorded; others' traffic is not watched |
 """
 
 

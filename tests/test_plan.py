@@ -16,6 +16,8 @@ from pgstrata.model.experiment import (
     Cell,
     Environment,
     Experiment,
+    HostKind,
+    HostSpec,
     Interleave,
     Reset,
     Script,
@@ -26,6 +28,7 @@ from pgstrata.model.plan import HostCapacity, Refresh
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Data, Workload
 from pgstrata.plan import auto_warmup, make_plan, workload_of
+from pgstrata.plan.refusals import refuse_room
 from pgstrata.report.plan import plan_json, render_plan
 from pgstrata.workloads import builtin_workloads
 
@@ -446,3 +449,36 @@ def test_what_a_refresh_of_the_noise_floor_costs_is_said():
     assert "about 6 min, out of the budget where it holds them" in " ".join(render_plan(limited).split())
     assert json.loads(plan_json(made))["forecast"]["refresh"] == {"blocks": 2, "visits": 1, "seconds": 360.4}
     assert json.loads(plan_json(plan()))["forecast"]["refresh"] is None
+
+
+FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+
+
+def apart(**more):
+    environments = (environment("here", **more), environment("there", host=FAR, **more))
+    return experiment(environments=environments, baseline="here", interleave=Interleave.AUTO)
+
+
+def test_plans_without_a_host_keep_the_identity_that_they_had():
+    assert plan().identity == "1ce086eda2d6"
+    assert plan(environments=(environment("pg16"), environment("pg18", "18", host=FAR))).identity != plan().identity
+
+
+def test_servers_on_other_machines_are_measured_run_by_run_and_the_plan_says_what_it_cannot_know():
+    made = make_plan(apart(), WORKLOADS, CAPACITY)
+    assert {design.interleave for design in made.designs} == {Interleave.RUNS}
+    assert all("over the network" in design.reason for design in made.designs)
+    assert any(note.startswith("ssh:db1: the room there") for note in made.experiment.notes)
+    with pytest.raises(PlanRefusedError, match="cannot be measured in slices"):
+        make_plan(apart(), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)
+
+
+def test_what_is_on_another_machine_need_not_fit_into_this_one():
+    large = {"shared_buffers": "100GB"}
+    only = replace(apart(settings=large), environments=(environment("there", host=FAR, settings=large),))
+    made = make_plan(replace(only, baseline="there"), WORKLOADS, CAPACITY)
+    with pytest.raises(PlanRefusedError, match="of memory") as caught:
+        refuse_room(made.experiment.on_host(FAR), CAPACITY, made.forecast, "ssh:db1")
+    assert caught.value.where == "ssh:db1"
+    with pytest.raises(PlanRefusedError, match="of memory"):
+        make_plan(apart(settings=large), WORKLOADS, CAPACITY)

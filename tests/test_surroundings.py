@@ -8,7 +8,18 @@ import pytest
 
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Study
-from pgstrata.model.experiment import Allow, Cell, Environment, Experiment, Interleave, Reset, ServerKind, ServerSpec
+from pgstrata.model.experiment import (
+    Allow,
+    Cell,
+    Environment,
+    Experiment,
+    HostKind,
+    HostSpec,
+    Interleave,
+    Reset,
+    ServerKind,
+    ServerSpec,
+)
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.plan import Forecast, Plan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
@@ -110,3 +121,14 @@ def test_a_percentile_without_enough_samples_is_told_where_it_is_the_question():
     assert "no p99 of" in found(make_study(metric="latency_p99", runs=[make_run(latency_p99=None)]))["few_samples"]
     assert not found(make_study(metric="tps", runs=[make_run(latency_p99=None)]))
     assert not found(make_study(metric="latency_p99"))
+
+
+def test_several_machines_are_these_machines_and_no_others():
+    study = make_study()
+    experiment = study.plan.experiment
+    (here,) = experiment.environments
+    there = replace(here, name="b", host=HostSpec(kind=HostKind.SSH, destination="db1"))
+    two = replace(study, plan=replace(study.plan, experiment=replace(experiment, environments=(here, there))))
+    assert "local and ssh:db1" in found(two)["these_machines"]
+    alone = replace(study, plan=replace(study.plan, experiment=replace(experiment, environments=(there,))))
+    assert "these_machines" not in found(alone)

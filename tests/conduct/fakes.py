@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from pgstrata.conduct.rig import Rig, Supply
+from pgstrata.conduct.rig import Rig, ServerHost, Supply
 from pgstrata.errors import ServerFailedError
-from pgstrata.model.experiment import Environment, Level, ServerKind, ServerSpec
+from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
 from pgstrata.model.workload import Data, Workload
@@ -276,13 +276,24 @@ class Recorder:
         self.events.append(event)
 
 
+def home_of(rig):
+    """The only machine of a rig."""
+    (home,) = rig.server_hosts.values()
+    return home
+
+
 def make_rig(world, plan, *, store=None, layers=(), host_layers=()):
     supply = Supply(build=build(), datasets=FakeDatasets(world), control=FakeControl(world))
     host = FakeHost(world)
+    names = {environment.name: supply for environment in plan.experiment.environments}
+    home = ServerHost(
+        host=host, layers=host_layers, ledger=FakeLedger(), supplies=names, facts={"host.txt": b"x"},
+        fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
+    )  # fmt: skip
     return Rig(
-        host=host, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
-        collectors=(), layers=(*layers, *host_layers), host_layers=host_layers, ledger=FakeLedger(), workloads={"select-only": WORKLOAD, "custom": CUSTOM},
-        supplies={environment.name: supply for environment in plan.experiment.environments}, events=Recorder(),
-        scratch="/scratch", warm_sql=lambda workload: "SELECT 1;", host_facts={"host.txt": b"x"}, host_fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
+        server_hosts={HostSpec(): home}, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
+        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM},
+        events=Recorder(), scratch="/scratch", warm_sql=lambda workload: "SELECT 1;",
+        client_facts=home.facts, client_fingerprint=home.fingerprint,
         version="0",
     )  # fmt: skip

@@ -129,6 +129,19 @@ def test_foreign_work_leaves_a_run_suspect():
     assert (codes(judged), judged[1]) == (["foreign_cpu"], Validity.SUSPECT)
 
 
+def test_foreign_work_and_theft_on_the_clients_machine_leave_a_run_suspect():
+    apart = {"client.cpus": "4"}
+    judged = judge(facts=apart, client_foreign_cpu=1.5, client_steal_cpu=0.5)
+    assert set(codes(judged)) == {"foreign_cpu", "steal"}
+    assert all("client's" in reason.text for reason in judged[2])
+
+
+def test_a_client_on_another_machine_is_saturated_by_its_own_cpus():
+    facts = {"host.cpus": "1", "client.threads": "8"}
+    assert codes(judge(facts=facts, client_cpu=3.0)) == ["client_saturated"]
+    assert codes(judge(facts={**facts, "client.cpus": "8"}, client_cpu=3.0)) == []
+
+
 def test_the_limit_of_foreign_cpu_grows_with_the_host():
     assert codes(judge(facts={"host.cpus": "128"}, foreign_cpu=2.5)) == []
     assert codes(judge(facts={"host.cpus": "128"}, foreign_cpu=2.6)) == ["foreign_cpu"]

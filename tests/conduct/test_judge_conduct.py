@@ -10,7 +10,7 @@ from pgstrata.compare.changes import changed_facts
 from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.conduct.loop import Conduct
 from pgstrata.errors import HostNotFitError, ServerFailedError, SqlError
-from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.experiment import Allow, Cell, Experiment, HostSpec, Interleave, Reset
 from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
@@ -207,7 +207,8 @@ def test_a_scheduler_of_a_device_that_is_still_there_is_a_change():
 
 def test_an_emulated_machine_is_told_before_the_first_run_and_all_runs_are_invalid():
     facts = Fingerprint(facts={"host.emulation": "QEMU without hardware virtualisation"})
-    rig = carry_out(make_plan(), fakes.World(), host_fingerprint=facts)
+    home = replace(fakes.home_of(fakes.make_rig(fakes.World(), make_plan())), fingerprint=facts)
+    rig = carry_out(make_plan(), fakes.World(), server_hosts={HostSpec(): home})
     assert any("emulated" in event.text for event in rig.events.events if event.kind is EventKind.WARNING)
     assert reasons(rig) == {"emulated"}
     assert {record.validity for record in rig.store.kept.values()} == {Validity.INVALID}

@@ -141,8 +141,16 @@ def slow_to_build(rig, seconds):
             return super().ensure(environment, build, cell)
 
     world = rig.clock.world
-    supplies = {name: replace(supply, datasets=Building(world)) for name, supply in rig.supplies.items()}
-    return replace(rig, supplies=supplies)
+    return with_datasets(rig, lambda: Building(world))
+
+
+def with_datasets(rig, make):
+    """The rig with others instead of its own, one for each environment."""
+    homes = {
+        spec: replace(home, supplies={name: replace(one, datasets=make()) for name, one in home.supplies.items()})
+        for spec, home in rig.server_hosts.items()
+    }
+    return replace(rig, server_hosts=homes)
 
 
 def spent_in(store):
@@ -158,8 +166,7 @@ def test_data_that_are_looked_for_again_before_a_run_are_in_its_steps():
             self.world.now += 4.0
             return super().ensure(environment, build, cell)
 
-    supplies = {name: replace(supply, datasets=Slow(world)) for name, supply in rig.supplies.items()}
-    rig = replace(rig, supplies=supplies)
+    rig = with_datasets(rig, lambda: Slow(world))
     Conduct(rig=rig, plan=plan, budget=None).carry_out()
     assert all(record.dead_time["prepare"] >= 4 for record in rig.store.kept.values())
 

@@ -64,9 +64,9 @@ def test_an_environment_that_asks_for_a_layer_has_it_in_each_of_its_runs_and_not
     plan = layered(make_plan(), b={"thp": "always"})
     world, rig = carry_out(plan, layer)
     # once before the first block, and in each of two blocks
-    assert [change.value for change in rig.ledger.changes] == ["always"] * 3
-    assert not rig.ledger.open
-    assert len(rig.ledger.undone) == 3
+    assert [change.value for change in fakes.home_of(rig).ledger.changes] == ["always"] * 3
+    assert not fakes.home_of(rig).ledger.open
+    assert len(fakes.home_of(rig).ledger.undone) == 3
     assert ("needs", "b") not in world.log
 
 
@@ -75,8 +75,8 @@ def test_layers_are_prepared_from_the_lowest_up_and_the_outer_words_come_first()
     high = FakeLayer("cpu.quota", launch=Launch(server=("in-group",), client=("taskset",), settings={"jit": "on"}))
     plan = layered(make_plan(names=("a",)), a={"filesystem": "xfs", "cpu.quota": "0.5"})
     world, rig = carry_out(plan, low, high)
-    assert [change.what for change in rig.ledger.changes[:2]] == ["filesystem", "cpu.quota"]
-    assert [change.what for change in rig.ledger.undone[:2]] == ["cpu.quota", "filesystem"]
+    assert [change.what for change in fakes.home_of(rig).ledger.changes[:2]] == ["filesystem", "cpu.quota"]
+    assert [change.what for change in fakes.home_of(rig).ledger.undone[:2]] == ["cpu.quota", "filesystem"]
     assert {load.launch for _, load in world.loads} == {("nice", "taskset")}
     assert low.needs[0].data > 256 * 1024**2
 
@@ -152,7 +152,7 @@ def test_a_level_that_does_not_take_is_found_before_the_first_block_and_undone()
     rig = fakes.make_rig(world, plan, host_layers=(layer,))
     with pytest.raises(LevelNotTakenError, match="did not take"):
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
-    assert not rig.ledger.open
+    assert not fakes.home_of(rig).ledger.open
     assert not rig.store.kept
 
 
@@ -168,7 +168,7 @@ def test_a_level_that_is_lost_later_fails_its_run_and_the_other_environment_goes
     statuses = {identity: record.status for identity, record in rig.store.kept.items()}
     assert {status for identity, status in statuses.items() if "/b/" in identity} == {RunStatus.FAILED}
     assert {status for identity, status in statuses.items() if "/a/" in identity} == {RunStatus.COMPLETED}
-    assert not rig.ledger.open
+    assert not fakes.home_of(rig).ledger.open
     assert not world.up
 
 
@@ -179,7 +179,7 @@ def test_what_the_host_cannot_do_ends_the_experiment_with_everything_undone():
     )
     with pytest.raises(HostNotFitError):
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
-    assert not rig.ledger.open
+    assert not fakes.home_of(rig).ledger.open
 
 
 def test_where_data_are_kept_from_run_to_run_layers_are_kept_as_long():
@@ -187,9 +187,9 @@ def test_where_data_are_kept_from_run_to_run_layers_are_kept_as_long():
     plan = layered(make_plan(names=("a",), cells=cells, blocks=1, reset=Reset.RESTART), a={"thp": "always"})
     _, rig = carry_out(plan, FakeLayer("thp"))
     # preflight, and one for both cells
-    assert len(rig.ledger.changes) == 2
+    assert len(fakes.home_of(rig).ledger.changes) == 2
     _, rig = carry_out(replace(plan, experiment=replace(plan.experiment, reset=Reset.CLONE)), FakeLayer("thp"))
-    assert len(rig.ledger.changes) == 3
+    assert len(fakes.home_of(rig).ledger.changes) == 3
 
 
 @pytest.mark.parametrize("reset", [Reset.RESTART, Reset.NONE])
@@ -209,7 +209,7 @@ def test_with_other_data_layers_and_server_begin_anew(reset):
     Conduct(rig=rig, plan=plan, budget=None).carry_out()
     # preflight with each dataset, and the three stretches of the block
     assert held == [(0, set(), set())] * 5
-    assert not rig.ledger.open
+    assert not fakes.home_of(rig).ledger.open
 
 
 def test_without_layers_a_server_stays_up_beside_that_of_other_data():

@@ -183,7 +183,7 @@ CASES = {
         "factors.connection[2]",
         "socket, tcp, tls",
     ),
-    "a factor of the host": ('[factors]\nhost = ["a", "b"]\n' + CELL, 2, "factors.host", "set the host up"),
+    "a factor of the kernel": ('[factors]\nkernel = ["a", "b"]\n' + CELL, 2, "factors.kernel", "set the host up"),
     "pages of a size that there is not": ('[factors]\npages = ["4kB", "3MB"]\n' + CELL, 2, "factors.pages[2]", "'2MB'"),
     "a level of a layer without such a key": (
         '[factors]\n"cpu.governer" = ["a", "b"]\n' + CELL,

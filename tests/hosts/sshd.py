@@ -103,7 +103,8 @@ class FarHost:
 def far_hosts(folder, count=1, options=()):
     """`count` machines, named far1, far2 … in their ssh configuration; the coordinator is on the same network.
 
-    `options` are further lines of their sshd_config. Rigs of one process can be up side by side.
+    `options` are further lines of their sshd_config, or a function that gives those of a number. Rigs of one process can
+    be up side by side.
     """
     _Rigs.made += 1
     number = (os.getpid() * 8 + _Rigs.made) % 65_000
@@ -125,7 +126,7 @@ def far_hosts(folder, count=1, options=()):
                 link=f"{bridge}v{number}", config=str(config), folder=folder / f"far{number}",
             )  # fmt: skip
             _attach(stack, far, bridge)
-            _server_config(far, folder, options)
+            _server_config(far, folder, options(number) if callable(options) else options)
             stack.callback(far.stop)
             far.start()
             found.append(far)

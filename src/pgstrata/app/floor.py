@@ -14,7 +14,7 @@ from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
 from pgstrata.app.run import as_begun, find_studies, run_experiment
 from pgstrata.conduct.loop import Ending
-from pgstrata.errors import StudyError, UsageError
+from pgstrata.errors import PlanRefusedError, StudyError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
@@ -115,6 +115,13 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
     # no budget of the experiment's: an endless one leaves no notes
     workloads = builtin_workloads()
     asked = plan_text(text, str(file), workloads, folder=file.parent, budget=math.inf)
+    baseline = asked.experiment.environment(asked.experiment.baseline)
+    if baseline.host.remote:
+        raise PlanRefusedError(
+            f"a noise floor is of servers on this machine, and the baseline is on {baseline.host.text}",
+            where=str(file),
+            remedy='write controls = ["same"] into the experiment: its report shows how equals differ there',
+        )  # fmt: skip
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)
     return make_plan(twice, workloads, capacity_here(), designs=asked.designs)

@@ -23,13 +23,15 @@ def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> Host
 
 
 @contextmanager
-def at_work(site: Site, clock: Clock, study: str) -> Iterator[None]:
-    """Have a host for oneself and find it as it should be.
+def at_work(site: Site, clock: Clock, study: str, *, again: bool = False) -> Iterator[None]:
+    """Have a host for oneself and find it as it should be; `again`: what this study itself left there is undone first.
 
     Raises:
         HostNotFitError: another pgstrata is at work on it, or something that an earlier one changed is not undone.
     """
     with _holding(site, clock, study):
+        if again and site.door.exists(site.ledger):
+            restore(site.door, site.privilege, site.ledger)
         refuse_dirty(site)
         yield
 

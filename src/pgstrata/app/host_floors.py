@@ -37,6 +37,9 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     Nothing is measured and nothing written; files that cannot be read become notes. The host is only looked at where
     something is known of these cells.
     """
+    if plan.experiment.apart:
+        # what is known here is about servers on this machine
+        return plan
     places = find_machine_places()
     store = FloorStore(places.state)
     keys = floor_keys(plan, workloads)
@@ -56,7 +59,7 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
 
     Only where throughput decides: it alone is known round by round. The host is looked at where something is known.
     """
-    if plan.experiment.metric != TPS.name:
+    if plan.experiment.metric != TPS.name or plan.experiment.apart:
         return plan.designs
     places = find_machine_places()
     store = FloorStore(places.state)
@@ -73,7 +76,7 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
 
 def with_refresh(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed."""
-    if not may_refresh(plan) or _lasting(plan, workloads):
+    if plan.experiment.apart or not may_refresh(plan) or _lasting(plan, workloads):
         return plan
     return replace(plan, refresh=forecast_refresh(plan, workloads, capacity_here()))
 
@@ -111,6 +114,9 @@ class Harvest:
 
 def has_control(plan: Plan) -> bool:
     """Whether a study of the plan can give a floor at all."""
+    if plan.experiment.apart:
+        # floors are of servers on this machine
+        return False
     enough = len(plan.blocks) >= LEAST_DIFFERENCES
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
 

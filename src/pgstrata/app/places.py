@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from pgstrata.datasets.marker import sum_datasets
@@ -21,14 +21,21 @@ def find_machine_places() -> Places:
 def capacity_here() -> HostCapacity:
     """What this machine has; room that datasets take already counts as free, because plans count all they need."""
     host, data = LocalHost(), find_machine_places().data
-    capacity = observe_capacity(host, data)
-    return replace(capacity, free_disk=capacity.free_disk + sum_datasets(host, data))
+    return observe_capacity(host, data, cpus=len(os.sched_getaffinity(0)), taken=sum_datasets(host, data))
 
 
-def observe_capacity(host: Host, folder: str) -> HostCapacity:
-    """Memory, CPUs that may be used, free bytes where datasets lie."""
+def observe_capacity(host: Host, folder: str, *, cpus: int, taken: int) -> HostCapacity:
+    """Memory, CPUs that may be used, free bytes where datasets lie and what they take already."""
     meminfo = host.read("/proc/meminfo").decode()
     total = next(line for line in meminfo.splitlines() if line.startswith("MemTotal:"))
-    return HostCapacity(
-        memory=int(total.split()[1]) * 1024, cpus=len(os.sched_getaffinity(0)), free_disk=host.free_bytes(folder)
-    )
+    return HostCapacity(memory=int(total.split()[1]) * 1024, cpus=cpus, free_disk=host.free_bytes(folder) + taken)
+
+
+def socket_root(places: Places, study: str) -> str:
+    """The folder below which the servers of a study have their sockets."""
+    return f"{places.run}/{study_key(study)}"
+
+
+def study_key(study: str) -> str:
+    """A short name for a study's folders and markers on a host."""
+    return hashlib.sha256(study.encode()).hexdigest()[:12]

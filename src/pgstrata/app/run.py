@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
 from pgstrata import __version__
-from pgstrata.app.host import at_work
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
 from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.opened import OpenedHost
 from pgstrata.app.refresh import Refresher
-from pgstrata.app.site import site_here
-from pgstrata.app.wiring import make_derive, make_rig, socket_root
+from pgstrata.app.server_hosts import observe_room
+from pgstrata.app.study_hosts import StudyHosts, scratch
+from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
-from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
 from pgstrata.errors import InterruptedByUserError, PgstrataError, StudyError
+from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Design, Plan
+from pgstrata.plan.forecast import forecast
 from pgstrata.plan.identity import identify
+from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.load import load_study
@@ -102,19 +106,19 @@ def run_experiment(
         plan = begun
     with (
         open_machine(tell) as machine,
-        at_work(site_here(machine.here), machine.clock, str(study)),
+        _having(plan, machine, str(study.absolute()), tell) as hosts,
         StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if not plan.experiment.apart and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_here())
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
         limit = plan.experiment.budget if budget is None else budget
         try:
             limits = _Limits(budget=limit, spent=spent, stop_early=stop_early)
-            conduct, ending = _carry_out(plan, machine, store, events, limits)
+            conduct, ending = _carry_out(plan, hosts, store, events, limits)
         except KeyboardInterrupt:
             raise InterruptedByUserError(
                 f"stopped: {len(store.committed())} of {len(plan.runs)} runs are kept",
@@ -152,29 +156,38 @@ class _Limits:
     stop_early: bool
 
 
+@contextmanager
+def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
+    """All machines of a plan for itself; this one always, because the client is here."""
+    hosts = StudyHosts(machine, study, tell)
+    try:
+        for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+            opened = hosts.open(spec)
+            if spec.remote:
+                refuse_small(plan, opened)
+        yield hosts
+    finally:
+        hosts.close()
+
+
+def refuse_small(plan: Plan, opened: OpenedHost) -> None:
+    """PlanRefusedError where another machine has too little room for its part of the plan."""
+    part = plan.experiment.on_host(opened.spec)
+    cost = forecast(part, builtin_workloads(), plan.designs)
+    refuse_room(part, observe_room(opened), cost, opened.spec.text)
+
+
 def _carry_out(
-    plan: Plan, machine: Machine, store: StudyStore, events: Events, limits: _Limits
+    plan: Plan, hosts: StudyHosts, store: StudyStore, events: Events, limits: _Limits
 ) -> tuple[Conduct, Ending]:
+    machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
-    for said in sweep_leftovers(machine.host, machine.clock, machine.places.data):
-        events.emit(Event(kind=EventKind.NOTE, text=said))
-    for root in {machine.places.memory, machine.places.run}:
-        sweep_scratch(machine.here, root)
-    rig = make_rig(plan, machine, store, events, str(store.folder))
-    # clients write into the one, servers make their sockets in the other; both carry a marker
-    folders = ((rig.client, rig.scratch), (machine.host, socket_root(machine, str(store.folder))))
-    try:
-        for host, folder in folders:
-            host.remove_tree(folder)
-            host.make_folder(folder)
-            mark_scratch(host, folder, str(store.folder))
+    rig = make_rig(plan, machine, store, events, str(store.folder), hosts)
+    with scratch(rig.client, rig.scratch, str(store.folder)):
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
                           begun=begun, aside=_make_aside(plan, machine, store, events))  # fmt: skip
         return conduct, conduct.carry_out()
-    finally:
-        for host, folder in folders:
-            host.remove_tree(folder)
 
 
 def _make_aside(

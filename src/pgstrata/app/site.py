@@ -16,6 +16,8 @@ from pgstrata.ledger.lock import LOCK_VARIABLE
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
 
+SSH_CONFIG: Final = "PGSTRATA_SSH_CONFIG"
+"""Names an ssh configuration instead of the user's own."""
 _VARIABLES: Final[tuple[str, ...]] = (
     "PGSTRATA_CACHE", "PGSTRATA_STATE", "PGSTRATA_DATA", "PGSTRATA_RUN", "PGSTRATA_USER", LOCK_VARIABLE,
     "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
@@ -111,5 +113,9 @@ def open_site(destination: str | None) -> Iterator[Site]:
         return
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
-    with TemporaryDirectory(prefix="pgstrata-ssh-", dir=_SHORT) as run, closing(open_ssh(destination, run=run)) as door:
+    config = os.environ.get(SSH_CONFIG) or None
+    with (
+        TemporaryDirectory(prefix="pgstrata-ssh-", dir=_SHORT) as run,
+        closing(open_ssh(destination, run=run, config=config)) as door,
+    ):
         yield observe_site(door)

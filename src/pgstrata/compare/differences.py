@@ -147,7 +147,7 @@ def _asked(environment: Environment, name: str) -> Asked:
         case "initdb":
             return _asked_of_initdb(environment) if rest == "data_checksums" else (environment.initdb.get(rest),)
         case "host" | "memory" | "sysctl" | "cpu" | "limits" | "storage":
-            return tuple(sorted(environment.layers.items()))
+            return (environment.host, *sorted(environment.layers.items()))
         case _:
             return ()
 

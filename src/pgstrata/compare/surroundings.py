@@ -26,19 +26,32 @@ _STATUS: Final = "settings.huge_pages_status"
 def surrounding_warnings(study: Study) -> tuple[ResultWarning, ...]:
     """Warnings about host, environments and cells of a study, each at most once.
 
-    Codes: few_clients, clock_source, thp_always, cpu_governor, huge_pages_fallback, checkpoint_free, cut_cycles,
-    few_samples.
+    Codes: these_machines, few_clients, clock_source, thp_always, cpu_governor, huge_pages_fallback, checkpoint_free,
+    cut_cycles, few_samples.
     """
     cells = study.plan.experiment.cells
     by_cell = {
         cell.identity: [run for run in study.runs if run.cell == cell.identity and _usable(run)] for cell in cells
     }
     return (
+        *_of_machines(study),
         *_of_host(study.host.facts, cells, _set_everywhere(study)),
         *_of_pages(study),
         *_of_checkpoints(cells, by_cell),
         *_of_samples(study.plan.experiment.metric, cells, by_cell),
     )
+
+
+def _of_machines(study: Study) -> Iterator[ResultWarning]:
+    """One machine of each kind says nothing about the kinds, however often it is measured."""
+    hosts = study.plan.experiment.hosts
+    if len(hosts) > 1:
+        names = " and ".join(host.text for host in hosts)
+        text = (
+            f"the answer is about these machines ({names}), not about machines like them: one of each was measured, "
+            "and the way from the client to each is part of it"
+        )
+        yield ResultWarning(code="these_machines", text=text)
 
 
 def _set_everywhere(study: Study) -> frozenset[str]:

@@ -53,6 +53,11 @@ class Arm:
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
 
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep a piece of evidence, unless there is nothing in it."""
+        if content:
+            self.files[name] = content
+
     def fail(self, text: str, *signs: str) -> None:
         """Record a failure; it is a collapse where a sign says that connections or memory ran out."""
         line = exhausted((text, *signs))

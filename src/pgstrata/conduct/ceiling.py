@@ -34,7 +34,8 @@ def topology(arm: Arm) -> str:
     cell, environment = arm.cell, arm.environment
     running = environment.server.kind is ServerKind.DSN
     way = f"running server of {environment.name}" if running else str(environment.connection)
-    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}"
+    far = f" to {environment.host.text}" if environment.host.remote else ""
+    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}"
 
 
 def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None) -> None:

@@ -104,6 +104,8 @@ def _collected(
         client_pid=header.client_pid,
         resident_pids=header.resident_pids,
         outside=result.outside,
+        apart=header.apart,
+        client_door_pids=header.client_door_pids,
     )
     found: list[Measurement] = []
     for collector in collectors:

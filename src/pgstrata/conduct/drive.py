@@ -14,6 +14,7 @@ from pgstrata.ports.host import Process, ProcessExit, StopSignal
 GRACE: Final = 60.0
 _POLL: Final = 1.0
 _POLL_AT_END: Final = 0.05
+_LATE: Final = 5.0
 _LAST_LINES: Final = 3
 
 
@@ -48,6 +49,9 @@ def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> Pr
         ended = process.poll()
         if ended is not None:
             return ended
+        if passed > load.seconds + _LATE and arm.environment.host.remote:
+            # a client whose server has gone with its network waits for long: HostLostError says so sooner
+            rig.server_host(arm.environment).host.clock()
 
 
 def raise_driver_failed(rig: Rig, arm: Arm, what: str, part: str) -> None:

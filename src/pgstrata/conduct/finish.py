@@ -35,7 +35,10 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():
         (evidence.keep_shared if name == "settings.tsv" else evidence.keep)(name, content)
-    for name, content in rig.host_facts.items():
+    facts = dict(rig.server_host(arm.environment).facts)
+    if arm.environment.host.remote:
+        facts |= {f"client.{name}": content for name, content in rig.client_facts.items()}
+    for name, content in facts.items():
         evidence.keep_shared(name, content)
     return FinishedRun(evidence=evidence, header=header, record=record)
 
@@ -83,14 +86,14 @@ def _ask_layers(rig: Rig, arm: Arm) -> None:
     """A failure that a layer knows the reason of says so: its limit killed the server, which is a collapse."""
     if not arm.failure:
         return
-    for layer in rig.host_layers:
+    for layer in rig.server_host(arm.environment).layers:
         if isinstance(layer, ExplainsDeath) and (reason := layer.explain_death(arm.environment)):
             arm.failure = f"{arm.failure}; {reason}"
             arm.failure_kind = RunStatus.COLLAPSED
 
 
 def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> RunHeader:
-    build = rig.supplies[arm.environment.name].build
+    build = rig.supply(arm.environment).build
     facts = {key: value for key, value in arm.facts.items() if not key.startswith("settings.")}
     return RunHeader(
         identity=arm.planned.identity,
@@ -103,7 +106,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         wall_drift=arm.wall_drift,
         client_cpu=arm.client_cpu,
         postmaster_pid=server.postmaster_pid if server else None,
-        door_pids=rig.host.door_pids,
+        door_pids=rig.server_host(arm.environment).host.door_pids,
         server_version=build.version.number,
         sampling_rate=arm.sampling_rate,
         warmup_seconds=arm.warmup_seconds,
@@ -116,13 +119,16 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         together=arm.together,
         client_pid=arm.client_pid,
         resident_pids=arm.resident_pids,
+        apart=arm.environment.host.remote,
+        client_door_pids=rig.client.door_pids if arm.environment.host.remote else (),
     )
 
 
 def _out_of_memory(rig: Rig, arm: Arm) -> bool:
     """Whether the kernel killed a process for want of memory since the run began."""
     before = _OOM_KILLS.search(arm.files.get("procfs.before", b""))
-    after = _OOM_KILLS.search(rig.host.read_files((_VMSTAT,)).get(_VMSTAT, b""))
+    host = rig.server_host(arm.environment).host
+    after = _OOM_KILLS.search(host.read_files((_VMSTAT,)).get(_VMSTAT, b""))
     return before is not None and after is not None and int(after.group(1)) > int(before.group(1))
 
 

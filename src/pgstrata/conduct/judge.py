@@ -23,7 +23,10 @@ THREADS: Final = "client.threads"
 CEILING: Final = "client.ceiling"
 """Fact of a run: transactions per second that `select 1` reached with the same clients, see `conduct.ceiling`."""
 CPUS: Final = "host.cpus"
+CLIENT_CPUS: Final = "client.cpus"
+"""Only where the client is on another machine than the server."""
 EMULATION: Final = "host.emulation"
+CLIENT_EMULATION: Final = "client.emulation"
 LAGGING: Final = "rate_not_kept"
 DROPPING: Final = frozenset({LAGGING, "skipped"})
 """Reasons with which latencies are those of a queue, or of the luckier transactions, and not kept."""
@@ -37,6 +40,7 @@ _STOLEN: Final = 0.02
 _SWAPPED_PAGES: Final = 256
 _BUSY_CLIENT: Final = 0.90
 _NEAR_CEILING: Final = 0.85
+_ON_CLIENT: Final = " on the client's machine"
 _SKIPPED: Final = 0.01
 # Seconds of lag per second of time: the server is this much slower than the rate.
 _LAG_GROWTH: Final = 0.01
@@ -182,7 +186,8 @@ def lag_growth(result: DriverResult) -> float | None:
 
 def _client_saturated(case: _Case) -> Reason | None:
     """Threads cannot use more CPUs than there are."""
-    used, threads, cpus = case.measured.get("client_cpu"), case.number(THREADS), case.number(CPUS)
+    used, threads = case.measured.get("client_cpu"), case.number(THREADS)
+    cpus = case.number(CLIENT_CPUS) or case.number(CPUS)
     if used is None or threads is None:
         return None
     usable = min(threads, cpus or threads)
@@ -210,24 +215,31 @@ def _near_ceiling(case: _Case) -> Reason | None:
 
 
 def _emulated(case: _Case) -> Reason | None:
-    how = case.header.facts.get(EMULATION)
-    if not how:
-        return None
-    return Reason(code="emulated", text=f"this machine is emulated by software ({how}): its times are no machine's")
+    for fact, machine in ((EMULATION, "this machine"), (CLIENT_EMULATION, "the client's machine")):
+        if how := case.header.facts.get(fact):
+            text = f"{machine} is emulated by software ({how}): its times are no machine's"
+            return Reason(code="emulated", text=text)
+    return None
 
 
 def _foreign_cpu(case: _Case) -> Reason | None:
-    used, cpus = case.measured.get("foreign_cpu"), case.number(CPUS) or 0.0
-    if used is None or used <= max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
-        return None
-    return Reason(code="foreign_cpu", text=f"{used:.2f} CPUs were busy elsewhere")
+    for metric, fact, where in (("foreign_cpu", CPUS, ""), ("client_foreign_cpu", CLIENT_CPUS, _ON_CLIENT)):
+        used, cpus = case.measured.get(metric), case.number(fact) or 0.0
+        if used is not None and used > max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
+            return Reason(code="foreign_cpu", text=f"{used:.2f} CPUs were busy elsewhere{where}")
+    return None
 
 
 def _steal(case: _Case) -> Reason | None:
-    stolen, cpus = case.measured.get("steal_cpu"), case.number(CPUS) or 1.0
-    if stolen is None or stolen <= _STOLEN * cpus:
-        return None
-    return Reason(code="steal", text=f"the hypervisor kept {stolen:.2f} of {cpus:.0f} CPUs from this machine")
+    for metric, fact, machine in (
+        ("steal_cpu", CPUS, "this machine"),
+        ("client_steal_cpu", CLIENT_CPUS, "the client's"),
+    ):
+        stolen, cpus = case.measured.get(metric), case.number(fact) or 1.0
+        if stolen is not None and stolen > _STOLEN * cpus:
+            text = f"the hypervisor kept {stolen:.2f} of {cpus:.0f} CPUs from {machine}"
+            return Reason(code="steal", text=text)
+    return None
 
 
 def _swapped_in(case: _Case) -> Reason | None:

@@ -10,11 +10,12 @@ from typing import Final
 
 from pgstrata.compare.repeats import wanted_pairs
 from pgstrata.conduct.cost import SPENT, Beside, Costs, own_seconds
+from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
-from pgstrata.model.plan import Block, Plan
+from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.plan.refresh import blocks_before
 from pgstrata.ports.events import Event, EventKind
@@ -62,10 +63,12 @@ class Conduct:
     _told: list[tuple[RunRecord, float]] = field(default_factory=list)
     _before: Beside = field(default_factory=Beside)
     _costs: Costs = field(init=False)
+    _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
         """Nothing is known of what runs cost but the plan."""
         self._costs = Costs(plan=self.plan, workloads=self.rig.workloads)
+        self._losses = Losses(rig=self.rig, plan=self.plan)
 
     def carry_out(self) -> Ending:
         """Do what is missing; ServerFailedError where nothing works, otherwise how it ended."""
@@ -167,14 +170,30 @@ class Conduct:
 
     def _conduct_block(self, block: Block, todo: frozenset[str]) -> None:
         with self._spending():
-            for visit in block.visits:
-                if any(run.identity in todo for stage in visit.stages for run in stage.runs):
-                    begun, self._told = self._now(), []
-                    conduct_visit(self.rig, self.plan, visit, todo=todo, tell=self._tell)
-                    self._costs.learn(self._told, begun, self._now())
+            visits = [
+                visit
+                for visit in block.visits
+                if any(run.identity in todo for stage in visit.stages for run in stage.runs)
+            ]
+            while visits := [visit for visit in visits if not self._conduct(visit, todo)]:
+                self._losses.recover()
         left = len(self.plan.blocks) - block.number
         self._say(Event(kind=EventKind.BLOCK_FINISHED, text=str(block.number), done=len(self.plan.blocks) - left,
                         total=len(self.plan.blocks), seconds_left=self._seconds_left()))  # fmt: skip
+
+    def _conduct(self, visit: Visit, todo: frozenset[str]) -> bool:
+        """Carry out a visit; False where it is still to be made, because the connection to its host broke."""
+        if self._losses.waits(visit):
+            return False
+        begun, self._told = self._now(), []
+        try:
+            conduct_visit(self.rig, self.plan, visit, todo=todo - self.done, tell=self._tell)
+        except PgstrataError as error:
+            if not self._losses.note(visit, error):
+                raise
+            return False
+        self._costs.learn(self._told, begun, self._now())
+        return True
 
     def _tell(self, record: RunRecord) -> None:
         self.done.add(record.identity)

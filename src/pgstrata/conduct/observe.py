@@ -10,6 +10,7 @@ from pgstrata.compare.differences import is_volatile
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
+from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.runs import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.server import RunningServer
@@ -25,16 +26,35 @@ _SETTINGS_SQL: Final = (
 
 def assert_levels(rig: Rig, arm: Arm, server: RunningServer) -> None:
     """Every factor seen from inside; all settings kept. LevelNotTakenError where one is not there."""
-    arm.facts.update(rig.host_fingerprint.facts)
+    home = rig.server_host(arm.environment)
+    arm.facts.update(home.fingerprint.facts)
+    if arm.environment.host.remote:
+        arm.facts.update(of_client(rig.client_fingerprint))
     arm.facts.update({f"driver.{key}": value for key, value in rig.driver.facts().items()})
-    for layer in rig.layers:
+    for layer in (*rig.layers, *home.layers):
         arm.facts.update(layer.observe(server, rig.sql))
     table = rig.sql.query(server.address, _SETTINGS_SQL)
     arm.files["settings.tsv"] = "".join("\t".join(row) + "\n" for row in (table.columns, *table.rows)).encode()
     arm.facts.update({f"settings.{row['name']}": row["setting"] for row in table.records()})
     _note_changed_fingerprint(rig, arm)
-    # after the comparison: environments do not differ by what the client was found to do
+    # after the comparison: environments do not differ by what the client was found to do, nor by the network's mood
     arm.facts.update(client_facts(rig, arm))
+    if home.clocks is not None:
+        arm.facts.update(say_clocks(home.clocks))
+
+
+def of_client(fingerprint: Fingerprint) -> Mapping[str, str]:
+    """Facts of the client's machine, named apart from those of the server's: client.cpus, client.kernel."""
+    return {f"client.{name.removeprefix('host.')}": value for name, value in fingerprint.facts.items()}
+
+
+def say_clocks(clocks: ClockOffset) -> Mapping[str, str]:
+    """The offset of the server host's clock, how wrong that may be, and the round-trip time; seconds as text."""
+    return {
+        "network.clock_offset": f"{clocks.offset_seconds:.6f}",
+        "network.clock_uncertainty": f"{clocks.uncertainty:.6f}",
+        "network.round_trip": f"{clocks.round_trip:.6f}",
+    }
 
 
 def _note_changed_fingerprint(rig: Rig, arm: Arm) -> None:

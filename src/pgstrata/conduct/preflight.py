@@ -41,9 +41,11 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun]) -> None:
             fails.
         HostNotFitError: an environment is not what it was when the study began.
     """
-    if how := rig.host_fingerprint.facts.get(EMULATION):
-        text = f"this machine is emulated by software ({how}): every run will be invalid, no verdict comes of them"
-        rig.events.emit(Event(kind=EventKind.WARNING, text=text))
+    for spec, home in rig.server_hosts.items():
+        if how := home.fingerprint.facts.get(EMULATION):
+            machine = spec.text if spec.remote else "this machine"
+            text = f"{machine} is emulated by software ({how}): every run will be invalid, no verdict comes of them"
+            rig.events.emit(Event(kind=EventKind.WARNING, text=text))
     known = rig.store.fingerprint(SAMPLING)
     if known is not None:
         rig.sampling.update({cell: float(rate) for cell, rate in known.facts.items()})
@@ -58,7 +60,7 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun]) -> None:
 
 def _try_environment(rig: Rig, arms: Sequence[Arm], fastest: dict[str, float]) -> None:
     """One environment: each of its datasets is cloned and started once, with the cells that use it."""
-    supply = rig.supplies[arms[0].environment.name]
+    supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[Arm]]] = {}
     for arm in arms:
         text = f"{arm.environment.title}: {arm.cell.workload}, scale {arm.cell.scale}"
@@ -66,13 +68,13 @@ def _try_environment(rig: Rig, arms: Sequence[Arm], fastest: dict[str, float]) -
         dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
         together.setdefault(dataset.identity, (dataset, []))[1].append(arm)
     for dataset, users in together.values():
-        with layers_undone(rig):
+        with layers_undone(rig, [arms[0].environment]):
             _try_dataset(rig, users, dataset, fastest)
 
 
 def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[str, float]) -> None:
     environment = arms[0].environment
-    supply = rig.supplies[environment.name]
+    supply = rig.supply(environment)
     launch = prepare_layers(rig, arms[0], supply, dataset)
     clone = supply.datasets.clone(dataset, f"preflight-{environment.name}", launch.data, launch.wal)
     try:

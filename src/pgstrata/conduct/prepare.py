@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from pgstrata.conduct.arm import Arm
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
+from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.plan.load import clone_bytes, own_image, wal_apart_bytes
 from pgstrata.ports.server import Dataset
@@ -19,13 +20,16 @@ _ASKS_FOR_MEMORY: Final = "pages"
 
 
 @contextmanager
-def layers_undone(rig: Rig) -> Iterator[None]:
-    """Whatever is changed on the host within is undone at the end, also of a failure; HostNotFitError if it cannot."""
-    mark = rig.ledger.mark()
-    try:
+def layers_undone(rig: Rig, environments: Iterable[Environment]) -> Iterator[None]:
+    """Whatever is changed within on the hosts of these environments is undone at the end, also of a failure.
+
+    HostNotFitError if it cannot be.
+    """
+    ledgers = [rig.server_hosts[spec].ledger for spec in dict.fromkeys(each.host for each in environments)]
+    with ExitStack() as undoing:
+        for ledger in ledgers:
+            undoing.callback(to_the_end, partial(ledger.undo_to, ledger.mark()))
         yield
-    finally:
-        to_the_end(partial(rig.ledger.undo_to, mark))
 
 
 def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Launch:
@@ -36,7 +40,8 @@ def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Laun
         HostNotFitError: the host cannot do it.
     """
     environment = arm.environment
-    concerned = [layer for layer in rig.host_layers if layer.concerns(environment)]
+    home = rig.server_host(environment)
+    concerned = [layer for layer in home.layers if layer.concerns(environment)]
     if not concerned:
         return Launch()
     needs = Needs()
@@ -47,7 +52,7 @@ def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Laun
     )
     launch = Launch()
     for layer in concerned:
-        launch = launch.beneath(layer.prepare(environment, needs, rig.ledger))
+        launch = launch.beneath(layer.prepare(environment, needs, home.ledger))
     return launch
 
 
@@ -60,6 +65,6 @@ def _file_system_bytes(rig: Rig, arm: Arm, dataset: Dataset) -> int:
     sizes = [clone_bytes(arm.environment, dataset.bytes)]
     if own_image(arm.environment):
         for other in filter(own_image, arm.environments):
-            supply = rig.supplies[other.name]
+            supply = rig.supply(other)
             sizes.append(clone_bytes(other, supply.datasets.ensure(other, supply.build, arm.cell).bytes))
     return max(sizes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pgstrata.model.clocks import ClockOffset
+from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.workload import Workload
-from pgstrata.ports.collector import Collector
+from pgstrata.ports.collector import Collector, Subject
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Clock, Host
@@ -36,17 +38,36 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rig:
-    """Everything that carries out a plan.
+class ServerHost:
+    """A machine on which servers run, and what belongs to it.
 
-    `scratch` is a folder on the client's memory-backed storage; `warm_sql` gives the statements that bring a workload's
-    relations into memory; `layers` are observed, and `host_layers` are those of them that change the host, the lowest
-    first, through its `ledger`; `host_facts` are kept with every run, by evidence name, and `host_fingerprint` is what
-    they say; `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all
-    arms.
+    `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
+    `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
+    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same.
     """
 
     host: Host
+    layers: tuple[HostLayer, ...]
+    ledger: Ledger
+    supplies: Mapping[str, Supply]
+    facts: Mapping[str, bytes]
+    fingerprint: Fingerprint
+    clocks: ClockOffset | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rig:
+    """Everything that carries out a plan.
+
+    `server_hosts` are the machines of its servers, the client's own among them where servers run there; one to which
+    the connection broke is replaced when it is there again (`reopen`). `scratch` is a folder on the client's
+    memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory; `layers` are
+    observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are the client's;
+    they are kept with the runs whose server is elsewhere. `sampling` is the rate of the transaction log for each cell,
+    chosen in the preflight, the same for all arms.
+    """
+
+    server_hosts: dict[HostSpec, ServerHost]
     client: Host
     clock: Clock
     store: Store
@@ -54,18 +75,30 @@ class Rig:
     sql: Sql
     collectors: tuple[Collector, ...]
     layers: tuple[Layer, ...]
-    host_layers: tuple[HostLayer, ...]
-    ledger: Ledger
     workloads: Mapping[str, Workload]
-    supplies: Mapping[str, Supply]
     events: Events
     scratch: str
     warm_sql: Callable[[Workload], str]
-    host_facts: Mapping[str, bytes]
-    host_fingerprint: Fingerprint
+    client_facts: Mapping[str, bytes]
+    client_fingerprint: Fingerprint
     version: str
+    reopen: Callable[[HostSpec], ServerHost] | None = None
     sampling: dict[str, float] = field(default_factory=dict)
+
+    def server_host(self, environment: Environment) -> ServerHost:
+        """The machine on which the server of an environment runs."""
+        return self.server_hosts[environment.host]
+
+    def supply(self, environment: Environment) -> Supply:
+        """Where its server and data come from."""
+        return self.server_host(environment).supplies[environment.name]
+
+    def subject(self, server: RunningServer) -> Subject:
+        """What collectors look at while that server is measured."""
+        environment = server.environment
+        client = self.client if environment.host.remote else None
+        return Subject(host=self.server_host(environment).host, sql=self.sql, server=server, client=client)
 
     def control_alive(self, server: RunningServer) -> bool:
         """Whether that server still runs."""
-        return self.supplies[server.environment.name].control.alive(server)
+        return self.supply(server.environment).control.alive(server)

@@ -49,9 +49,11 @@ def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
         for server in servers:
             _checkpoint(rig, arm, server)
     with step(rig, arm, "settle"):
-        own = (server.clone for server in servers if server.postmaster_pid is not None)
-        if folders := sorted({folder for clone in own for folder in clone.folders}):
-            rig.host.run(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
+        own = [server for server in servers if server.postmaster_pid is not None]
+        for spec in dict.fromkeys(server.environment.host for server in own):
+            there = (server.clone for server in own if server.environment.host == spec)
+            folders = sorted({folder for clone in there for folder in clone.folders})
+            rig.server_hosts[spec].host.run(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
 
 
 def _checkpoint(rig: Rig, arm: Arm, server: RunningServer) -> None:
@@ -67,7 +69,7 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
     """The measured window with captures on both sides; failures are recorded in the arm."""
     arm.sampling_rate = rig.sampling.get(arm.cell.identity)
     load = make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed)
-    subject = Subject(host=rig.host, sql=rig.sql, server=server)
+    subject = rig.subject(server)
     capture_before(rig, arm, subject)
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
     arm.started = now(rig)
@@ -86,7 +88,7 @@ def capture_before(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Co
     """Counters at the beginning of the window, of all collectors unless some are named."""
     with step(rig, arm, "capture"):
         for collector in rig.collectors if collectors is None else collectors:
-            arm.files[f"{collector.name}.before"] = collector.capture(subject)
+            arm.keep(f"{collector.name}.before", collector.capture(subject))
 
 
 def capture_after(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Collector] | None = None) -> None:
@@ -94,7 +96,7 @@ def capture_after(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Col
     with step(rig, arm, "capture"):
         for collector in reversed(rig.collectors if collectors is None else collectors):
             try:
-                arm.files[f"{collector.name}.after"] = collector.capture(subject)
+                arm.keep(f"{collector.name}.after", collector.capture(subject))
             except ServerFailedError as error:
                 # the driver's figures are there: they are not given up for a counter
                 text = f"{collector.name} could not be read after the run: {error.what}"

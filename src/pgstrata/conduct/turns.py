@@ -23,7 +23,6 @@ from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.design import LEAD_SECONDS
 from pgstrata.plan.order import derive_seed
-from pgstrata.ports.collector import Subject
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Command, Process, StopSignal
 from pgstrata.ports.server import RunningServer
@@ -129,7 +128,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
     around, inside = rig.collectors[:-1], rig.collectors[-1:]
     try:
         for _, arm in _sound(arms):
-            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity]), around))
+            guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), around))
         for number, arm in _sound(arms):
             guarded(arm, partial(_start_client, rig, arm, up[arm.planned.identity], clients, number))
         together = secrets.token_hex(4)
@@ -137,12 +136,12 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
             arm.together = together
             arm.client_pid = clients[number].pid
             arm.resident_pids = _others(number, arms, clients, up)
-            guarded(arm, partial(capture_before, rig, arm, _subject(rig, up[arm.planned.identity]), inside))
+            guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
         if _sound(arms):
             _measure(rig, plan, arms, clients, up, design)
         for _, arm in _sound(arms):
             if rig.control_alive(up[arm.planned.identity]):
-                capture_after(rig, arm, _subject(rig, up[arm.planned.identity]), around)
+                capture_after(rig, arm, rig.subject(up[arm.planned.identity]), around)
     finally:
         for client in clients.values():
             client.signal(StopSignal.KILL, group=True)
@@ -167,16 +166,12 @@ def _measure(
     for number in reversed(places):
         server = up[arms[number].planned.identity]
         if rig.control_alive(server):
-            capture_after(rig, arms[number], _subject(rig, server), rig.collectors[-1:])
+            capture_after(rig, arms[number], rig.subject(server), rig.collectors[-1:])
     with step(rig, arms[places[0]], "count"):
         for number in places:
             rig.driver.end(clients[number])
         for number in places:
             guarded(arms[number], partial(_collect, rig, arms[number], number, clients[number]))
-
-
-def _subject(rig: Rig, server: RunningServer) -> Subject:
-    return Subject(host=rig.host, sql=rig.sql, server=server)
 
 
 def _others(

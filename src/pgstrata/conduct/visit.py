@@ -32,6 +32,7 @@ from pgstrata.ports.server import Clone, RunningServer
 class Residents:
     """What is up and may be used again by later runs of the visit (reset = restart or none)."""
 
+    supplies: dict[str, Supply] = field(default_factory=dict)
     launches: dict[tuple[str, str], Launch] = field(default_factory=dict)
     clones: dict[tuple[str, str], Clone] = field(default_factory=dict)
     servers: dict[tuple[str, str], RunningServer] = field(default_factory=dict)
@@ -60,7 +61,7 @@ def _keeping(rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]]) -> It
         return [[runs] for runs in stages]
     names = {run.environment for runs in stages for run in runs}
     residents = [environment for environment in plan.experiment.environments if environment.name in names]
-    if not any(layer.concerns(environment) for environment in residents for layer in rig.host_layers):
+    if not any(layer.concerns(resident) for resident in residents for layer in rig.server_host(resident).layers):
         return [stages] if stages else []
     cells = {cell.identity: cell for cell in plan.experiment.cells}
 
@@ -76,7 +77,8 @@ def _conduct_stages(
 ) -> None:
     """One after the other; what is up, and what was changed on the host for it, goes at the end."""
     kept = Residents()
-    with layers_undone(rig):
+    environments = [plan.experiment.environment(run.environment) for runs in stages for run in runs]
+    with layers_undone(rig, environments):
         try:
             for runs in stages:
                 _conduct_stage(rig, plan, runs, kept, tell)
@@ -110,17 +112,18 @@ def _measure_quietly(rig: Rig, arm: Arm, up: dict[str, RunningServer]) -> None:
 
 def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
     for server in up.values():
-        _supply(rig, server).control.stop(server)
+        rig.supply(server.environment).control.stop(server)
 
 
 def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> None:
-    supply = rig.supplies[arm.environment.name]
+    supply = rig.supply(arm.environment)
     reset = plan.experiment.reset
 
     def action() -> None:
         with step(rig, arm, "prepare"):
             dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
             key = (arm.environment.name, dataset.identity)
+            kept.supplies[arm.environment.name] = supply
             if key not in kept.launches:
                 kept.launches[key] = prepare_layers(rig, arm, supply, dataset)
         launch = kept.launches[key]
@@ -159,7 +162,7 @@ def _take_down(
 
 def _stop(rig: Rig, plan: Plan, arm: Arm, up: dict[str, RunningServer]) -> tuple[RunningServer | None, bytes]:
     """Stop an arm's server, as far as it is up; the server and its log."""
-    control = rig.supplies[arm.environment.name].control
+    control = rig.supply(arm.environment).control
     server = up.get(arm.planned.identity)
     if server is None:
         return None, b""
@@ -178,7 +181,7 @@ def _of_environment(kept: Residents, environment: str) -> Iterable[tuple[str, st
 def _discard(rig: Rig, kept: Residents, keys: Iterable[tuple[str, str]]) -> None:
     for key in keys:
         try:
-            rig.supplies[key[0]].datasets.discard(kept.clones[key])
+            kept.supplies[key[0]].datasets.discard(kept.clones[key])
         except ServerFailedError as error:
             # such as a session of somebody's in a running server: the next clone of that name tries again
             rig.events.emit(Event(kind=EventKind.WARNING, text=f"a clone is still there: {error.what}"))
@@ -188,10 +191,6 @@ def _discard(rig: Rig, kept: Residents, keys: Iterable[tuple[str, str]]) -> None
 
 def _clear(rig: Rig, kept: Residents) -> None:
     for key in list(kept.servers):
-        rig.supplies[key[0]].control.stop(kept.servers[key])
+        kept.supplies[key[0]].control.stop(kept.servers[key])
         del kept.servers[key]
     _discard(rig, kept, list(kept.clones))
-
-
-def _supply(rig: Rig, server: RunningServer) -> Supply:
-    return rig.supplies[server.environment.name]

@@ -69,8 +69,17 @@ def complete_experiment(
             *notes,
             *late,
             *_cluster_notes(own),
+            *_host_notes(experiment),
         ),
     )
+
+
+def _host_notes(experiment: Experiment) -> tuple[str, ...]:
+    """What is chosen by this machine, because planning connects to no other one."""
+    if not experiment.apart:
+        return ()
+    names = " and ".join(host.text for host in experiment.apart)
+    return (f"{names}: what follows from memory is chosen by this machine's; give shared_buffers to choose yourself",)
 
 
 def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> Experiment:

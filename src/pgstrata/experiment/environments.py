@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
+from pgstrata.experiment.apart import check_hosts, usual_connection
 from pgstrata.experiment.factors import Choice, Factor, read_factors
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, Path, suggest
@@ -20,6 +21,7 @@ from pgstrata.model.experiment import (
     ConnectionKind,
     ControlKind,
     Environment,
+    HostSpec,
     Level,
     ServerKind,
     ServerSpec,
@@ -65,6 +67,7 @@ def read_environments(structure: Structure, reader: StackReader, *, lone: bool =
         _check_number(environments, factors, structure, findings)
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, common, structure, findings)
+    check_hosts(environments, structure, findings)
     _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 
@@ -73,9 +76,11 @@ def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, .
     """The full cross; the last factor varies fastest."""
     combinations = list(product(*(factor.choices for factor in factors)))
     names = unique(_crossed_name(choices, common) for choices in combinations)
+    stacks = [_overlay(choices, common) for choices in combinations]
+    usual = usual_connection(stacks)
     return tuple(
-        _environment(name, tuple(choice.level for choice in choices), _overlay(choices, common))
-        for name, choices in zip(names, combinations, strict=True)
+        _environment(name, tuple(choice.level for choice in choices), stack, usual)
+        for name, choices, stack in zip(names, combinations, stacks, strict=True)
     )
 
 
@@ -92,12 +97,13 @@ def _overlay(choices: tuple[Choice, ...], common: Stack) -> Stack:
     return stack
 
 
-def _environment(name: str, levels: tuple[Level, ...], stack: Stack) -> Environment:
+def _environment(name: str, levels: tuple[Level, ...], stack: Stack, usual: ConnectionKind) -> Environment:
     return Environment(
         name=name,
         levels=levels,
         server=_with_build(stack.server or _DEFAULT_SERVER, stack.layers),
-        connection=stack.connection or ConnectionKind.SOCKET,
+        host=stack.host or HostSpec(),
+        connection=stack.connection or usual,
         checksums=True if stack.checksums is None else stack.checksums,
         settings=dict(sorted(stack.settings.items())),
         initdb=dict(sorted(stack.initdb.items())),
@@ -123,8 +129,10 @@ def _listed(tables: list[EnvironmentTable], common: Stack, reader: StackReader) 
             reader.findings.add((*path, "name"), f"the name {table.name!r} is taken", "give it another name")
         names.setdefault(table.name or "", index)
     slugs = unique(slug(table.name or "") for table in tables)
+    usual = usual_connection([stack.over(common) for stack in stacks])
     return tuple(
-        _environment(name, _declared(stack), stack.over(common)) for name, stack in zip(slugs, stacks, strict=True)
+        _environment(name, _declared(stack), stack.over(common), usual)
+        for name, stack in zip(slugs, stacks, strict=True)
     )
 
 
@@ -133,6 +141,8 @@ def _declared(stack: Stack) -> tuple[Level, ...]:
     levels: list[tuple[str, str]] = []
     if stack.server:
         levels.append(("server", stack.server.text))
+    if stack.host:
+        levels.append(("host", stack.host.text))
     if stack.connection:
         levels.append(("connection", str(stack.connection)))
     if stack.checksums is not None:

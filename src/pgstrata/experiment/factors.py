@@ -120,6 +120,8 @@ def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -
     match key:
         case "server":
             return reader.read_server(level, path)
+        case "host":
+            return reader.read_host(level, path)
         case "connection":
             return reader.read_connection(level, path)
         case "checksums":
@@ -132,12 +134,16 @@ def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -
 
 
 def _text(key: str, stack: Stack, written: str) -> str:
-    return stack.server.text if key == "server" and stack.server else mask_conninfo(written)
+    if key == "server" and stack.server:
+        return stack.server.text
+    return stack.host.text if stack.host else mask_conninfo(written)
 
 
 def _slug(key: str, text: str, name: str | None) -> str:
     if name is not None:
         return slug(name)
+    if key == "host":
+        return slug(text.partition(":")[2] or text)
     return (
         slug(text) if key in {"server", "connection", "filesystem"} else slug(f"{key.partition('.')[2] or key}-{text}")
     )
@@ -173,6 +179,8 @@ def _canonical(key: str, choice: Choice) -> object:
     stack = choice.stack
     if key == "server":
         return stack.server.text if stack.server else ""
+    if stack.host:
+        return stack.host
     entries = {**stack.settings, **stack.initdb, **stack.options, **stack.layers}
     if not entries:
         return (stack.connection, stack.checksums)

@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 """Where something stands in the file: table names, keys, and indices counted from 0."""
 
 TABLE_FACTORS: Final = ("settings", "initdb", "options", "build", "cpu", "limits", "storage", "sysctl")
-PLAIN_FACTORS: Final = ("server", "connection", "checksums", "pages", "thp", "filesystem")
+PLAIN_FACTORS: Final = ("server", "host", "connection", "checksums", "pages", "thp", "filesystem")
 CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
@@ -24,10 +24,7 @@ _HOST_REMEDY = (
     "and all environments share it"
 )
 
-UNAVAILABLE: Final = {
-    "host": _HOST_REMEDY,
-    "kernel": _HOST_REMEDY,
-}
+UNAVAILABLE: Final = {"kernel": _HOST_REMEDY}
 """Layers that the file can name and that this version cannot change, with what to do instead."""
 
 FACTORS: Final = (*PLAIN_FACTORS, *TABLE_FACTORS, *UNAVAILABLE)

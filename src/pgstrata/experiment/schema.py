@@ -67,6 +67,9 @@ Connection = Annotated[
     WithJsonSchema(_words(("socket", "tcp", "tls"))),
 ]
 _DOTTED: Final = r"^(settings|initdb|options|cpu|limits|storage|sysctl)\..+$"
+_HOST: Final = (
+    "Machine on which the server runs: local, or ssh:DESTINATION as your own ssh takes it; the client stays here."
+)
 _PAGES: Final = "Memory pages of the server's shared memory: 4kB, 2MB, 1GB; reserved for each run."
 _THP: Final = "Transparent huge pages, for anonymous and shared memory: always, madvise, never."
 _FILESYSTEM: Final = (
@@ -91,7 +94,6 @@ class _Edge(BaseModel):
 
 
 class _Layers(_Edge):
-    host: Any = Field(None, description=_LATER)
     kernel: Any = Field(None, description=_LATER)
 
 
@@ -105,7 +107,10 @@ class StackTable(_Layers):
         description="embedded (default), 14 to 18, maven:9.6 to maven:18, build:DIR, build:FILE.tar.gz, "
         "build:DIR@COMMIT, prefix:DIR, a folder, dsn:SERVICE or dsn:CONNECTION-STRING.",
     )
-    connection: Connection | None = Field(None, description="How the client reaches the server; default socket.")
+    host: ScalarValue | None = Field(None, description=_HOST)
+    connection: Connection | None = Field(
+        None, description="How the client reaches the server; default socket, or tcp where a host is another machine."
+    )
     checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")
     pages: ScalarValue | None = Field(None, description=_PAGES)
     thp: ScalarValue | None = Field(None, description=_THP)
@@ -134,6 +139,7 @@ class FactorsTable(_Layers):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _LEVELS}})
 
     server: LevelsValue = Field(default_factory=tuple, description="Servers: a list, or a table of named levels.")
+    host: LevelsValue = Field(default_factory=tuple, description=_HOST)
     connection: LevelsValue = Field(default_factory=tuple, description="Ways to connect.")
     checksums: LevelsValue = Field(default_factory=tuple, description="Data checksums: [true, false].")
     pages: LevelsValue = Field(default_factory=tuple, description=_PAGES)

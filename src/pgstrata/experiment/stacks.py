@@ -1,7 +1,7 @@
 """What one environment is made of, read from single keys and values.
 
-What belongs here: server, connection, checksums, settings, initdb and options, wherever they stand in the file. How
-environments are made of them belongs to `environments`.
+What belongs here: server, host, connection, checksums, settings, initdb and options, wherever they stand in the file.
+How environments are made of them belongs to `environments`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.hosts import HostLevelError, parse_host
 from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, UNAVAILABLE, Path, suggest
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, read_level
 from pgstrata.experiment.schema import StackTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server
 from pgstrata.experiment.values import Scalar, kind_of
-from pgstrata.model.experiment import ConnectionKind, ServerSpec
+from pgstrata.model.experiment import ConnectionKind, HostSpec, ServerSpec
 from pgstrata.model.secret import Secret
 
 _OWN_SETTINGS: Final = {
@@ -41,6 +42,7 @@ class Stack:
     """A part of what an environment is made of; None and empty where nothing is said."""
 
     server: ServerSpec | None = None
+    host: HostSpec | None = None
     connection: ConnectionKind | None = None
     checksums: bool | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class Stack:
         """This one, and what `other` says where this one says nothing."""
         return Stack(
             server=self.server or other.server,
+            host=self.host or other.host,
             connection=self.connection or other.connection,
             checksums=other.checksums if self.checksums is None else self.checksums,
             settings={**other.settings, **self.settings},
@@ -93,6 +96,8 @@ class StackReader:
         stack = Stack(checksums=table.checksums)
         if table.server is not None:
             stack = (self.read_server(table.server, (*path, "server")) or Stack()).over(stack)
+        if table.host is not None:
+            stack = (self.read_host(table.host, (*path, "host")) or Stack()).over(stack)
         if table.connection is not None:
             stack = (self.read_connection(table.connection, (*path, "connection")) or Stack()).over(stack)
         for name in PLAIN_LAYERS:
@@ -117,6 +122,14 @@ class StackReader:
         try:
             return Stack(server=parse_server(str(value), self.conninfo))
         except ServerLevelError as error:
+            self.findings.add(path, error.what, error.remedy)
+            return None
+
+    def read_host(self, value: Scalar, path: Path) -> Stack | None:
+        """A level of `host`."""
+        try:
+            return Stack(host=parse_host(value if isinstance(value, str) else render_scalar(value)))
+        except HostLevelError as error:
             self.findings.add(path, error.what, error.remedy)
             return None
 

@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.experiment.hosts import is_destination
 from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.door import quote
 from pgstrata.hosts.local_process import die_with_parent
-
-# The port is the user's config's to say where the destination does not; the name may be an alias of it.
-_FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
 
 _LONGEST_SOCKET: Final = 107  # bytes in sun_path, without its NUL
 _BESIDE: Final = 17  # what ssh adds to the name until the socket listens
@@ -58,15 +56,8 @@ class Patience:
 
 
 def parse_destination(text: str) -> str:
-    """A destination as the user writes it for ssh: db1, user@db1, ssh://user@db1:2222. UsageError if it is none.
-
-    It becomes a word of a command, so it must not be taken for an option, nor carry anything that a shell or the
-    user's ProxyCommand could understand as more than a name.
-    """
-    rest = text.removeprefix("ssh://")
-    user, at, host = rest.rpartition("@")
-    odd = any(character.isspace() or not character.isprintable() or character in _FORBIDDEN for character in text)
-    if odd or not host or (at and not user) or "/" in rest or "-" in (text[:1], user[:1], host[:1]):
+    """A destination as the user writes it for ssh: db1, user@db1, ssh://user@db1:2222. UsageError if it is none."""
+    if not is_destination(text):
         remedy = 'write it as for ssh, such as "db1", "user@db1" or "ssh://user@db1:2222"'
         raise UsageError(f"{text!r} is no destination for ssh", where="host", remedy=remedy)
     return text

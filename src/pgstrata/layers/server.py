@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from ipaddress import ip_network
 from typing import Final
 
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, UsageError, find_disk_full
@@ -16,12 +17,13 @@ from pgstrata.layers.settings import render_settings
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.secret import Secret
-from pgstrata.model.server import Address, Build
+from pgstrata.model.server import Address, Build, Way
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer, Sql
 
 USER: Final = "pgstrata"
 SETTINGS_FILE: Final = "pgstrata.conf"
+ACCESS_FILE: Final = "pg_hba.conf"
 PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
 # sockaddr_un.sun_path has 108 bytes with the terminating zero (unix(7)).
 _SOCKET_PATH_LIMIT: Final = 107
@@ -57,13 +59,31 @@ def check_socket_path(folder: str) -> None:
         )
 
 
-class ClusterControl:
-    """Implements `ports.ServerControl` for clusters of our own."""
+def render_access(way: Way) -> bytes:
+    """Who may come in by TCP: with a password, from the client's address and from the server's own machine.
 
-    def __init__(self, host: Host, clock: Clock, socket_root: str) -> None:
+    md5 takes SCRAM where the server stores it, which is from 14 on.
+    """
+    clients = dict.fromkeys(("127.0.0.1", way.client))
+    lines = (f"host all all {ip_network(client)} md5\n" for client in clients)
+    return "".join(("local all all trust\n", *lines)).encode()
+
+
+class ClusterControl:
+    """Implements `ports.ServerControl` for clusters of our own.
+
+    Args:
+        host: where they run, as the user that they run as.
+        clock: of the coordinator.
+        socket_root: a folder for their unix sockets.
+        way: how clients reach them by TCP; None where they are on this machine.
+    """
+
+    def __init__(self, host: Host, clock: Clock, socket_root: str, way: Way | None = None) -> None:
         self._host = host
         self._clock = clock
         self._socket_root = socket_root
+        self._way = way or Way()
         self._processes: dict[int, Process] = {}
 
     def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:
@@ -96,6 +116,9 @@ class ClusterControl:
             **self._encryption(environment, clone),
         }
         self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(settings).encode())
+        if not folder:
+            # datasets know nothing of clients
+            self._host.write(f"{clone.location}/{ACCESS_FILE}", render_access(self._way))
         try:
             process = self._spawn(build, clone, folder, launch)
         except BaseException:
@@ -141,7 +164,12 @@ class ClusterControl:
         password = Secret(self._host.read(f"{clone.location}/{PASSWORD_FILE}").decode().strip())
         encryption = {"sslmode": "require"} if kind is ConnectionKind.TLS else {}
         return Address(
-            host="127.0.0.1", port=port, user=USER, database=clone.database, password=password, parameters=encryption
+            host=self._way.server,
+            port=port,
+            user=USER,
+            database=clone.database,
+            password=password,
+            parameters=encryption,
         )
 
     def _encryption(self, environment: Environment, clone: Clone) -> Mapping[str, str]:
@@ -191,7 +219,7 @@ class ClusterControl:
                 "the disk is full: the server cannot start", where=server.clone.folder, details=details,
                 remedy="free space there, or set PGSTRATA_DATA to a folder on a larger file system",
             )  # fmt: skip
-        if any("could not bind IPv4 address" in line or "Address already in use" in line for line in lines):
+        if any("could not bind IPv" in line or "Address already in use" in line for line in lines):
             raise _PortTakenError(f"no free TCP port was found in {_PORT_TRIES} tries")
         raise ServerFailedError(
             what,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -188,6 +188,8 @@ class Study:
     environments: Mapping[str, Fingerprint]
     created: str
     version: str
+    networks: Mapping[str, Fingerprint] = field(default_factory=dict)
+    """How far away servers on other machines are, by environment: clock offset and round trip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

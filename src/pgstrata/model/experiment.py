@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pgstrata.model.secret import Secret
@@ -47,6 +47,36 @@ class ServerSpec:
                 return f"{self.kind}:{self.value} ({how})" if how else f"{self.kind}:{self.value}"
             case ServerKind.PREFIX | ServerKind.MAVEN | ServerKind.DSN:
                 return f"{self.kind}:{self.value}"
+
+
+class HostKind(StrEnum):
+    """How the host of a server is reached."""
+
+    LOCAL = "local"
+    SSH = "ssh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSpec:
+    """A level of the factor `host`: the machine on which the server runs; the client is always on this one.
+
+    `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port.
+    """
+
+    kind: HostKind = HostKind.LOCAL
+    destination: str = ""
+
+    @property
+    def text(self) -> str:
+        """The level as a user writes it."""
+        if self.kind is HostKind.LOCAL:
+            return str(self.kind)
+        return self.destination if self.destination.startswith("ssh://") else f"{self.kind}:{self.destination}"
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is another machine than the client's."""
+        return self.kind is not HostKind.LOCAL
 
 
 class ConnectionKind(StrEnum):
@@ -115,6 +145,7 @@ class Environment:
     options: Mapping[str, str] = field(default_factory=dict)
     layers: Mapping[str, str] = field(default_factory=dict)
     control: ControlKind | None = None
+    host: HostSpec = HostSpec()
 
     @property
     def title(self) -> str:
@@ -198,6 +229,20 @@ class Experiment:
     allow: Allow
     text: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[HostSpec, ...]:
+        """Where servers run, each once, in the order of the environments."""
+        return tuple(dict.fromkeys(environment.host for environment in self.environments))
+
+    @property
+    def apart(self) -> tuple[HostSpec, ...]:
+        """Hosts of servers that are other machines than the client's."""
+        return tuple(host for host in self.hosts if host.remote)
+
+    def on_host(self, host: HostSpec) -> Experiment:
+        """The part of the experiment whose servers run on that host; without environments if there are none."""
+        return replace(self, environments=tuple(each for each in self.environments if each.host == host))
 
     def environment(self, name: str) -> Environment:
         """The environment of that name; KeyError if there is none."""

@@ -192,6 +192,8 @@ _STUDY: Final = (
         Force.WARNING, Subject.STUDY, Proof.FIGURES,
         ("undeclared_difference", "kernel, compiler or a setting nobody named is taken for the factor",
          "facts of the environments are compared, and what the experiment does not explain is told"),
+        ("these_machines", "one machine is taken for all of its kind",
+         "servers of a study run on different machines"),
         ("defaults_differ", "another default is taken for another version", "settings nobody set and that differ"),
         ("checkpoint_free", "writing without its checkpoints is taken for all of it",
          "a cell that writes, and no checkpoint in any of its runs"),

@@ -72,6 +72,8 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("server_cpu", "server CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("client_cpu", "client CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("foreign_cpu", "foreign CPU", Unit.CPUS, _LOW, "less", "more"),
+        _metric("client_foreign_cpu", "foreign CPU on the client's machine", Unit.CPUS, _LOW, "less", "more"),
+        _metric("client_steal_cpu", "stolen CPU on the client's machine", Unit.CPUS, _LOW, "less", "more"),
         _metric("observer_cpu", "CPU of pgstrata itself", Unit.CPUS, _LOW, "less", "more"),
         _metric(NEIGHBOURS, "share of the CPUs that other processes used", Unit.RATIO, _LOW, "less", "more"),
         _metric("steal_cpu", "stolen CPU", Unit.CPUS, _LOW, "less", "more"),

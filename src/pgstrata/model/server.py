@@ -83,6 +83,18 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How clients reach a server by TCP: the address at which it listens, and the one that they come from.
+
+    `known_port` is one on which the server's machine is known to answer, 0 where none has to be known.
+    """
+
+    server: str = "127.0.0.1"
+    client: str = "127.0.0.1"
+    known_port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
     """What was observed of a host or an environment from inside: named facts as text."""
 

@@ -110,6 +110,8 @@ def obstacles(
     environments = experiment.environments
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
         yield "servers that are running already are not pgstrata's to pause and resume"
+    if experiment.apart:
+        yield "servers on other machines than the client are not paused and resumed over the network"
     yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
         yield f'reset = "{experiment.reset}" keeps a server from run to run'

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Final
 
-from pgstrata.model.experiment import Experiment, ServerSpec
+from pgstrata.model.experiment import Environment, Experiment, HostSpec, ServerSpec
 from pgstrata.model.plan import Design
 
 _NOT_FIXING: Final = {
@@ -17,6 +17,8 @@ _NOT_FIXING: Final = {
     ServerSpec: frozenset({"conninfo"}),
     Design: frozenset({"reason"}),
 }
+_ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {Environment: {"host": HostSpec()}}
+"""Fields that came later, with the value that they had before: plans without them keep their identity."""
 
 
 def identify(experiment: Experiment, designs: Sequence[Design]) -> str:
@@ -28,8 +30,9 @@ def identify(experiment: Experiment, designs: Sequence[Design]) -> str:
 def _plain(value: object) -> Any:
     if is_dataclass(value):
         left_out = _NOT_FIXING.get(type(value), frozenset())
-        named = (field.name for field in fields(value) if field.name not in left_out)
-        return {name: _plain(getattr(value, name)) for name in named}
+        usual = _ONLY_WHERE_GIVEN.get(type(value), {})
+        given = ((field.name, getattr(value, field.name)) for field in fields(value) if field.name not in left_out)
+        return {name: _plain(item) for name, item in given if name not in usual or item != usual[name]}
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pgstrata.model.experiment import Experiment, Interleave
+from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Design, HostCapacity, Plan
 from pgstrata.model.workload import Workload
@@ -41,12 +41,24 @@ def make_plan(
     if designs is None:
         designs = choose_designs(experiment, workloads, capacity, interleave or experiment.interleave)
     cost = forecast(experiment, workloads, designs)
-    refuse(experiment, workloads, capacity, cost, designs)
+    here = experiment.on_host(HostSpec())
+    cost_here = forecast(here, workloads, designs) if here.environments else None
+    refuse(experiment, workloads, capacity, cost_here, designs)
     return Plan(
         identity=identify(experiment, designs),
-        experiment=replace(experiment, notes=(*experiment.notes, *budget_notes(experiment, cost))),
+        experiment=replace(
+            experiment, notes=(*experiment.notes, *budget_notes(experiment, cost), *_host_notes(experiment))
+        ),
         designs=tuple(designs),
         blocks=tuple(lay_out(experiment, designs, number) for number in range(1, experiment.blocks + 1)),
         forecast=cost,
         floors=dict(floors or {}),
     )
+
+
+def _host_notes(experiment: Experiment) -> tuple[str, ...]:
+    """What is not known of other machines while nothing is connected to."""
+    if not experiment.apart:
+        return ()
+    names = " and ".join(host.text for host in experiment.apart)
+    return (f"{names}: the room there, and whether it can be reached, is found out at the start of the run",)

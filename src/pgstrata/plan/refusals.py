@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
-from pgstrata.model.experiment import Experiment, Reset, ServerKind
+from pgstrata.model.experiment import Experiment, HostSpec, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MEMORY_SHARE, obstacles
@@ -21,27 +21,38 @@ def refuse(
     experiment: Experiment,
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
-    forecast: Forecast,
+    forecast: Forecast | None,
     designs: Sequence[Design],
 ) -> None:
-    """Raises PlanRefusedError where there is a reason."""
-    reasons = (
-        *_hot_rows(experiment, workloads),
-        *_growing_data(experiment, workloads),
-        *_too_few_connections(experiment),
-        *_too_little_memory(experiment, capacity),
-        *_not_to_be_sliced(experiment, workloads, capacity, designs),
-        *_too_little_disk(forecast, capacity),
+    """Raises PlanRefusedError where there is a reason; `forecast` is of what is on this machine, None for nothing."""
+    raise_if_any(
+        (
+            *_hot_rows(experiment, workloads),
+            *_growing_data(experiment, workloads),
+            *_too_few_connections(experiment),
+            *_too_little_memory(experiment.on_host(HostSpec()), capacity),
+            *_not_to_be_sliced(experiment, workloads, capacity, designs),
+            *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
+        )
     )
+
+
+def refuse_room(part: Experiment, capacity: HostCapacity, forecast: Forecast, where: str) -> None:
+    """Raises PlanRefusedError where a part of an experiment, all on one host, does not fit into that host."""
+    raise_if_any((*_too_little_memory(part, capacity), *_too_little_disk(forecast, capacity)), where=where)
+
+
+def raise_if_any(reasons: Sequence[tuple[str, str]], where: str = "") -> None:
+    """PlanRefusedError with all reasons, each with its remedy."""
     if not reasons:
         return
     if len(reasons) == 1:
-        raise PlanRefusedError(reasons[0][0], remedy=reasons[0][1])
+        raise PlanRefusedError(reasons[0][0], where=where, remedy=reasons[0][1])
     raise PlanRefusedError(
-        f"the plan is refused for {len(reasons)} reasons",
+        f"the plan is refused for {len(reasons)} reasons", where=where,
         details=tuple(f"{what} -> {remedy}" for what, remedy in reasons),
         remedy="change the experiment file as each reason says",
-    )
+    )  # fmt: skip
 
 
 def _hot_rows(experiment: Experiment, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:

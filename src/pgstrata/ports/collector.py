@@ -12,11 +12,12 @@ from pgstrata.ports.server import RunningServer, Sql
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a collector looks at."""
+    """What a collector looks at; `client` is the client's machine where that is another one than the server's."""
 
     host: Host
     sql: Sql
     server: RunningServer
+    client: Host | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class Window:
     client, whose CPU time is counted between the captures instead of `client_cpu`; `resident_pids` are servers and
     clients of the environments that it took turns with; `outside` counts transactions before and between the slices,
     which the server's own statistics hold too.
+
+    `apart`: the client was on another machine than the server, where `client_door_pids` are pgstrata itself.
     """
 
     seconds: float
@@ -38,6 +41,8 @@ class Window:
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
     outside: int = 0
+    apart: bool = False
+    client_door_pids: tuple[int, ...] = ()
 
 
 class Collector(Protocol):
@@ -49,7 +54,7 @@ class Collector(Protocol):
         ...
 
     def capture(self, subject: Subject) -> bytes:
-        """Raw text, as it is kept."""
+        """Raw text, as it is kept; nothing where there is nothing to look at."""
         ...
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:

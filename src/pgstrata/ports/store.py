@@ -16,7 +16,8 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
-    `together` is shared by runs that took turns in slices; `client_pid` and `resident_pids` as in `Window`.
+    `together` is shared by runs that took turns in slices; `client_pid`, `resident_pids`, `apart` and
+    `client_door_pids` as in `Window`.
     """
 
     identity: str
@@ -42,6 +43,8 @@ class RunHeader:
     together: str = ""
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
+    apart: bool = False
+    client_door_pids: tuple[int, ...] = ()
 
 
 class Evidence(Protocol):

@@ -27,6 +27,7 @@ from pgstrata.report.fields import (
     warning_fields,
 )
 from pgstrata.report.floor import floor_json, floors_json, visible_effect
+from pgstrata.report.rows import host_facts
 from pgstrata.report.scatter import find_scatter
 from pgstrata.report.seconds import seconds_json
 
@@ -45,7 +46,7 @@ def answer_json(answer: Answer) -> str:
         "threshold": experiment.threshold,
         "comparisons": [_comparison(plan, comparison) for comparison in answer.comparisons],
         "pairs": [_comparison(plan, comparison) for comparison in answer.pairs],
-        "rig": {"host": dict(study.host.facts), "client": dict(study.client.facts)},
+        "rig": _rig(study),
         "floor": floor_json(plan, answer.comparisons),
         "floors": floors_json(plan, answer.comparisons),
         "refreshed": _refreshed(answer),
@@ -64,6 +65,22 @@ def answer_json(answer: Answer) -> str:
 def _refreshed(answer: Answer) -> dict[str, Any] | None:
     found = answer.refreshed
     return None if found is None else {"study": found.folder, "blocks": found.blocks, "seconds": found.seconds}
+
+
+def _rig(study: Study) -> dict[str, Any]:
+    """The baseline's machine and the client; where a server is on another one, each environment's with its network."""
+    rig: dict[str, Any] = {"host": dict(study.host.facts), "client": dict(study.client.facts)}
+    experiment = study.plan.experiment
+    if experiment.apart:
+        rig["environments"] = {
+            each.name: {
+                "host": each.host.text,
+                "facts": dict(host_facts(study, each)),
+                "network": dict(study.networks[each.name].facts) if each.name in study.networks else {},
+            }
+            for each in experiment.environments
+        }
+    return rig
 
 
 def _environment(environment: Environment) -> dict[str, Any]:

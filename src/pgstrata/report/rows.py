@@ -182,11 +182,38 @@ def dead_times(study: Study) -> tuple[DeadTime, ...]:
 
 def rig_facts(study: Study) -> tuple[Fact, ...]:
     """The machine as it was observed, CPU, kernel and memory first, then the client where it was another one."""
+    if study.plan.experiment.apart:
+        return _apart_facts(study)
     facts = _machine_facts(study.host.facts)
     client = {name: value for name, value in study.client.facts.items() if study.host.facts.get(name) != value}
     if study.client.facts and not client:
         return (*facts, Fact(name="client", value="on the same machine"))
     return (*facts, *(Fact(name=f"client: {fact.name}", value=fact.value) for fact in _machine_facts(client)))
+
+
+def host_facts(study: Study, environment: Environment) -> Mapping[str, str]:
+    """What was observed of the machine of an environment's server, from its first start on."""
+    found = study.environments.get(environment.name)
+    facts = found.facts if found is not None else {}
+    return {name: value for name, value in facts.items() if name.startswith("host.")}
+
+
+def _apart_facts(study: Study) -> tuple[Fact, ...]:
+    """The client, then each machine on which servers ran, with the way to it."""
+    rows = [Fact(name=f"client: {fact.name}", value=fact.value) for fact in _machine_facts(study.client.facts)]
+    experiment = study.plan.experiment
+    for spec in experiment.hosts:
+        environment = experiment.on_host(spec).environments[0]
+        seen = _machine_facts(host_facts(study, environment))
+        rows += [Fact(name=f"{spec.text}: {fact.name}", value=fact.value) for fact in seen]
+        if (network := study.networks.get(environment.name)) is not None:
+            rows.append(Fact(name=f"{spec.text}: network", value=_say_network(network.facts)))
+    return tuple(rows)
+
+
+def _say_network(facts: Mapping[str, str]) -> str:
+    trip, offset = (float(facts.get(f"network.{name}", "nan")) for name in ("round_trip", "clock_offset"))
+    return f"round trip {trip * 1e3:.2f} ms; its clock was {offset:+.3f} s off this machine's"
 
 
 def _machine_facts(found: Mapping[str, str]) -> tuple[Fact, ...]:

@@ -38,12 +38,14 @@ class Packages:
         host: where servers run, as the user that they run as.
         cache: folder on the coordinator.
         note: is told what takes a while.
+        bring: whether missing libraries are fetched; not on another machine, where they have to be installed.
     """
 
     here: Host
     host: Host
     cache: str
     note: Callable[[str], None]
+    bring: bool = True
 
     def ensure(self, prefix: str, environment: Mapping[str, str]) -> Mapping[str, str]:
         """What the programs below a prefix need in their environment to start, libraries fetched if they must be.
@@ -55,6 +57,8 @@ class Packages:
         missing = self.missing(prefix, environment)
         if not missing:
             return environment
+        if not self.bring:
+            raise _cannot(f"{self.host.name}:{prefix}", missing)
         with _disk_errors(self.cache):
             return self._bring(prefix, environment, missing)
 

@@ -13,6 +13,7 @@ from pgstrata.store.files import storage_errors
 from pgstrata.store.study import load_plan_file
 
 _ENVIRONMENT = "environment/"
+_NETWORK = "network/"
 _NOTHING = Fingerprint(facts={})
 
 
@@ -43,4 +44,9 @@ def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bo
         },
         created=file.created,
         version=file.version,
+        networks={
+            name.removeprefix(_NETWORK): fingerprint
+            for name, fingerprint in fingerprints.items()
+            if name.startswith(_NETWORK)
+        },
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.procfs.parse import parse_window, tree_ticks
+from pgstrata.collectors.procfs.parse import parse_client, parse_window, tree_ticks
 from pgstrata.collectors.procfs.snapshot import ProcessTime, parse_snapshot
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
@@ -274,3 +274,22 @@ def test_no_capture_ends_in_anything_but_a_parse_error(capture):
 def test_no_truncated_capture_ends_in_anything_but_a_parse_error(length):
     with contextlib.suppress(ParseError):
         parse_window("".join(WHOLE)[:length].encode(), "".join(WHOLE).encode(), WINDOW)
+
+
+def test_a_client_elsewhere_takes_no_time_from_the_servers_host():
+    case = CAPTURES / "6.18" / "select-only"
+    captures = [(case / f"{name}.txt").read_text() for name in ("before", "after")]
+    window = window_of(case)
+    together = measured(*captures, window)
+    apart = measured(*captures, replace(window, apart=True))
+    assert apart["foreign_cpu"] >= together["foreign_cpu"]
+    assert apart["client_cpu"] == together["client_cpu"]
+
+
+def test_what_others_use_on_the_clients_machine_is_seen():
+    before = text(uptime="1000.00 1.00", cpu="100 0 0 0 0 0 0 0 0 0", processes=[process(9, 1, 0, name="pgstrata")])
+    after = text(uptime="1010.00 1.00", cpu="1600 0 0 0 0 0 0 50 0 0", processes=[process(9, 1, 100, name="pgstrata")])
+    window = replace(WINDOW, apart=True, client_cpu=4.0, client_door_pids=(9,))
+    found = {one.metric: one.value for one in parse_client(before.encode(), after.encode(), window)}
+    # 15 s busy, of which 4 s are the client's and 1 s is pgstrata's own
+    assert found == {"client_foreign_cpu": pytest.approx(1.0), "client_steal_cpu": pytest.approx(0.05)}

@@ -3,12 +3,13 @@
 Times are in ticks of 10 ms, truncated per process: a figure of CPU per transaction is off by up to two ticks for each
 living process of the server. Rates are over the difference of the two uptimes, which is what the counters cover.
 
-The client is taken to run on the captured host, as its CPU time is subtracted from the host's.
+The client's CPU time is subtracted from that of the host on which it runs: the server's, unless it is apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
@@ -55,6 +56,27 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     return tuple(Measurement(metric=metric, value=value) for metric, value in values)
 
 
+def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+    """Measurements of the client's own machine, where it is another one than the server's.
+
+    - `client_foreign_cpu`: as `foreign_cpu`, without client and observer.
+    - `client_steal_cpu`: as `steal_cpu`.
+
+    Raises:
+        ParseError: a capture has an unknown shape.
+    """
+    first, last = parse_snapshot(before), parse_snapshot(after)
+    there = replace(window, postmaster_pid=None, door_pids=window.client_door_pids)
+    seconds = _elapsed(first, last, there)
+    if seconds <= 0:
+        return ()
+    ours = (_client_seconds(first, last, there), _observer_seconds(first, last, there) or 0.0)
+    found = [("client_foreign_cpu", _foreign_seconds(first, last, there, ours) / seconds)]
+    if first.cpu is not None and last.cpu is not None and last.cpu.steal >= first.cpu.steal:
+        found.append(("client_steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds))
+    return tuple(Measurement(metric=metric, value=value) for metric, value in found)
+
+
 _Value = tuple[str, float]
 
 
@@ -87,7 +109,8 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
     if client + server > 0:
         yield "client_share", client / (client + server)
     residents = sum(_tree_seconds(first, last, pid) or 0.0 for pid in window.resident_pids)
-    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, client, observer or 0.0, residents)) / seconds
+    here = 0.0 if window.apart else client
+    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, here, observer or 0.0, residents)) / seconds
     if last.cpu is not None and last.cpu.cpus:
         yield NEIGHBOURS, _neighbour_seconds(first, last, window) / seconds / last.cpu.cpus
 

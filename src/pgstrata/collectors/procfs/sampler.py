@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.collectors.procfs.parse import parse_window
+from pgstrata.collectors.procfs.parse import parse_client, parse_window
 from pgstrata.collectors.procfs.snapshot import PROCESSES, TICKS, render_heading
 from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.model.metrics import Measurement
@@ -26,26 +26,50 @@ _DEFAULT_TICKS: Final = b"100\n"
 """USER_HZ on every architecture that PostgreSQL is built for, for hosts without getconf."""
 
 
+class _Ticks:
+    """The length of a tick on each host, asked once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+
+    def of(self, host: Host) -> bytes:
+        if host.name not in self._known:
+            self._known[host.name] = observe_ticks(host)
+        return self._known[host.name]
+
+
 class ProcfsCollector:
     """Implements `ports.Collector` for the server's host."""
 
     def __init__(self) -> None:
-        self._ticks: dict[str, bytes] = {}
+        self._ticks = _Ticks()
 
     @property
     def name(self) -> str:
         return "procfs"
 
     def capture(self, subject: Subject) -> bytes:
-        return capture_counters(subject.host, self._clock_ticks(subject.host))
-
-    def _clock_ticks(self, host: Host) -> bytes:
-        if host.name not in self._ticks:
-            self._ticks[host.name] = observe_ticks(host)
-        return self._ticks[host.name]
+        return capture_counters(subject.host, self._ticks.of(subject.host))
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_window(before, after, window)
+
+
+class ClientCollector:
+    """Implements `ports.Collector` for the client's machine, where that is not the server's."""
+
+    def __init__(self) -> None:
+        self._ticks = _Ticks()
+
+    @property
+    def name(self) -> str:
+        return "client.procfs"
+
+    def capture(self, subject: Subject) -> bytes:
+        return b"" if subject.client is None else capture_counters(subject.client, self._ticks.of(subject.client))
+
+    def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
+        return parse_client(before, after, window)
 
 
 def capture_counters(host: Host, ticks: bytes) -> bytes:

@@ -1,0 +1,184 @@
+"""A machine of a plan becomes a server host of its rig: builds that are there, supplies, layers, ledger, facts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pgstrata.app.host import make_ledger
+from pgstrata.app.machine import Machine, libpq_variables
+from pgstrata.app.opened import OpenedHost
+from pgstrata.app.places import socket_root, study_key
+from pgstrata.app.sent import SentServers
+from pgstrata.app.server_hosts import local_host, observe_way
+from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.collectors.hostfacts.parse import parse_host_facts
+from pgstrata.collectors.hostfacts.sampler import capture_host_facts
+from pgstrata.conduct.rig import ServerHost, Supply
+from pgstrata.datasets.cluster import ClusterDatasets, Recipe
+from pgstrata.datasets.databases import DatabaseDatasets
+from pgstrata.hosts.clock import measure_clock
+from pgstrata.layers.cpu import CpuLayer
+from pgstrata.layers.limits import LimitsLayer
+from pgstrata.layers.memory import MemoryLayer
+from pgstrata.layers.server import ClusterControl, RunningControl
+from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.sysctl import SysctlLayer
+from pgstrata.model.experiment import Environment, HostSpec, ServerKind
+from pgstrata.model.plan import Plan
+from pgstrata.model.server import Build, Way
+from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.ports.host import Host
+from pgstrata.ports.layer import HostLayer
+from pgstrata.ports.server import ServerSource
+from pgstrata.servers.psql import PsqlSql
+from pgstrata.servers.running import RunningSource, address_of
+from pgstrata.workloads import builtin_workloads
+from pgstrata.workloads.pgbench_data import marker_sql, verify_sql
+
+
+def make_recipe() -> Recipe:
+    """How the data of the built-in workloads are marked and verified."""
+    return Recipe(verify=verify_sql, marker=marker_sql())
+
+
+def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:
+    """The layers of a host that can be changed, the lowest first.
+
+    Args:
+        host: acts as the user that servers run as.
+        key: names what belongs to the study on the host; safe in paths.
+        folder: where data lie unless a layer wants them elsewhere.
+        environments: all of the host, because a group of one of them concerns the others.
+    """
+    storage = StorageLayer(host, key, folder)
+    return (
+        SysctlLayer(host), storage, MemoryLayer(host),
+        LimitsLayer(host, key, storage.folder_of, environments), CpuLayer(host, key, environments=environments),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Homes:
+    """Makes the server hosts of a plan.
+
+    `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `hosts` are the machines
+    of the plan, None where there is but this one.
+    """
+
+    plan: Plan
+    machine: Machine
+    client: Host
+    sql: PsqlSql
+    tools: Build
+    events: Events
+    study: str
+    facts: Mapping[str, bytes]
+    hosts: StudyHosts | None
+    _sources: dict[HostSpec, SentServers] = field(default_factory=dict)
+
+    def resolve(self) -> Mapping[str, Build]:
+        """The build of each environment by name, where its server will run."""
+        sources = self.machine.servers.alike(each.server for each in self.plan.experiment.environments)
+        known: dict[tuple[HostSpec, str], Build] = {}
+        builds: dict[str, Build] = {}
+        for environment in self.plan.experiment.environments:
+            key = (environment.host, environment.server.text)
+            if key not in known:
+                self._say_step(environment)
+                server = sources.get(environment.server.text, environment.server)
+                known[key] = self._source(environment).resolve(server)
+            builds[environment.name] = known[key]
+        return builds
+
+    def _say_step(self, environment: Environment) -> None:
+        where = f" on {environment.host.text}" if environment.host.remote else ""
+        self.events.emit(Event(kind=EventKind.STEP, text=f"server {environment.server.text}{where}"))
+
+    def _source(self, environment: Environment) -> ServerSource:
+        if environment.server.kind is ServerKind.DSN:
+            return RunningSource(self.sql, libpq_variables(os.environ))
+        return self._sent(environment.host) if environment.host.remote else self.machine.servers
+
+    def _sent(self, spec: HostSpec) -> SentServers:
+        if spec not in self._sources:
+            self._sources[spec] = SentServers.make(self.machine, self._opened(spec), self._note)
+        return self._sources[spec]
+
+    def _note(self, text: str) -> None:
+        self.events.emit(Event(kind=EventKind.NOTE, text=text))
+
+    def _opened(self, spec: HostSpec) -> OpenedHost:
+        if not spec.remote:
+            # where nothing is started here, everything is done as the client's user
+            return replace(local_host(self.machine), host=self.client)
+        assert self.hosts is not None
+        return self.hosts[spec]
+
+    def make(self, spec: HostSpec, builds: Mapping[str, Build], *, again: bool = False) -> ServerHost:
+        """One machine with all that belongs to it; `again`: it was lost, and is opened anew first.
+
+        Raises:
+            HostNotFitError, HostLostError: as `StudyHosts.open`.
+        """
+        if again and spec.remote:
+            assert self.hosts is not None
+            self._sources.pop(spec, None)
+            self.hosts.reopen(spec)
+        opened = self._opened(spec)
+        environments = self.plan.experiment.on_host(spec).environments
+        facts = capture_host_facts(opened.door) if spec.remote else self.facts
+        clocks = measure_clock(opened.door, self.machine.clock) if spec.remote else None
+        if clocks is not None and clocks.apart:
+            offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
+            self._note(f"the clock of {spec.text} is {offset}; nothing depends on it")
+        return ServerHost(
+            host=opened.host,
+            layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, environments),
+            ledger=make_ledger(opened.site, self.machine.clock, self.study),
+            supplies=self._supplies(opened, environments, builds),
+            facts=facts,
+            fingerprint=parse_host_facts(facts),
+            clocks=clocks,
+        )
+
+    def _supplies(
+        self, opened: OpenedHost, environments: Sequence[Environment], builds: Mapping[str, Build]
+    ) -> Mapping[str, Supply]:
+        """One for each environment; those of one kind share datasets and control."""
+        if all(environment.server.kind is ServerKind.DSN for environment in environments):
+            return {each.name: self._running(each, builds[each.name]) for each in environments}
+        control = self._control(opened)
+        datasets = self._datasets(opened, control)
+        return {
+            each.name: self._running(each, builds[each.name])
+            if each.server.kind is ServerKind.DSN
+            else Supply(build=builds[each.name], datasets=datasets, control=control)
+            for each in environments
+        }
+
+    def _control(self, opened: OpenedHost) -> ClusterControl:
+        way = observe_way(opened) if opened.spec.remote else Way()
+        return ClusterControl(opened.host, self.machine.clock, socket_root(opened.places, self.study), way)
+
+    def _datasets(self, opened: OpenedHost, control: ClusterControl) -> ClusterDatasets:
+        """Data are made where they will lie, by tools that are there."""
+        sql, tools = self.sql, self.tools
+        if opened.spec.remote:
+            tools = self._sent(opened.spec).client_tools()
+            sql = PsqlSql(opened.host, tools)
+        return ClusterDatasets(
+            host=opened.host, sql=sql, control=control, tools=tools, workloads=builtin_workloads(),
+            recipe=make_recipe(), clock=self.machine.clock, root=opened.places.data, study=study_key(self.study),
+        )  # fmt: skip
+
+    def _running(self, environment: Environment, build: Build) -> Supply:
+        machine, key = self.machine, study_key(self.study)
+        address = address_of(environment.server, libpq_variables(os.environ))
+        datasets = DatabaseDatasets(
+            host=self.client, sql=self.sql, address=address, tools=self.tools, workloads=builtin_workloads(),
+            recipe=make_recipe(), clock=machine.clock, scratch=f"{machine.places.memory}/{key}/{environment.name}",
+            study=key,
+        )  # fmt: skip
+        return Supply(build=build, datasets=datasets, control=RunningControl(address))

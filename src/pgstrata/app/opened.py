@@ -1,0 +1,29 @@
+"""A machine on which servers can run, with its doors open: this one, or another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgstrata.app.site import Site
+from pgstrata.model.experiment import HostSpec
+from pgstrata.ports.host import Host
+from pgstrata.servers.places import Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedHost:
+    """A machine of a plan: `host` acts as the user that servers run as, who may be the one of the site's own door."""
+
+    spec: HostSpec
+    site: Site
+    host: Host
+
+    @property
+    def door(self) -> Host:
+        """As the user of pgstrata there."""
+        return self.site.door
+
+    @property
+    def places(self) -> Places:
+        """Its folders, which need not be there yet."""
+        return self.site.places

@@ -1,0 +1,96 @@
+"""Servers for another machine: resolved on this one, sent there, and looked at there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+from pgstrata.app.machine import Machine
+from pgstrata.app.opened import OpenedHost
+from pgstrata.errors import HostNotFitError
+from pgstrata.hosts.ssh import SshHost
+from pgstrata.hosts.tree import send_tree
+from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.model.server import Build
+from pgstrata.ports.host import Host
+from pgstrata.servers.inspect import Inspector
+from pgstrata.servers.packages import Packages
+from pgstrata.servers.sources import PREFIX_SUPPLIER
+from pgstrata.servers.supply import Servers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentServers:
+    """Servers of every kind, on another machine (`ports.ServerSource`).
+
+    What is fetched or built is fetched or built here and lies there in a folder of its own, named by its binary.
+    `prefix:DIR` is an installation over there. Libraries that are missing there have to be installed there.
+
+    `cache` and `folder` are where installations lie here and there, `machine` is the architecture over there.
+    """
+
+    servers: Servers
+    here: Host
+    cache: str
+    door: SshHost
+    machine: str
+    folder: str
+    inspector: Inspector
+    note: Callable[[str], None]
+
+    @classmethod
+    def make(cls, machine: Machine, opened: OpenedHost, note: Callable[[str], None]) -> Self:
+        """For a machine that was opened by ssh; its folders are there."""
+        assert isinstance(opened.door, SshHost)
+        cache = machine.places.cache
+        packages = Packages(here=machine.here, host=opened.host, cache=cache, note=note, bring=False)
+        inspector = Inspector(here=machine.here, host=opened.host, cache=cache, packages=packages)
+        return cls(
+            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", door=opened.door,
+            machine=opened.site.machine, folder=f"{opened.places.cache}/servers", inspector=inspector, note=note,
+        )  # fmt: skip
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """The build of a level over there.
+
+        Raises:
+            HostNotFitError: it is for another architecture, a library is missing there, or there is no room.
+            PgstrataError: as `Servers.resolve`.
+        """
+        if spec.kind is not ServerKind.PREFIX:
+            self._refuse_foreign(spec.text)
+            return self.send(self.servers.resolve(spec))
+        self.inspector.require_enterable(spec.value)
+        return self.inspector.inspect(spec, spec.value, PREFIX_SUPPLIER, {})
+
+    def client_tools(self) -> Build:
+        """psql and pgbench over there, with which data are made."""
+        self._refuse_foreign("pgbench")
+        return self.send(self.servers.client_tools())
+
+    def _refuse_foreign(self, what: str) -> None:
+        here = os.uname().machine
+        if self.machine != here:
+            raise HostNotFitError(
+                f"{what} is for {here} here, and that host is {self.machine}", where=self.door.name,
+                remedy="servers and tools are sent from a machine of the same architecture: start pgstrata on one",
+            )  # fmt: skip
+
+    def send(self, build: Build) -> Build:
+        """A build of this machine's cache over there; sent unless it is there already.
+
+        All that came with it is sent, because wheels keep libraries beside the installation.
+        """
+        name, _, inside = build.prefix.removeprefix(f"{self.cache}/").partition("/")
+        target = f"{self.folder}/{name}-{build.digest[:16]}"
+        if not self.door.exists(target):
+            self.note(f"sending {build.spec.text} ({build.version.text}) to {self.door.name}")
+        self.door.make_folder(self.folder, mode=0o755)
+        send_tree(self.here, self.door, f"{self.cache}/{name}", target)
+        prefix = f"{target}/{inside}".rstrip("/")
+        self.inspector.require_enterable(prefix)
+        there = self.inspector.inspect(build.spec, prefix, build.supplier, {})
+        # it is the same build; what its programs need to start is another machine's matter
+        return replace(build, prefix=prefix, process_environment=there.process_environment)

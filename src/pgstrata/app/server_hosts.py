@@ -1,0 +1,115 @@
+"""Opening the machines on which servers run: this one is open already, others by the user's own ssh."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pgstrata.app.machine import Machine
+from pgstrata.app.opened import OpenedHost
+from pgstrata.app.places import observe_capacity
+from pgstrata.app.site import SSH_CONFIG, observe_site, site_here
+from pgstrata.datasets.marker import sum_datasets
+from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.hosts.ssh import SshHost, open_ssh
+from pgstrata.hosts.ssh_link import Patience
+from pgstrata.hosts.way import find_way, require_way
+from pgstrata.model.experiment import HostSpec
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.server import Way
+from pgstrata.ports.host import Command
+
+PATIENCE: Final = Patience()
+
+# A folder that is there belongs to its user, or is nobody's of ours: in /tmp somebody else could have put it there.
+_MAKE: Final = """
+umask 077
+mode=$1 owner=$2
+shift 2
+for folder do
+    if [ -d "$folder" ] && [ ! -L "$folder" ]; then
+        [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || { echo "$folder"; exit 3; }
+        continue
+    fi
+    (umask 022; mkdir -p -- "${folder%/*}") && mkdir -- "$folder" && chmod "$mode" -- "$folder" || exit 1
+    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" "$folder" || exit 1
+done
+"""
+_FOREIGN: Final = 3
+
+
+def local_host(machine: Machine) -> OpenedHost:
+    """This machine."""
+    return OpenedHost(spec=HostSpec(), site=site_here(machine.here), host=machine.host)
+
+
+@contextmanager
+def open_server_host(spec: HostSpec, *, run: str) -> Iterator[OpenedHost]:
+    """Connect to another machine and find out where things lie there; nothing is made or changed.
+
+    Args:
+        spec: which one, not this machine.
+        run: a folder of this machine for sockets (`Places.run`).
+
+    Raises:
+        HostNotFitError: something has to be done about it first, such as its host key or a missing program.
+        HostLostError: it cannot be reached now.
+    """
+    config = os.environ.get(SSH_CONFIG) or None
+    door = open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)
+    try:
+        yield _look_around(spec, door)
+    finally:
+        door.close()
+
+
+def _look_around(spec: HostSpec, door: SshHost) -> OpenedHost:
+    try:
+        site = observe_site(door)
+        user = site.server_user()
+    except PgstrataError as error:
+        error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
+        raise
+    return OpenedHost(spec=spec, site=site, host=door.as_user(user) if user else door)
+
+
+def observe_way(opened: OpenedHost) -> Way:
+    """How clients of this machine reach servers there; HostNotFitError unless they do, without a detour."""
+    said = opened.door.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
+    way = find_way(said, opened.spec.text)
+    require_way(way, opened.spec.text)
+    return way
+
+
+def make_places_there(opened: OpenedHost) -> None:
+    """Make the folders on another machine, with their owners and modes, as `make_places` does on this one.
+
+    Raises:
+        HostNotFitError: one cannot be made, or belongs to somebody else.
+    """
+    places, apart = opened.places, opened.host is not opened.door
+    _make(opened, (places.cache,), mode="755", owner=opened.door.user)
+    _make(opened, (places.state,), mode="755" if apart else "700", owner=opened.door.user)
+    _make(opened, (places.data, places.run, places.memory), mode="700", owner=opened.host.user)
+
+
+def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str) -> None:
+    words = ("sh", "-c", _MAKE, "sh", mode, owner, *dict.fromkeys(folders))
+    done = opened.door.run(Command(argv=words), check=False)
+    where = opened.spec.text
+    if done.code == _FOREIGN:
+        raise HostNotFitError(f"the folder {done.text.strip()} there does not belong to {owner}", where=where,
+                              remedy="remove it, or let PGSTRATA_DATA and the like name others over there")  # fmt: skip
+    if done.code:
+        said = tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:])
+        raise HostNotFitError(f"folders of pgstrata cannot be made there: {', '.join(folders)}", where=where,
+                              details=said, remedy="check who may write there")  # fmt: skip
+
+
+def observe_room(opened: OpenedHost) -> HostCapacity:
+    """What another machine has; room that datasets take already counts as free, because plans count all they need."""
+    cpus = opened.door.run(Command(argv=("nproc",))).text
+    taken = sum_datasets(opened.host, opened.places.data)
+    return observe_capacity(opened.host, opened.places.data, cpus=int(cpus), taken=taken)

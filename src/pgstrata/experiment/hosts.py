@@ -1,0 +1,56 @@
+"""Levels of the factor `host`: text to `HostSpec`, and what a destination of ssh may look like.
+
+Whether there is such a machine is found out when it is connected to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgstrata.model.experiment import HostKind, HostSpec
+
+# The port is the user's config's to say where the destination does not; the name may be an alias of it.
+_FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
+_REMEDY: Final = (
+    'write "local", or "ssh:" and what you would tell ssh: "ssh:db1", "ssh:user@db1", "ssh://user@db1:2222"'
+)
+
+
+class HostLevelError(ValueError):
+    """A level that names no host; `remedy` says what would."""
+
+    def __init__(self, what: str, remedy: str = _REMEDY) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+def parse_host(level: str) -> HostSpec:
+    """A level such as local, ssh:db1, ssh:user@db1 or ssh://user@db1:2222.
+
+    Raises:
+        HostLevelError: that is no host.
+    """
+    text = level.strip()
+    if text == HostKind.LOCAL:
+        return HostSpec()
+    kind, colon, rest = text.partition(":")
+    if kind != HostKind.SSH or not colon:
+        near = f'did you mean "ssh:{text}"? ' if is_destination(text) and not kind.isdigit() else ""
+        raise HostLevelError(f"{text!r} is no host", f"{near}{_REMEDY}")
+    destination = text if rest.startswith("//") else rest.strip()
+    if not is_destination(destination):
+        raise HostLevelError(f"{destination!r} is no destination for ssh")
+    return HostSpec(kind=HostKind.SSH, destination=destination)
+
+
+def is_destination(text: str) -> bool:
+    """Whether it is a destination as one writes it for ssh: db1, user@db1, ssh://user@db1:2222.
+
+    It becomes a word of a command, so it must not be taken for an option, nor carry anything that a shell or the
+    user's ProxyCommand could understand as more than a name.
+    """
+    rest = text.removeprefix("ssh://")
+    user, at, host = rest.rpartition("@")
+    odd = any(character.isspace() or not character.isprintable() or character in _FORBIDDEN for character in text)
+    return not (odd or not host or (at and not user) or "/" in rest or "-" in (text[:1], user[:1], host[:1]))

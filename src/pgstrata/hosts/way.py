@@ -1,0 +1,56 @@
+"""The addresses by which two machines reach each other, as the connection between them shows them."""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import ip_address
+from typing import Final
+
+from pgstrata.errors import HostNotFitError
+from pgstrata.model.server import Way
+
+_FIELDS: Final = 4
+_PATIENCE: Final = 10.0
+_REMEDY: Final = (
+    "clients connect by TCP to the address that sshd was reached at, which does not work through a jump host or where "
+    "the server's address is translated: use a destination that this machine reaches directly, or start pgstrata on a "
+    "machine that does"
+)
+
+
+def find_way(said: str, name: str) -> Way:
+    """The way that the ssh connection itself takes, by what sshd says of it: client, its port, server, its port.
+
+    Args:
+        said: SSH_CONNECTION of the shell over there, empty if it has none.
+        name: the host's, for messages.
+
+    Raises:
+        HostNotFitError: sshd says nothing, or an address that belongs to one of several links only (fe80::1%eth0).
+    """
+    words = said.split()
+    if len(words) != _FIELDS:
+        what = "the shell over there does not say by which addresses it was reached (SSH_CONNECTION)"
+        raise HostNotFitError(what, where=name, remedy="connect to an OpenSSH server")
+    client, _, server, port = words
+    for address in (client, server):
+        if "%" in address:
+            raise HostNotFitError(f"{address} is an address on one link only", where=name,
+                                  remedy="name the host by an address that holds everywhere")  # fmt: skip
+    return Way(server=_plain(server), client=_plain(client), known_port=int(port))
+
+
+def require_way(way: Way, name: str) -> None:
+    """HostNotFitError unless this machine reaches the server's address directly, tried once at the port of its sshd."""
+    try:
+        socket.create_connection((way.server, way.known_port), timeout=_PATIENCE).close()
+    except OSError as error:
+        what = f"this machine does not reach {way.server}, the address of {name} on its own network"
+        raise HostNotFitError(what, where=name, details=(error.strerror or str(error),), remedy=_REMEDY) from error
+
+
+def _plain(text: str) -> str:
+    """Without the IPv6 form of an IPv4 address."""
+    address = ip_address(text)
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)

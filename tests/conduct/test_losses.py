@@ -1,0 +1,144 @@
+"""Connections that break in the middle, with fakes on every door."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.conduct.losses import PAUSES
+from pgstrata.errors import HostLostError, HostNotFitError
+from pgstrata.model.clocks import ClockOffset
+from pgstrata.model.experiment import HostKind, HostSpec
+from pgstrata.ports.events import EventKind
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+from test_loop import make_plan
+
+FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+AN_HOUR = ClockOffset(offset_seconds=3600.0, uncertainty=0.001, round_trip=0.05)
+
+
+def far_plan(**more):
+    """Environment a is here, b on the other machine."""
+    plan = make_plan(**more)
+    here, there = plan.experiment.environments
+    there = replace(there, host=FAR)
+    return replace(plan, experiment=replace(plan.experiment, environments=(here, there)))
+
+
+class Cut(fakes.FakeControl):
+    """The connection breaks when a server is started for a run; `broken` says when."""
+
+    def __init__(self, world, broken):
+        super().__init__(world)
+        self.broken = broken
+
+    def start(self, environment, build, clone, launch=None):
+        if "preflight" not in clone.folder and self.broken:
+            raise self.broken.pop()
+        return super().start(environment, build, clone, launch)
+
+
+def far_rig(world, plan, *, broken=(), absent=()):
+    """`broken` are errors of starts over there, `absent` those of the attempts to connect again, the last first."""
+    rig = fakes.make_rig(world, plan)
+    here = fakes.home_of(rig)
+    supply = replace(here.supplies["b"], control=Cut(world, list(broken)))
+    there = replace(here, supplies={"b": supply}, clocks=AN_HOUR)
+    waiting = list(absent)
+
+    def reopen(spec):
+        world.log.append(("reopen", spec.text))
+        if waiting:
+            raise waiting.pop()
+        return there
+
+    return replace(rig, server_hosts={HostSpec(): here, FAR: there}, reopen=reopen)
+
+
+def carry_out(rig, plan):
+    ending = Conduct(rig=rig, plan=plan, budget=None).carry_out()
+    return ending, [step for step in rig.client.world.log if step[0] in {"measure", "reopen"}]
+
+
+def lost():
+    return HostLostError("the shell has ended", where="db1")
+
+
+def test_a_lost_visit_is_repeated_when_its_host_is_there_again():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan, broken=[lost()], absent=[lost()])
+    ending, steps = carry_out(rig, plan)
+    assert ending is Ending.COMPLETE
+    assert [step[:2] for step in steps] == [
+        ("measure", "a"), ("reopen", "ssh:db1"), ("reopen", "ssh:db1"), ("measure", "b"),
+    ]  # fmt: skip
+    assert not any(record.reasons for record in rig.store.kept.values())
+    said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
+    assert any("broke in b01/b" in text for text in said)
+    assert any("again in 5 s" in text for text in said)
+    assert any("is there again" in text for text in said)
+
+
+def test_the_other_host_goes_on_meanwhile():
+    plan, world = far_plan(blocks=1, names=("a", "b")), fakes.World()
+    block = plan.blocks[0]
+    plan = replace(plan, blocks=(replace(block, visits=tuple(reversed(block.visits))),))
+    _, steps = carry_out(far_rig(world, plan, broken=[lost()]), plan)
+    assert [step[:2] for step in steps] == [("measure", "a"), ("reopen", "ssh:db1"), ("measure", "b")]
+
+
+def test_a_failure_on_a_host_that_has_gone_is_a_lost_connection():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan, broken=[HostNotFitError("1 change of this host could not be undone")])
+
+    class Gone(fakes.FakeHost):
+        def clock(self):
+            raise lost()
+
+    rig.server_hosts[FAR] = replace(rig.server_hosts[FAR], host=Gone(world))
+    ending, steps = carry_out(rig, plan)
+    assert ending is Ending.COMPLETE
+    assert ("reopen", "ssh:db1") in steps
+
+
+def test_a_failure_on_a_host_that_is_there_ends_the_study():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan, broken=[HostNotFitError("1 change of this host could not be undone")])
+    with pytest.raises(HostNotFitError, match="could not be undone"):
+        carry_out(rig, plan)
+
+
+def test_a_host_that_does_not_come_back_ends_the_study_and_keeps_what_was_measured():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan, broken=[lost()], absent=[lost() for _ in PAUSES])
+    begun = world.now
+    with pytest.raises(HostLostError, match="the shell has ended") as caught:
+        carry_out(rig, plan)
+    assert "what was measured is kept" in caught.value.remedy
+    assert set(rig.store.kept) == {"b01/a/select-only-s1-c2"}
+    assert world.now - begun >= sum(PAUSES)
+
+
+def test_a_visit_that_always_loses_its_host_is_given_up():
+    plan, world = far_plan(blocks=1), fakes.World()
+    with pytest.raises(HostLostError):
+        carry_out(far_rig(world, plan, broken=[lost() for _ in range(4)]), plan)
+
+
+def test_clocks_an_hour_apart_are_recorded_and_do_no_harm():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan)
+    carry_out(rig, plan)
+    here, there = (rig.store.headers[f"b01/{name}/select-only-s1-c2"] for name in "ab")
+    assert there.facts["network.clock_offset"] == "3600.000000"
+    assert there.facts["network.round_trip"] == "0.050000"
+    assert there.apart
+    assert there.client_door_pids == (1,)
+    assert there.facts["client.kernel"] == "6.1"
+    assert not there.remarks
+    assert "network.clock_offset" not in here.facts
+    assert not here.apart

@@ -1,0 +1,165 @@
+"""A server on another machine and the client here: real servers behind a real sshd, in a network of their own.
+
+One short study is made by all that is real, with the cable pulled in the middle; the tests look at what it left.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pgstrata.app import server_hosts, site
+from pgstrata.app.answer import load_answer
+from pgstrata.app.question import load_plan
+from pgstrata.app.run import run_experiment
+from pgstrata.conduct import losses
+from pgstrata.hosts.ssh_link import Patience
+from pgstrata.ports.events import EventKind
+from pgstrata.report.json_form import answer_json
+from pgstrata.report.text import render_text
+from pgstrata.testing import RecordingEvents
+
+sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
+import sshd
+
+pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
+
+HASTY = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
+LOST = "b02/far1/select-only-s1-c2"
+TEXT = """
+blocks = 2
+[factors]
+host = ["local", "ssh:far1"]
+[common]
+settings.shared_buffers = "64MB"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+warmup = "0s"
+"""
+
+
+class Pulling(RecordingEvents):
+    """Pulls the cable when the run in question is measured for the first time, and mends it when that is noticed."""
+
+    def __init__(self, far):
+        super().__init__()
+        self.far = far
+        self.pulled = self.mended = False
+
+    def emit(self, event):
+        super().emit(event)
+        if event.kind is EventKind.STEP and event.text == "measure" and event.run == LOST and not self.pulled:
+            self.pulled = True
+            self.far.cut()
+        if event.kind is EventKind.WARNING and "again in" in event.text and not self.mended:
+            self.mended = True
+            self.far.mend()
+
+
+@pytest.fixture(scope="module")
+def folder():
+    made = Path(tempfile.mkdtemp(prefix="pgstrata-far-", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def far(folder):
+    """A machine that keeps its things apart from this one's."""
+    there = folder / "there"
+    there.mkdir()
+    values = {name: there / name.lower() for name in ("CACHE", "STATE", "DATA", "RUN", "LOCK")}
+    options = ["SetEnv " + " ".join(f"PGSTRATA_{name}={value}" for name, value in values.items())]
+    with sshd.far_hosts(folder / "net", 1, options) as (found,):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def made(folder, far):
+    """The study, its outcome and what was said."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("DATA", "STATE", "LOCK"):
+            patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
+        (folder / "here").mkdir()
+        patch.setenv(site.SSH_CONFIG, far.config)
+        patch.setattr(server_hosts, "PATIENCE", HASTY)
+        patch.setattr(losses, "PAUSES", (1.0,) * 15)
+        file = folder / "experiment.toml"
+        file.write_text(TEXT)
+        events = Pulling(far)
+        outcome = run_experiment(load_plan(file), folder / "study", events)
+        yield folder / "study", outcome, events
+
+
+def facts_of(study, environment):
+    return json.loads((study / f"evidence/b01/{environment}/select-only-s1-c2/run.json").read_text())
+
+
+def test_every_run_is_there_although_the_cable_was_pulled(made):
+    study, outcome, events = made
+    assert outcome.done == outcome.total == 4
+    assert events.pulled
+    warnings = [event.text for event in events.of_kind(EventKind.WARNING)]
+    assert any(f"broke in {LOST.rpartition('/')[0]}" in text for text in warnings), warnings
+    assert any("is there again" in text for text in warnings)
+    runs = [json.loads(path.read_text()) for path in study.glob("evidence/b*/*/*/run.json")]
+    assert not [run["failure"] for run in runs if run["failure"]]
+
+
+def test_the_server_was_there_and_the_client_here(made, far):
+    study, _, _ = made
+    here, there = (facts_of(study, name) for name in ("local", "far1"))
+    assert (here["apart"], there["apart"]) == (False, True)
+    assert there["facts"]["connection.kind"] == here["facts"]["connection.kind"] == "tcp"
+    assert there["client_door_pids"] == [os.getpid()]
+    assert there["facts"]["client.kernel"] == there["facts"]["host.kernel"]
+    assert float(there["facts"]["network.round_trip"]) < 1
+    assert "network.round_trip" not in here["facts"]
+    evidence = {path.name for path in (study / "evidence/b01/far1/select-only-s1-c2").iterdir()}
+    assert {"client.procfs.before", "client.procfs.after", "procfs.before"} <= evidence
+    assert "client.procfs.before" not in {
+        path.name for path in (study / "evidence/b01/local/select-only-s1-c2").iterdir()
+    }
+
+
+def test_nothing_is_left_over_there(made, folder):
+    there = folder / "there"
+    assert not list((there / "data" / "clones").glob("*/*"))
+    assert not [path for path in (there / "run").iterdir() if path.name != "ssh"]
+    assert not list((there / "state" / "ledger").glob("*.json"))
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            assert f"{there}/data".encode() not in words, words
+
+
+def test_only_the_client_may_come_in_and_its_password_is_nowhere_in_the_study(made, folder):
+    study, _, _ = made
+    (password,) = (folder / "there" / "data" / "datasets").glob("*/data/pgstrata.password")
+    secret = password.read_bytes().strip()
+    assert len(secret) == 32
+    for path in study.rglob("*"):
+        assert not path.is_file() or secret not in path.read_bytes(), path
+    assert b"0.0.0.0/0" not in (password.parent / "pg_hba.conf").read_bytes()
+
+
+def test_the_answer_is_about_these_machines(made):
+    study, _, _ = made
+    answer = load_answer(study)
+    assert "these_machines" in {warning.code for warning in answer.warnings}
+    document = json.loads(answer_json(answer))
+    assert document["rig"]["environments"]["far1"]["host"] == "ssh:far1"
+    assert "network.round_trip" in document["rig"]["environments"]["far1"]["network"]
+    assert document["rig"]["environments"]["local"]["network"] == {}
+    assert "ssh:far1: network" in render_text(answer)
