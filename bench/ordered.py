@@ -10,13 +10,18 @@ import numpy as np
 from figures import Figure
 from machine_noise import DEFAULT, Floats, draw_blocks, draw_machines, draw_runs
 
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.family import Series, decide_family
 from pgstrata.stats.ordered import Ordered, find_steps, find_steps_unpaired
+from pgstrata.stats.rule import Rule
 
 SEED = 20260301
 AXES = 2000
 UNPAIRED_AXES = 1000
 DRAWS = 999
 LEVELS = 6
+# Of few levels a headline is most often a step as well.
+STOPPED_LEVELS = 3
 BLOCKS = 5
 # Effect: percent of the steps found, percent of those placed right.
 GOALS = {0.03: (54.0, 75.0), 0.05: (83.0, 93.0), 0.10: (97.0, 95.0)}
@@ -40,6 +45,7 @@ def measure_ordered() -> Sequence[Figure]:
     figures.append(
         Figure(name="ordered: false step, 6 levels x 5", value=flat.found, goal=5.5, unit="%", notes=(note,))
     )
+    figures.append(_after_stopping())
     for effect, (found, placed) in GOALS.items():
         outcome = measure_axes(effect, BLOCKS)
         note = f"more than one step in {outcome.several:.1f} %, found effects high by {outcome.bias:+.2f} points"
@@ -57,6 +63,35 @@ def measure_axes(effect: float, blocks: int) -> Outcome:
     rng = np.random.default_rng([SEED, blocks, round(1000 * effect)])
     logs, places = draw_axes(rng, effect, blocks)
     return summarise([find_steps(axis, draws=DRAWS, seed=number) for number, axis in enumerate(logs)], places, effect)
+
+
+def _after_stopping() -> Figure:
+    """Steps where nothing differs, in studies that end when their headlines are decided, as `compare.axes` sees them.
+
+    The test takes the blocks as given; a study that ends because a headline came out different by chance ends where the
+    step looks clearest.
+    """
+    rng = np.random.default_rng([SEED, 99])
+    machines = draw_machines(rng, DEFAULT, AXES)
+    logs = np.moveaxis(draw_blocks(rng, machines, MAX_BLOCKS, STOPPED_LEVELS), 0, -1)
+    found = []
+    for number, axis in enumerate(logs):
+        measured = _until_decided(axis)
+        found.append([bool(find_steps(one, draws=DRAWS, seed=number).steps) for one in (measured, axis)])
+    stopped, whole = 100 * np.mean(found, axis=0)
+    note = f"{whole:.1f} % of the same studies with all their {MAX_BLOCKS} blocks"
+    name = f"ordered: false step, {STOPPED_LEVELS} levels, stopped"
+    return Figure(name=name, value=float(stopped), goal=6.5, unit="%", notes=(note,))
+
+
+def _until_decided(axis: Floats) -> Floats:
+    """The blocks, shape (blocks, levels), with gaps for what was decided before."""
+    blocks = tuple(range(1, len(axis) + 1))
+    series = [Series(blocks=blocks, d=level - axis[:, 0]) for level in axis[:, 1:].T]
+    decisions = decide_family(series, [Rule(delta=math.log(1.03))] * len(series))
+    ends = [decision.block or len(axis) for decision in decisions]
+    behind = np.arange(len(axis))[:, np.newaxis] >= np.array([max(ends), *ends])
+    return np.where(behind, np.nan, axis)[: max(ends)]
 
 
 def draw_axes(rng: np.random.Generator, effect: float, blocks: int) -> tuple[Floats, list[int]]:

@@ -45,6 +45,9 @@ def find_axes(plan: Plan, runs: Sequence[RunRecord]) -> tuple[OrderedAxis, ...]:
     Levels are in the order of their numbers (versions, sizes, durations), in that of the file where they are no
     numbers. Where other factors are crossed with it, the mean over their combinations stands for a level.
 
+    The test takes the blocks as given, although decided headlines end them: false steps are at most a point more
+    (`bench/ordered.py`).
+
     Args:
         plan: nothing comes of factors of fewer levels.
         runs: what was measured so far, with `COMPARED_SERIES`.
