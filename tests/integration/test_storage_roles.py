@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,43 @@ warmup = "0s"
 """
 
 
-def test_wal_and_installation_lie_elsewhere_in_one_of_two_environments(sandbox):
-    study = sandbox.root / "study-roles"
+@pytest.fixture
+def place(sandbox):
+    """A sandbox with a lock and a ledger of its own, so that a kill leaves nothing for others to trip over."""
+    lock = {"PGSTRATA_LOCK": str(sandbox.root / "roles.lock"), "PGSTRATA_STATE": str(sandbox.root / "roles")}
+    return replace(sandbox, environ={**sandbox.environ, **lock})
+
+
+def left(place):
+    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(place.root) in line]
+    return [*mounts, *(place.root / "data").glob("pgstrata-*")]
+
+
+def kill_in_its_midst(place, file, study):
+    """Killed while a server with its WAL and its program elsewhere is at work."""
+    process = place.start("run", file, "--study", study, "--events")
+    try:
+        for line in process.stdout:
+            if "/apart/" in line and '"probe"' in line:
+                break
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(left(place)) == 4
+    refused = place.pgstrata("run", file, "--study", study)
+    assert refused.returncode == 4
+    assert "host restore" in refused.stderr
+    restored = place.pgstrata("host", "restore")
+    assert restored.returncode == 0, restored.stderr
+    assert left(place) == []
+
+
+def test_wal_and_installation_lie_elsewhere_in_one_of_two_environments(place):
+    sandbox, study = place, place.root / "study-roles"
     file = sandbox.file(EXPERIMENT, "roles.toml")
     planned = sandbox.pgstrata("plan", file)
     assert "storage.wal" in planned.stdout
+    kill_in_its_midst(place, file, study)
     done = sandbox.pgstrata("run", file, "--study", study)
     assert done.returncode in {0, 3}, done.stderr
     records = sandbox.records(study)
@@ -57,7 +90,5 @@ def test_wal_and_installation_lie_elsewhere_in_one_of_two_environments(sandbox):
     assert [facts[name]["storage.installation.filesystem"] == "tmpfs" for name in ("usual", "apart")] == [False, True]
     assert not sandbox.clones()
     assert not sandbox.processes()
-    mounts = Path("/proc/self/mountinfo").read_text()
-    assert str(sandbox.root) not in mounts
-    assert not list((sandbox.root / "data").glob("pgstrata-*"))
+    assert left(place) == []
     assert "undeclared" not in sandbox.pgstrata("show", study).stdout
