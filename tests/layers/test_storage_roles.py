@@ -151,6 +151,12 @@ def test_an_installation_that_cannot_be_moved_is_refused(bench, folder):  # noqa
             HostNotFitError, lambda: bench.layer.prepare(asking(installation="memory"), closed, bench.ledger)
         )
         assert "cannot be copied" in error.what
+        with Path(folder, "closed", "everything").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 1100 * MB)
+        error = failure_of(
+            HostNotFitError, lambda: bench.layer.prepare(asking(installation="memory"), closed, bench.ledger)
+        )
+        assert "would be copied" in error.what
     finally:
         bench.ledger.undo_to(0)
         shutil.rmtree(stuck)

@@ -90,7 +90,7 @@ class StorageLayer:
     def _needed(self, environment: Environment, needs: Needs) -> Mapping[Role, int]:
         needed = {Role.DATA: needs.data, Role.WAL: needs.wal}
         if needs.build is not None and medium_of(environment, Role.INSTALLATION) is not Medium.SAME:
-            needed[Role.INSTALLATION] = installed_bytes(self._host, needs.build)
+            needed[Role.INSTALLATION] = installed_bytes(self._host, needs.build, f"environment {environment.name}")
         return needed
 
     def folder_of(self, environment: Environment) -> str:

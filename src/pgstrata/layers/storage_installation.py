@@ -10,9 +10,12 @@ from pgstrata.layers.storage_stack import Observed
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import RunningServer, Sql
+from pgstrata.units import render_bytes
 
 # A file system keeps records of its own, and small files take whole blocks.
 _ROOM: Final = 1.2
+# Servers with all their extensions and debugging symbols take less.
+_MOST: Final = 1024**3
 _TIMEOUT: Final = 600.0
 _LAST_LINES: Final = 5
 # The view pg_config is there from 9.6 on.
@@ -23,11 +26,21 @@ _FOLDERS_SQL: Final = (
 _RELOCATABLE: Final = "use a build that can be moved, as those of the catalogue can, or take storage.installation out"
 
 
-def installed_bytes(host: Host, build: Build) -> int:
-    """What a file system must hold for a copy of an installation."""
-    return round(
-        int(host.run(Command(argv=("du", "-s", "--block-size=1", f"{build.prefix}/"))).text.split()[0]) * _ROOM
-    )
+def installed_bytes(host: Host, build: Build, where: str) -> int:
+    """What a file system must hold for a copy of an installation.
+
+    HostNotFitError where it is more than a server alone, as /usr is.
+    """
+    # what cannot be read is told when it is copied
+    argv = ("du", "-s", "--block-size=1", f"{build.prefix}/")
+    said = host.run(Command(argv=argv), timeout=_TIMEOUT, check=False).text.split()
+    size = int(said[0]) if said else 0
+    if size > _MOST:
+        raise HostNotFitError(
+            f"{build.prefix} takes {render_bytes(size)}: all of it would be copied for each run", where=where,
+            remedy="name an installation that lies in a folder of its own",
+        )  # fmt: skip
+    return round(size * _ROOM)
 
 
 def install(host: Host, build: Build, place: Place, where: str) -> str:
