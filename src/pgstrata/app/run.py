@@ -183,6 +183,8 @@ def _carry_out(
     machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
+    for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+        hosts.tidy(spec)
     rig = make_rig(plan, machine, store, events, str(store.folder), hosts)
     with scratch(rig.client, rig.scratch, str(store.folder)):
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,

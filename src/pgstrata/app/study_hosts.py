@@ -37,7 +37,7 @@ class StudyHosts:
         return self._opened[spec][0]
 
     def open(self, spec: HostSpec, *, again: bool = False) -> OpenedHost:
-        """Have a machine for oneself, without what killed ones left there.
+        """Have a machine for oneself; nothing but pgstrata's folders is made there.
 
         Args:
             spec: which one.
@@ -53,16 +53,24 @@ class StudyHosts:
                 observe_way(opened)
                 make_places_there(opened)
             opening.enter_context(at_work(opened.site, self.machine.clock, self.study, again=again))
-            self._sweep(opened)
-            opening.enter_context(scratch(opened.host, socket_root(opened.places, self.study), self.study))
             self._opened[spec] = opened, opening.pop_all()
         return opened
 
-    def reopen(self, spec: HostSpec) -> OpenedHost:
-        """A machine that was lost, as `open`; HostLostError too where what was started there before is still there."""
+    def tidy(self, spec: HostSpec) -> None:
+        """Remove what killed ones left on a machine, and make a folder for sockets there."""
+        opened, stack = self._opened[spec]
+        self._sweep(opened)
+        stack.enter_context(scratch(opened.host, socket_root(opened.places, self.study), self.study))
+
+    def reopen(self, spec: HostSpec) -> None:
+        """Open a machine that was lost, and tidy it.
+
+        HostLostError too where what was started there before is still there.
+        """
         self._close(spec)
         try:
-            return self.open(spec, again=True)
+            self.open(spec, again=True)
+            self.tidy(spec)
         except HostHeldError as error:
             raise HostLostError("what this study had there has not ended yet", where=spec.text) from error
 

@@ -93,7 +93,14 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
             scripts = (cell.options.get("setup_sql"), environment.options.get("setup_sql"))
             again = environment.control is ControlKind.REBUILD
             cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), scripts, again)
-            key = (environment.server.text, cluster, workload.data, workload.bytes_per_scale, cell.scale)
+            key = (
+                environment.host,
+                environment.server.text,
+                cluster,
+                workload.data,
+                workload.bytes_per_scale,
+                cell.scale,
+            )
             need = DatasetNeed(
                 server=environment.server.text,
                 workload=cell.workload,

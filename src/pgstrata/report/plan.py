@@ -186,12 +186,15 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
         for length in find_lengths(plan):
             yield from _wrapped(say_length(length), "  ")
     missing = _missing(plan)
-    if missing:
+    if plan.experiment.apart:
+        text = "no noise floor: floors are of servers on this machine; a control shows how equals differ over there"
+        yield from _wrapped(text, "  ")
+    elif missing:
         what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
         minutes = render_duration(round(floor_seconds(plan)))
         text = f"no noise floor for {what} on this host: `pgstrata floor {file}` measures it in about {minutes}"
         yield from _wrapped(text, "  ")
-    if _renews(plan):
+    if _renews(plan) and not plan.experiment.apart:
         needed = f"where the control has {LEAST_DIFFERENCES} blocks"
         text = f"{needed}, its differences are kept as a noise floor of this host"
         yield from _wrapped(text, "  ")
