@@ -13,6 +13,8 @@ import pytest
 from pgstrata.app.doctor import Installations
 from pgstrata.app.doctor_there import find_installations_there, with_programs
 from pgstrata.app.elevated import list_elevated
+from pgstrata.app.host import at_work
+from pgstrata.app.machine import SystemClock
 from pgstrata.app.site import observe_site
 from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
@@ -171,8 +173,6 @@ def impostor(tmp_path, monkeypatch):
 
 
 def test_a_clock_that_is_hours_apart_is_a_doubt_with_its_remedy(impostor):
-    from pgstrata.app.machine import SystemClock
-
     date = 'case $1 in +*) exec /bin/date -d "now + 2 hours" "$1" ;; *) exec /bin/date "$@" ;; esac'
     offset, trip = judge_connection(measure_clock(impostor("date", date), SystemClock()))
     assert offset.value == pytest.approx(7200, abs=1)
@@ -222,6 +222,16 @@ def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, th
     assert caught.value.details == ("sudo: a password is required",)
     assert "doctor" in caught.value.remedy
     assert (things / "one").read_text() == "first\n"
+
+
+def test_the_lock_of_a_host_on_which_pgstrata_never_was_gets_its_folder(impostor, tmp_path, monkeypatch):
+    state = tmp_path / "never" / "state"
+    monkeypatch.setenv("PGSTRATA_STATE", str(state))
+    monkeypatch.delenv("PGSTRATA_LOCK")
+    site = observe_site(impostor("stat", "echo 755"))  # so is /run/lock, where not everybody may write there
+    values = {name: getattr(site, name) for name in ("door", "uid", "places", "machine")}
+    with at_work(type(site)(environ={"PGSTRATA_LOCK": ""}, **values), SystemClock(), "studies/a"):
+        assert (state / "pgstrata.lock").exists()
 
 
 # ------------------------------------------------------------------------------------- what sudo is for

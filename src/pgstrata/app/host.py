@@ -66,7 +66,10 @@ def restore_host(destination: str | None = None, *, force: bool) -> Undone:
 
 @contextmanager
 def _holding(site: Site, clock: Clock, study: str) -> Iterator[None]:
-    path = site.lock or find_lock_file(site.door, site.places.state)
+    state = site.places.state
+    path = site.lock or find_lock_file(site.door, state)
+    if path.startswith(f"{state}/"):  # on another host nothing of ours may be there yet
+        site.door.make_folder(state, mode=0o755 if site.uid == 0 else 0o700)
     lock = hold_host(site.door, path, study, clock)
     try:
         yield

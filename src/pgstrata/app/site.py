@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -31,6 +33,7 @@ for name in "$@"; do
 done
 :
 """
+_SOCKETS: Final = "pgstrata-ssh-"
 _SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a name that is short enough for a socket
 
 
@@ -114,8 +117,18 @@ def open_site(destination: str | None) -> Iterator[Site]:
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
     config = os.environ.get(SSH_CONFIG) or None
+    _sweep_sockets()
     with (
-        TemporaryDirectory(prefix="pgstrata-ssh-", dir=_SHORT) as run,
+        TemporaryDirectory(prefix=f"{_SOCKETS}{os.getpid()}-", dir=_SHORT) as run,
         closing(open_ssh(destination, run=run, config=config)) as door,
     ):
         yield observe_site(door)
+
+
+def _sweep_sockets() -> None:
+    """Remove the empty folders of those who were killed."""
+    for folder in Path(_SHORT).glob(f"{_SOCKETS}*"):
+        pid = folder.name.removeprefix(_SOCKETS).partition("-")[0]
+        with suppress(OSError):
+            if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.getuid():
+                shutil.rmtree(folder)
