@@ -96,6 +96,11 @@ def _storage(ground: Ground) -> Iterator[tuple[str, Change]]:
         mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False)), data_change(place, ground.user),
     ):  # fmt: skip
         yield "storage.device", change
+    # beside what filesystem and storage.device are made of
+    for change in (
+        folder_change(place), mount_change(place, "tmpfs", "tmpfs", ("size=BYTES",)), data_change(place, ground.user),
+    ):  # fmt: skip
+        yield "storage.wal, storage.installation", change
     yield "storage.scheduler", scheduler_change("DISK", f"{_QUEUE}/scheduler", "SCHEDULER")
     yield "storage.read_ahead", read_ahead_change("DISK", f"{_QUEUE}/read_ahead_kb", 128)
 
