@@ -1,10 +1,12 @@
 """What a search says before anything is measured: exit code, place, remedy."""
 
-import os
-import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from program import pgstrata
 
 GOOD = """
 question = "?"
@@ -52,11 +54,8 @@ def place(tmp_path_factory):
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_a_remedy(place, arguments, said):
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    done = subprocess.run(
-        [sys.executable, "-m", "pgstrata", "bisect", *arguments.split()], cwd=place, timeout=60, text=True,
-        env={**os.environ, **names, "GIT_CEILING_DIRECTORIES": str(place.parent)}, capture_output=True,
-    )  # fmt: skip
+    ceiling = {"GIT_CEILING_DIRECTORIES": str(place.parent)}
+    done = pgstrata(place, "bisect", *arguments.split(), environ=ceiling)
     assert done.returncode == 2, done.stdout + done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr

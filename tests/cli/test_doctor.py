@@ -173,6 +173,7 @@ def test_the_command_examines_this_machine_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.alone
 def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
     names = {f"PGSTRATA_{name}": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "DATA")}
     doctor = [sys.executable, "-m", "pgstrata", "doctor"]

@@ -1,37 +1,18 @@
 """`pgstrata floor` and `pgstrata plan` before anything is measured."""
 
-import os
-import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-GOOD = """
-question = "?"
-blocks = 13
-controls = ["same"]
-[common]
-server = "embedded"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+sys.path.append(str(Path(__file__).parent))
+from program import SMALL, pgstrata
 
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "good.toml").write_text(GOOD)
+    (tmp_path / "good.toml").write_text(SMALL.format(blocks=13))
     return tmp_path
-
-
-def pgstrata(place, *arguments):
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    return subprocess.run(
-        [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=place, timeout=60, env=os.environ | names,
-        capture_output=True, text=True,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

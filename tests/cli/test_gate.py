@@ -2,14 +2,14 @@
 
 import json
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.extend((str(Path(__file__).parent), str(Path(__file__).parent.parent)))
+from program import pgstrata
+
 from stored import write_study
 from studies import NOISE
 
@@ -53,9 +53,7 @@ def make_study(place, levels, blocks):
 
 
 def gate(place, *arguments):
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    words = [sys.executable, "-m", "pgstrata", "gate", *arguments]
-    return subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=60, env=os.environ | names)
+    return pgstrata(place, "gate", *arguments)
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,9 @@ from pathlib import Path
 
 import pytest
 
-GOOD = """
-question = "?"
-blocks = 2
-controls = ["same"]
-[common]
-server = "embedded"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+sys.path.append(str(Path(__file__).parent))
+from program import SMALL, pgstrata
+
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
@@ -40,7 +31,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user woul
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "good.toml").write_text(GOOD)
+    (tmp_path / "good.toml").write_text(SMALL.format(blocks=2))
     (tmp_path / "things").mkdir()
     for name in ("one", "two"):
         (tmp_path / "things" / name).write_text("first\n")
@@ -53,14 +44,6 @@ def dirty(place):
     source = KILLED.format(tests=tests, things=str(place / "things"), folder=str(place / "state" / "ledger"))
     assert subprocess.run([sys.executable, "-c", source], timeout=60).returncode == -signal.SIGKILL
     return place
-
-
-def pgstrata(place, *arguments, **more):
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    return subprocess.run(
-        [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=place, timeout=60,
-        env={**os.environ, **names, **more}, capture_output=True, text=True,
-    )  # fmt: skip
 
 
 def test_a_clean_host_says_so_and_nothing_is_made(place):
@@ -153,7 +136,7 @@ def test_on_a_busy_host_nothing_is_measured_and_nothing_restored(dirty, tmp_path
     lock = hold_host(host, path, "studies/first", SystemClock())
     try:
         for words in (("run", "good.toml"), ("host", "restore")):
-            done = pgstrata(dirty, *words, PGSTRATA_LOCK=path)
+            done = pgstrata(dirty, *words, environ={"PGSTRATA_LOCK": path})
             assert done.returncode == 4
             assert f"another pgstrata is at work on this host (process {os.getpid()} of" in done.stderr
             assert "studies/first" in done.stderr
@@ -164,7 +147,7 @@ def test_on_a_busy_host_nothing_is_measured_and_nothing_restored(dirty, tmp_path
 
 
 def test_a_lock_without_a_place_is_a_mistake(dirty):
-    done = pgstrata(dirty, "host", "restore", PGSTRATA_LOCK="here")
+    done = pgstrata(dirty, "host", "restore", environ={"PGSTRATA_LOCK": "here"})
     assert done.returncode == 2
     assert "PGSTRATA_LOCK: 'here' is not an absolute path" in done.stderr
 

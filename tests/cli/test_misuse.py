@@ -1,24 +1,15 @@
 """What goes wrong before anything is measured: exit code, place, remedy, and never a traceback."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-GOOD = """
-question = "?"
-blocks = 1
-controls = ["same"]
-[common]
-server = "embedded"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+sys.path.append(str(Path(__file__).parent))
+from program import SMALL, pgstrata
+
+GOOD = SMALL.format(blocks=1)
 
 
 @pytest.fixture
@@ -28,14 +19,6 @@ def place(tmp_path):
     (tmp_path / "utf16.toml").write_bytes(GOOD.encode("utf-16"))
     (tmp_path / "folder").mkdir()
     return tmp_path
-
-
-def pgstrata(place, *arguments, **more):
-    more = {"capture_output": True, "text": True} | more
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    return subprocess.run(
-        [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=place, timeout=60, env=os.environ | names, **more
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +10,9 @@ import pytest
 from pgstrata.app.answer import load_answer
 from pgstrata.model.metrics import LATENCY_QUANTILES
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.extend((str(Path(__file__).parent), str(Path(__file__).parent.parent)))
+from program import pgstrata
+
 from stored import write_study
 
 QUESTION = """
@@ -48,9 +48,7 @@ def place(tmp_path_factory):
 
 
 def show(place, *arguments, command="show"):
-    names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")}
-    words = [sys.executable, "-m", "pgstrata", command, "study", *arguments]
-    done = subprocess.run(words, cwd=place, capture_output=True, text=True, timeout=60, env=os.environ | names)
+    done = pgstrata(place, command, "study", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
