@@ -15,7 +15,7 @@ demo: bootstrap ## A small experiment, from question to report
 	@scripts/demo $(ARGS)
 
 test: bootstrap ## All tests; ARGS="-m 'not server'" leaves out those that need PostgreSQL
-	$(BIN)/pytest --durations=20 $(ARGS)
+	$(BIN)/python scripts/test.py --durations=20 $(ARGS)
 
 lint: bootstrap ## Rules of style, types and the one-way rule between rooms
 	$(BIN)/ruff check .

@@ -25,10 +25,30 @@ def own_lock(tmp_path_factory):
         os.environ["PGSTRATA_LOCK"] = before
 
 
+def pytest_addoption(parser):
+    text = "which tests to run: those that bear company, the longest first, or the others"
+    parser.addoption("--part", choices=("together", "alone"), help=text)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What starts servers, changes the host or takes the time has the machine for itself."""
+    part = config.getoption("--part")
+    if part is None:
+        return
+    alone = {item for item in items if any(map(item.get_closest_marker, ("server", "root", "alone")))}
+    config.hook.pytest_deselected(items=[item for item in items if (item in alone) == (part == "together")])
+    items[:] = [item for item in items if (item in alone) == (part == "alone")]
+    if part == "together":
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _changes_the_host(item):
+    return item.get_closest_marker("root") and ("layers" in item.path.parts or item.path.name == "test_chaos.py")
+
+
 def pytest_runtest_setup(item):
     """Root of a container is often root in name only: tests that change the host do not run there."""
-    changes = "layers" in item.path.parts or item.path.name == "test_chaos.py"
-    if changes and item.get_closest_marker("root") and os.geteuid() == 0 and not _may_administer():
+    if _changes_the_host(item) and os.geteuid() == 0 and not _may_administer():
         pytest.skip("this root has no right to administer the host (CAP_SYS_ADMIN)")
 
 

@@ -280,6 +280,7 @@ def test_the_interval_contains_the_effect(drawn):
     assert found.effect is None or found.interval.low <= found.effect <= found.interval.high
 
 
+@pytest.mark.alone
 def test_five_thousand_runs_are_compared_in_less_than_a_second():
     names = [f"e{k}" for k in range(10)]
     clients = range(1, 22)

@@ -221,6 +221,7 @@ def test_a_resume_in_the_middle_of_a_block_finishes_it_as_it_was_begun():
         assert open_pairs(plan, half, number) == open_pairs(plan, runs, number)
 
 
+@pytest.mark.alone
 def test_twenty_environments_in_ten_cells_are_judged_in_a_fraction_of_a_second():
     names = [f"e{k}" for k in range(19)]
     plan = make_plan(environments(*names), clients=tuple(range(1, 11)), blocks=24)

@@ -109,6 +109,7 @@ def test_one_block_supports_nothing():
     assert text_of(found.warnings, "insufficient_blocks") == "1 usable block, 6 more needed for an interval"
 
 
+@pytest.mark.alone
 def test_ten_thousand_blocks_are_decided_in_seconds():
     rng = random.Random(1)
     lines = ["block,environment,value"]

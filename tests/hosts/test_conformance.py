@@ -6,6 +6,8 @@ import pytest
 
 from pgstrata.testing import HostConformance
 
+pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+
 SETPRIV = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--reset-env", "sh")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can work as another user")

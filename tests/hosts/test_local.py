@@ -107,6 +107,8 @@ sys.meta_path.insert(0, Closed())
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command
+
+pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
 host = LocalHost(user="nobody")
 folder = f"/tmp/pgstrata-test-imports-{os.getpid()}"
 host.make_folder(f"{folder}/deeper")

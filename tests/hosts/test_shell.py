@@ -13,6 +13,8 @@ from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ports.host import Command, StopSignal
 
+pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+
 
 @pytest.fixture(params=["dash", "bash"])
 def host(request):

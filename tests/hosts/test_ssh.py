@@ -20,6 +20,7 @@ from pgstrata.testing import HostConformance
 sys.path.append(str(Path(__file__).parent))  # the rig, which is no test
 import sshd
 
+pytestmark = pytest.mark.alone  # silence is measured
 CAPTURES = sorted((Path(__file__).parents[1] / "captures" / "openssh").glob("*/*"))
 HASTY = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
 

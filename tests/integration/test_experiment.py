@@ -203,12 +203,12 @@ def test_the_budget_is_kept_and_a_new_one_goes_on(sandbox):
     study = sandbox.root / "study-budget"
     file = sandbox.file(ONE.format(blocks=24, run="1s", common=""))
     begun = time.monotonic()
-    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "20s")
-    assert time.monotonic() - begun < 30
+    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "25s")
+    assert time.monotonic() - begun < 60
     assert "the budget is spent" in done.stdout
     first = len(sandbox.records(study))
     assert first % 2 == 0
-    sandbox.pgstrata("run", file, "--study", study, "--budget", "20s")
+    sandbox.pgstrata("run", file, "--study", study, "--budget", "25s")
     assert len(sandbox.records(study)) > first
 
 
@@ -426,6 +426,7 @@ def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_iden
     first.communicate(timeout=60)
 
 
+@pytest.mark.alone
 def test_a_question_is_not_measured_beyond_its_answer(sandbox):
     text = """
 question = "What does much more work cost?"

@@ -32,6 +32,7 @@ warmup = "0s"
 """
 
 
+@pytest.mark.alone
 def test_a_floor_is_measured_kept_and_used(sandbox):
     state = {"PGSTRATA_STATE": str(sandbox.root / "state-floor")}
     file = sandbox.file(QUESTION, "floor.toml")

@@ -14,7 +14,7 @@ from pgstrata.model.guards import MANY_NEIGHBOURS
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.store.load import load_study
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(300)]
 
 HEAD = """
 question = "?"

@@ -108,7 +108,7 @@ def test_a_budget_below_one_block_measures_nothing_and_says_what_it_takes(sandbo
     file = experiment(sandbox, run="60s")
     begun = time.monotonic()
     done = sandbox.pgstrata("run", file, "--study", study, "--budget", "5s")
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"nothing was measured: the budget.* is less than a block, which needs 2\W?m", done.stdout)
     assert f"pgstrata run {file} --study {study} --budget TIME" in done.stdout

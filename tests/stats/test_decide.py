@@ -239,6 +239,7 @@ def test_one_look_at_few_blocks_is_that_of_the_sequential_boundary():
         assert once(d).verdict is judge(expected, delta=DELTA)
 
 
+@pytest.mark.alone
 def test_ten_thousand_blocks_take_seconds():
     d = np.random.default_rng(1).normal(0.001, 0.02, 10_000)
     begun = time.process_time()
@@ -259,6 +260,7 @@ def test_ties_everywhere_and_huge_outliers_have_an_answer():
     assert decide([-500.0] * 2 + [0.2] * 22).verdict is Verdict.BETTER
 
 
+@pytest.mark.alone
 def test_ten_thousand_comparisons_take_seconds():
     d = np.random.default_rng(4).normal(0.0, 0.03, (10_000, 24))
     begun = time.process_time()

@@ -333,6 +333,7 @@ def test_fingerprints_outlive_the_catalogue(tmp_path, bench):
     assert load_study(folder).environments == {"pg18": bench.host}
 
 
+@pytest.mark.alone
 def test_5000_runs_are_loaded_in_less_than_a_second_of_cpu(tmp_path, bench):
     plan = bench.plan(2500)
     folder = tmp_path / "s"

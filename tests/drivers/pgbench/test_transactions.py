@@ -107,6 +107,7 @@ def test_quantiles_grow_and_lie_within_half_a_microsecond_of_a_latency(latencies
         assert abs(value * 1e6 - exact) <= 0.5 + 1e-6
 
 
+@pytest.mark.alone
 def test_a_hundred_thousand_lines_take_less_than_a_third_of_a_second():
     log = log_of(range(100_000), " 80 0")
     started = time.process_time()
