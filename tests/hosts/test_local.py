@@ -15,6 +15,8 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command, StopSignal
 
+pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+
 
 @pytest.fixture
 def host():
@@ -107,8 +109,6 @@ sys.meta_path.insert(0, Closed())
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command
-
-pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
 host = LocalHost(user="nobody")
 folder = f"/tmp/pgstrata-test-imports-{os.getpid()}"
 host.make_folder(f"{folder}/deeper")
