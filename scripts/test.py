@@ -8,6 +8,7 @@ Both parts run, whatever comes of the first; arguments go to pytest as they are.
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -24,11 +25,17 @@ _COUNT: Final = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 _CLOSING: Final = re.compile(r"^(=+ )?\d+ [a-z].* in [\d.]+s\b")
 
 
+def _hear() -> None:
+    """Heed signals that a shell has us ignore in the background: tests send them to processes that inherit it."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run_part(arguments: Sequence[str], counts: Counter[str]) -> int:
     """One call of pytest, printed as it comes; its exit code. Its closing line is added to the counts."""
     closing = ""
     words = [sys.executable, "-m", "pytest", *arguments]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, errors="replace", preexec_fn=_hear) as process:  # noqa: PLW1509 - one thread
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)

@@ -20,6 +20,8 @@ from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.hosts.tree import send_tree
 
+pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+
 
 def header(machine, bits=2, order=1):
     return b"\x7fELF" + bytes((bits, order)) + bytes(12) + machine.to_bytes(2, "big" if order == 2 else "little")
@@ -213,8 +215,6 @@ def test_a_tree_that_was_cut_is_sent_again_from_the_start(here, rig, tree, folde
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.tree import send_tree
-
-pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
 far = open_ssh({rig.destination!r}, run={str(tmp_path_factory.getbasetemp() / "r")!r}, config={rig.config!r})
 send_tree(LocalHost(), far, {str(tree)!r}, {str(folder / "x")!r})
 """
