@@ -125,6 +125,17 @@ def test_what_meson_tried_is_in_the_log_of_a_failed_build(programs, source, buil
     assert "meson-log.txt:\ntried" in Path(caught.value.remedy.rpartition(" ")[2]).read_text()
 
 
+def test_a_failed_build_shows_the_step_that_failed_and_not_what_others_said_after_it(programs, source, builder):
+    others = "".join(f"echo '[{number}/1917] Compiling C object other.c.o'\n" for number in range(293, 320))
+    (programs / "ninja").write_text(
+        f"#!/bin/sh\necho '[291/1917] Generating scanner'\necho 'FAILED: scanner.c'\necho 'flex -o scanner.c scanner.l'\n"
+        f"echo 'flex: fatal internal error'\n{others}echo 'ninja: build stopped: subcommand failed.'\nexit 1\n"
+    )
+    with pytest.raises(errors.PgstrataError, match="ninja ended with exit code 1") as caught:
+        builder.build(spec(source("pg18", *BOTH)))
+    assert caught.value.details == ("FAILED: scanner.c", "flex: fatal internal error")
+
+
 def test_a_system_that_a_source_does_not_know_is_refused(programs, source, builder):
     with pytest.raises(errors.UsageError, match="cannot be built by meson") as caught:
         builder.build(spec(source("pg15", "configure"), system="meson"))

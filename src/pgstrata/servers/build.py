@@ -16,7 +16,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, Recipe, System, programs_of, systems_of
+from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, Recipe, System, programs_of, reason_in, systems_of
 from pgstrata.servers.revision import find_source
 from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.servers.toolchain import (
@@ -167,7 +167,7 @@ class Builder:
             return
         program = next(word for word in argv if word in _PROGRAMS)
         # The reason stands among the errors; standard output goes on while other compilers end.
-        lines = (done.stderr.strip() or done.stdout).decode("utf-8", "replace").splitlines()[-_TAIL:]
+        lines = reason_in((done.stderr.strip() or done.stdout).decode("utf-8", "replace").splitlines(), _TAIL)
         if find_disk_full("\n".join(lines)):
             raise DiskFullError("the disk is full while PostgreSQL is built", where=self.cache, remedy=DISK_REMEDY)
         raise PgstrataError(

@@ -6,7 +6,8 @@ alike on all machines, and where no flags are asked for it is -O2 without debugg
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -23,6 +24,8 @@ _EXTENSIONS: Final = ("contrib/pg_prewarm",)
 # "plain" adds no flags of meson's own; --libdir because distributions have other defaults than PostgreSQL.
 _MESON_OPTIONS: Final = ("--buildtype=plain", "--auto-features=disabled", "--libdir=lib", "-Dssl=none")
 _MESON_FLAGS: Final = "-O2"
+_PROGRESS: Final = re.compile(r"\[\d+/\d+\] |ninja: ")
+_FAILED: Final = "FAILED: "
 _NOT_INHERITED: Final = ("CC", "CC_LD", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "DESTDIR")
 
 
@@ -103,3 +106,17 @@ def programs_of(system: System, held: Collection[str]) -> tuple[str, ...]:
     if system is System.MESON:
         return ("meson", "ninja", "perl", "bison", "flex")
     return ("make", "perl") if PARSER_FILE in held else ("make", "perl", "bison", "flex")
+
+
+def reason_in(lines: Sequence[str], most: int) -> list[str]:
+    """At most so many lines that say why a build failed: the last ones, or what ninja printed of the step that failed.
+
+    ninja writes "FAILED: target", the step's command and all that it said; what the other compilers say until they end
+    comes after it, headed by how far the build is.
+    """
+    first = next((number for number, line in enumerate(lines) if line.startswith(_FAILED)), None)
+    if first is None:
+        return list(lines[-most:])
+    said = lines[first + 2 :]
+    end = next((number for number, line in enumerate(said) if _PROGRESS.match(line)), len(said))
+    return [lines[first], *said[max(0, end - most + 1) : end]]
