@@ -15,12 +15,16 @@ import pytest
 from pgstrata.app import server_hosts, site
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
+from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
+from pgstrata.app.wiring import make_derive
 from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
+from pgstrata.model.experiment import Allow
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.text import render_text
+from pgstrata.store.load import load_study
 from pgstrata.testing import RecordingEvents
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
@@ -125,9 +129,24 @@ def test_the_server_was_there_and_the_client_here(made, far):
     assert "network.round_trip" not in here["facts"]
     evidence = {path.name for path in (study / "evidence/b01/far1/select-only-s1-c2").iterdir()}
     assert {"client.procfs.before", "client.procfs.after", "procfs.before"} <= evidence
+    assert {"host.kernel.txt", "client.host.kernel.txt"} <= evidence
     assert "client.procfs.before" not in {
         path.name for path in (study / "evidence/b01/local/select-only-s1-c2").iterdir()
     }
+
+
+def test_the_client_is_no_stranger_where_both_hosts_are_one_machine(made):
+    study, outcome, events = made
+    assert (facts_of(study, "local")["shared"], facts_of(study, "far1")["shared"]) == ("", "processes")
+    assert any("ssh:far1 is the client's own machine" in event.text for event in events.of_kind(EventKind.NOTE))
+    reparse(study)
+    run = next(run for run in load_study(study).runs if run.identity == "b01/far1/select-only-s1-c2")
+    evidence = {path.name: path.read_bytes() for path in (study / "evidence" / run.identity).iterdir()}
+    strangers = make_derive(Allow())({**evidence, "run.json": evidence["run.json"].replace(b'"processes"', b'""')})
+    assert run.value("client_cpu") > 0.1
+    assert run.value("foreign_cpu") < strangers.value("foreign_cpu") - run.value("client_cpu") / 2
+    assert run.value("client_foreign_cpu") is None
+    assert strangers.value("client_foreign_cpu") is not None
 
 
 def test_nothing_is_left_over_there(made, folder):

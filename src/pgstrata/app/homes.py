@@ -13,7 +13,7 @@ from pgstrata.app.places import socket_root, study_key
 from pgstrata.app.sent import SentServers
 from pgstrata.app.server_hosts import local_host, observe_way
 from pgstrata.app.study_hosts import StudyHosts
-from pgstrata.collectors.hostfacts.parse import parse_host_facts
+from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.rig import ServerHost, Supply
 from pgstrata.datasets.cluster import ClusterDatasets, Recipe
@@ -28,6 +28,7 @@ from pgstrata.layers.sysctl import SysctlLayer
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Build, Way
+from pgstrata.model.shared import Shared
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer
@@ -133,6 +134,9 @@ class Homes:
         if clocks is not None and clocks.apart:
             offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
             self._note(f"the clock of {spec.text} is {offset}; nothing depends on it")
+        shared = find_shared(self.facts, facts) if spec.remote else Shared.NOTHING
+        if shared:
+            self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
         return ServerHost(
             host=opened.host,
             layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, environments),
@@ -141,6 +145,7 @@ class Homes:
             facts=facts,
             fingerprint=parse_host_facts(facts),
             clocks=clocks,
+            shared=shared,
         )
 
     def _supplies(

@@ -106,6 +106,7 @@ def _collected(
         outside=result.outside,
         apart=header.apart,
         client_door_pids=header.client_door_pids,
+        shared=header.shared,
     )
     found: list[Measurement] = []
     for collector in collectors:

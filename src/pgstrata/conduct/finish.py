@@ -121,6 +121,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         resident_pids=arm.resident_pids,
         apart=arm.environment.host.remote,
         client_door_pids=rig.client.door_pids if arm.environment.host.remote else (),
+        shared=rig.server_host(arm.environment).shared,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.server import Build, Fingerprint
+from pgstrata.model.shared import Shared
 from pgstrata.model.workload import Workload
 from pgstrata.ports.collector import Collector, Subject
 from pgstrata.ports.driver import Driver
@@ -43,7 +44,8 @@ class ServerHost:
 
     `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
     `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
-    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same.
+    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same;
+    `shared` is what another host has in common with the client's.
     """
 
     host: Host
@@ -53,6 +55,7 @@ class ServerHost:
     facts: Mapping[str, bytes]
     fingerprint: Fingerprint
     clocks: ClockOffset | None = None
+    shared: Shared = Shared.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgstrata.model.metrics import Measurement
+from pgstrata.model.shared import Shared
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import RunningServer, Sql
 
@@ -29,7 +30,8 @@ class Window:
     clients of the environments that it took turns with; `outside` counts transactions before and between the slices,
     which the server's own statistics hold too.
 
-    `apart`: the client was on another machine than the server, where `client_door_pids` are pgstrata itself.
+    `apart`: the client was on another host than the server, where `client_door_pids` are pgstrata itself; `shared` is
+    what the two hosts have in common.
     """
 
     seconds: float
@@ -43,6 +45,7 @@ class Window:
     outside: int = 0
     apart: bool = False
     client_door_pids: tuple[int, ...] = ()
+    shared: Shared = Shared.NOTHING
 
 
 class Collector(Protocol):

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from pgstrata.model.runs import Reason, RunRecord
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.shared import Shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +17,8 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
-    `together` is shared by runs that took turns in slices; `client_pid`, `resident_pids`, `apart` and
-    `client_door_pids` as in `Window`.
+    `together` is shared by runs that took turns in slices; `client_pid`, `resident_pids`, `apart`, `client_door_pids`
+    and `shared` as in `Window`.
     """
 
     identity: str
@@ -45,6 +46,7 @@ class RunHeader:
     resident_pids: tuple[int, ...] = ()
     apart: bool = False
     client_door_pids: tuple[int, ...] = ()
+    shared: Shared = Shared.NOTHING
 
 
 class Evidence(Protocol):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.hostfacts.parse import parse_host_facts
+from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
+from pgstrata.model.shared import Shared
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "hostfacts"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/expected.json"))
@@ -47,3 +48,22 @@ def test_a_virtual_machine_that_hides_its_hypervisor_is_not_called_emulated():
     files = kept(CAPTURES / "qemu-tcg-haswell")
     files["host.cpu.txt"] = files["host.cpu.txt"].replace(b" tsc ", b" tsc tsc_deadline_timer ")
     assert "host.emulation" not in parse_host_facts(files).facts
+
+
+BOOT, OTHER = (b"2f6a8ac9-6e0c-4ac4-b0f2-3b5b4fd9f0a%d\n" % number for number in (1, 2))
+SPACE, INNER = b"pid:[4026531836]\n", b"pid:[4026532441]\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        (BOOT + SPACE, BOOT + SPACE, Shared.PROCESSES),
+        (BOOT + SPACE, BOOT + INNER, Shared.KERNEL),
+        (BOOT, BOOT, Shared.KERNEL),
+        (BOOT + SPACE, OTHER + SPACE, Shared.NOTHING),
+        (BOOT + SPACE, b"", Shared.NOTHING),
+        (b"", b"", Shared.NOTHING),
+    ],
+)
+def test_what_two_hosts_share_is_known_by_their_kernels(one, other, shared):
+    assert find_shared({"host.kernel.txt": one}, {"host.kernel.txt": other}) is shared

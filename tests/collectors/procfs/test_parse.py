@@ -12,6 +12,7 @@ from pgstrata.collectors.procfs.parse import parse_client, parse_window, tree_ti
 from pgstrata.collectors.procfs.snapshot import ProcessTime, parse_snapshot
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.shared import Shared
 from pgstrata.ports.collector import Window
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "procfs"
@@ -27,7 +28,8 @@ def measured(before, after, window=WINDOW):
 
 def window_of(case):
     window = json.loads((case / "window.json").read_text())
-    return Window(**{**window, "door_pids": tuple(window["door_pids"])})
+    lists = {name: tuple(value) for name, value in window.items() if isinstance(value, list)}
+    return Window(**{**window, **lists, "shared": Shared(window.get("shared", ""))})
 
 
 def process(pid, parent, own, waited=0, start=50, name="postgres"):
@@ -284,6 +286,29 @@ def test_a_client_elsewhere_takes_no_time_from_the_servers_host():
     apart = measured(*captures, replace(window, apart=True))
     assert apart["foreign_cpu"] >= together["foreign_cpu"]
     assert apart["client_cpu"] == together["client_cpu"]
+
+
+class TestHostsThatAreOneMachine:
+    """17 s busy: 5 s of the server, 4 s of the client (pid 50, below pgstrata's 9), 1 s of pgstrata, 7 s of a stranger."""
+
+    BEFORE = text(processes=[process(pid, 1, 0) for pid in (100, 7, 9, 99)] + [process(50, 9, 0)])
+    AFTER = text(
+        uptime="1010.00 1.00", cpu="1700 0 0 9000 0 0 0 0 0 0",
+        processes=[process(100, 1, 500), process(7, 1, 0), process(9, 1, 100), process(50, 9, 400), process(99, 1, 600)],
+    )  # fmt: skip
+    APART = replace(WINDOW, apart=True, client_cpu=4.0, client_door_pids=(9,))
+
+    @pytest.mark.parametrize(
+        ("shared", "foreign"), [(Shared.NOTHING, 1.2), (Shared.KERNEL, 1.1), (Shared.PROCESSES, 0.7)]
+    )
+    def test_know_the_clients_time_as_far_as_they_share(self, shared, foreign):
+        # where its pids mean nothing, the client stays a stranger among the processes that are seen
+        found = measured(self.BEFORE, self.AFTER, replace(self.APART, shared=shared))
+        assert found["foreign_cpu"] == pytest.approx(foreign)
+
+    def test_are_told_of_by_one_capture(self):
+        for shared in (Shared.KERNEL, Shared.PROCESSES):
+            assert not parse_client(self.BEFORE.encode(), self.AFTER.encode(), replace(self.APART, shared=shared))
 
 
 def test_what_others_use_on_the_clients_machine_is_seen():

@@ -7,6 +7,7 @@ from typing import Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.ports.host import Command, Host
+from pgstrata.ports.processes import BOOT_ID
 
 _SYS_CPU: Final = "/sys/devices/system/cpu"
 # Evidence name -> the files that go into it, as glob patterns.
@@ -23,12 +24,15 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
                          "/sys/block/*/queue/write_cache", "/sys/block/*/queue/nr_requests",
                          "/sys/block/*/device/model"),
 }  # fmt: skip
+# Which boot of which kernel it is, and which table of processes: two hosts may share both.
+_KERNEL: Final = f"cat {BOOT_ID}; readlink /proc/self/ns/pid"
 
 
 def capture_host_facts(host: Host) -> Mapping[str, bytes]:
     """Files by evidence name; each section's content is `==> PATH` lines followed by the file as it is."""
     kept = {name: _section(host, patterns) for name, patterns in _SECTIONS.items()}
     kept["host.sysctl.txt"] = _output(host, ("grep", "-rsH", "", "/proc/sys"))
+    kept["host.kernel.txt"] = _output(host, ("sh", "-c", _KERNEL))
     kept["host.dmesg.txt"] = _output(host, ("dmesg",))
     kept["host.virtualisation.txt"] = _output(host, ("systemd-detect-virt", "--vm"))
     kept["host.kernel-config.txt"] = _kernel_config(host)

@@ -3,7 +3,8 @@
 Times are in ticks of 10 ms, truncated per process: a figure of CPU per transaction is off by up to two ticks for each
 living process of the server. Rates are over the difference of the two uptimes, which is what the counters cover.
 
-The client's CPU time is subtracted from that of the host on which it runs: the server's, unless it is apart.
+The client's CPU time is subtracted from that of the machine on which it runs: the server's, unless it is apart. Two
+hosts with one kernel are one machine: the capture of the server's host then tells of both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
 from pgstrata.model.metrics import NEIGHBOURS, Measurement
+from pgstrata.model.shared import Shared
 from pgstrata.ports.collector import Window
 
 MICROSECOND: Final = 1e-6
@@ -44,6 +46,8 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
         ParseError: a capture has an unknown shape.
     """
     first, last = parse_snapshot(before), parse_snapshot(after)
+    if window.shared is Shared.PROCESSES:
+        window = replace(window, door_pids=tuple({*window.door_pids, *window.client_door_pids}))
     seconds = _elapsed(first, last, window)
     if seconds <= 0:
         return ()
@@ -62,9 +66,13 @@ def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     - `client_foreign_cpu`: as `foreign_cpu`, without client and observer.
     - `client_steal_cpu`: as `steal_cpu`.
 
+    Nothing where both hosts are one machine, of which the other capture tells.
+
     Raises:
         ParseError: a capture has an unknown shape.
     """
+    if window.shared:
+        return ()
     first, last = parse_snapshot(before), parse_snapshot(after)
     there = replace(window, postmaster_pid=None, door_pids=window.client_door_pids)
     seconds = _elapsed(first, last, there)
@@ -109,7 +117,7 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
     if client + server > 0:
         yield "client_share", client / (client + server)
     residents = sum(_tree_seconds(first, last, pid) or 0.0 for pid in window.resident_pids)
-    here = 0.0 if window.apart else client
+    here = 0.0 if window.apart and not window.shared else client
     yield "foreign_cpu", _foreign_seconds(first, last, window, (server, here, observer or 0.0, residents)) / seconds
     if last.cpu is not None and last.cpu.cpus:
         yield NEIGHBOURS, _neighbour_seconds(first, last, window) / seconds / last.cpu.cpus
