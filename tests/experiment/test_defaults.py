@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.experiment import complete_experiment
+from pgstrata.experiment.defaults import hosts_to_ask
+from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.model.plan import HostCapacity
 
 GB = 1024**3
@@ -108,3 +110,50 @@ def test_huge_pages_are_left_to_the_layer_that_has_them_as_a_level(complete):
     experiment = complete('[factors]\npages = ["4kB", "2MB"]\n')
     assert all("huge_pages" not in environment.settings for environment in experiment.environments)
     assert not any(note.startswith("huge_pages") for note in experiment.notes)
+
+
+class TestServersElsewhere:
+    TEXT = '[factors]\nhost = {}\n[common]\nserver = "18"\n'
+    FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+    OTHER = HostSpec(kind=HostKind.SSH, destination="db2")
+    CLIENT = HostCapacity(memory=2 * GB, cpus=2, free_disk=GB)
+
+    @pytest.fixture
+    def completed(self, parse, workloads):
+        def run(hosts, **memories):
+            there = {getattr(self, name): size for name, size in memories.items()}
+            text = self.TEXT.format(hosts) + CELL
+            return complete_experiment(parse(text), self.CLIENT, workloads, there)
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("hosts", "memories", "buffers", "whose"),
+        [
+            (
+                '["ssh:db1", "ssh:db2"]',
+                {"FAR": 16 * GB, "OTHER": 8 * GB},
+                "2048MB",
+                "(that of ssh:db2, the least of those",
+            ),
+            ('["local", "ssh:db1"]', {"FAR": 16 * GB}, "512MB", "(this machine's, the least of those with servers)"),
+            ('["local", "ssh:db1"]', {"FAR": GB}, "256MB", "(that of ssh:db1, the least of those with servers)"),
+            ('["ssh:db1", "ssh:db2"]', {"OTHER": 16 * GB}, "4096MB", "(that of ssh:db2"),
+            ('["ssh:db1", "ssh:db2"]', {}, "512MB", "(this machine's: no machine with servers was asked)"),
+        ],
+    )
+    def test_have_what_the_smallest_machine_with_servers_bears_and_the_reason_says_whose(
+        self, completed, hosts, memories, buffers, whose
+    ):
+        experiment = completed(hosts, **memories)
+        assert {each.settings["shared_buffers"] for each in experiment.environments} == {buffers}
+        (note,) = (note for note in experiment.notes if note.startswith("shared_buffers"))
+        assert whose in note
+
+    def test_are_asked_only_where_memory_decides(self, parse):
+        text = self.TEXT.format('["local", "ssh:db1"]')
+        assert hosts_to_ask(parse(text + CELL)) == (self.FAR,)
+        given = '[common.settings]\nshared_buffers = "1GB"\n'
+        assert hosts_to_ask(parse(text + given + CELL)) == (self.FAR,)
+        assert not hosts_to_ask(parse(text + given + 'effective_cache_size = "2GB"\n' + CELL))
+        assert not hosts_to_ask(parse('[factors]\nserver = ["17", "18"]\n' + CELL))

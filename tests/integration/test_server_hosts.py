@@ -25,6 +25,7 @@ from pgstrata.ports.events import EventKind
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.text import render_text
 from pgstrata.store.load import load_study
+from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
@@ -147,6 +148,12 @@ def test_the_client_is_no_stranger_where_both_hosts_are_one_machine(made):
     assert run.value("foreign_cpu") < strangers.value("foreign_cpu") - run.value("client_cpu") / 2
     assert run.value("client_foreign_cpu") is None
     assert strangers.value("client_foreign_cpu") is not None
+
+
+def test_settings_that_nobody_gave_follow_from_the_memory_of_both(made):
+    study, _, _ = made
+    notes = load_plan_file(study).plan.experiment.notes
+    assert any(note.startswith("effective_cache_size") and "the least of those with servers" in note for note in notes)
 
 
 def test_nothing_is_left_over_there(made, folder):

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.host_floors import with_floors
+from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import parse_text, plan_experiment, read_experiment
 from pgstrata.app.run import run_experiment, seconds_spent
@@ -29,7 +30,6 @@ from pgstrata.errors import (
     StudyError,
     UsageError,
 )
-from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import Comparison
 from pgstrata.model.bisect import Bisection, Commit, Outcome, Step
@@ -105,7 +105,7 @@ def ask_factor(file: Path, factor: str | None) -> Question:
     """
     capacity, workloads = capacity_here(), builtin_workloads()
     parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent)
-    experiment = complete_experiment(parsed, capacity, workloads)
+    experiment = complete_by_hosts(parsed, capacity, workloads)
     key, levels = levels_along(experiment, factor)
     return Question(experiment=experiment, factor=key, levels=levels)
 
@@ -128,7 +128,7 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
     commits = Repository(here=LocalHost(), folder=folder).range(text)
     levels = tuple(_of_commit(base, folder, commit) for commit in commits)
     whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
-    experiment = complete_experiment(whole, capacity, workloads)
+    experiment = complete_by_hosts(whole, capacity, workloads)
     return Question(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
 
 

@@ -26,9 +26,14 @@ def capacity_here() -> HostCapacity:
 
 def observe_capacity(host: Host, folder: str, *, cpus: int, taken: int) -> HostCapacity:
     """Memory, CPUs that may be used, free bytes where datasets lie and what they take already."""
+    return HostCapacity(memory=observe_memory(host), cpus=cpus, free_disk=host.free_bytes(folder) + taken)
+
+
+def observe_memory(host: Host) -> int:
+    """Bytes of memory of a machine."""
     meminfo = host.read("/proc/meminfo").decode()
     total = next(line for line in meminfo.splitlines() if line.startswith("MemTotal:"))
-    return HostCapacity(memory=int(total.split()[1]) * 1024, cpus=cpus, free_disk=host.free_bytes(folder) + taken)
+    return int(total.split()[1]) * 1024
 
 
 def socket_root(places: Places, study: str) -> str:

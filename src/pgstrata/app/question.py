@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgstrata.app.host_floors import fit_designs, with_floors, with_refresh
+from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
 from pgstrata.errors import UsageError
-from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
 from pgstrata.model.plan import HostCapacity, Plan
@@ -26,16 +26,21 @@ def load_plan(
     seed: int | None = None,
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
+    sure: bool = True,
 ) -> Plan:
     """The plan of an experiment file, with the noise floors that are known here of its cells, or what it does for them.
 
+    `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there.
+
     Raises:
         ExperimentError, PlanRefusedError: there is no plan.
+        HostNotFitError, HostLostError: another machine cannot be asked for its memory.
     """
     workloads = builtin_workloads()
     plan = plan_text(
-        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo
-    )
+        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo,
+        sure=sure,
+    )  # fmt: skip
     return with_refresh(with_floors(plan, workloads), workloads)
 
 
@@ -48,6 +53,7 @@ def plan_text(
     seed: int | None = None,
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
+    sure: bool = True,
 ) -> Plan:
     """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`.
 
@@ -57,7 +63,7 @@ def plan_text(
     experiment = parse_text(
         text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
     )
-    return plan_experiment(complete_experiment(experiment, capacity, workloads), workloads, capacity)
+    return plan_experiment(complete_by_hosts(experiment, capacity, workloads, sure=sure), workloads, capacity)
 
 
 def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named

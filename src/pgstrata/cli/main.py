@@ -90,7 +90,7 @@ def plan(file: File, json: Json = False, seed: Seed = None) -> None:
     from pgstrata.app.question import load_plan
     from pgstrata.report.plan import plan_json, render_plan
 
-    loaded = load_plan(file, seed=seed)
+    loaded = load_plan(file, seed=seed, sure=False)
     print(plan_json(loaded) if json else render_plan(loaded, str(file)))
 
 

@@ -1,6 +1,6 @@
 """Settings that are chosen where the author gave none, the same in all environments, each with its reason.
 
-What belongs here: choices that follow from the size of the machine, and defaults that differ between major versions.
+What belongs here: choices that follow from the size of the machines, and defaults that differ between major versions.
 Nothing depends on what changes from day to day, such as free disk: the same machine gives the same plan tomorrow.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pgstrata.model.experiment import Cell, Environment, Experiment, ServerKind, ServerSpec
+from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.workload import Workload
 from pgstrata.units import render_bytes
@@ -23,6 +23,7 @@ _LARGEST_BUFFERS: Final = 8 * _GB
 _SPARE_CONNECTIONS: Final = 10
 _MIN_CONNECTIONS: Final = 100
 _SET_BY_LAYERS: Final[Mapping[str, str]] = {"huge_pages": "pages"}
+_BY_MEMORY: Final = ("shared_buffers", "effective_cache_size")
 _NEWEST: Final = 18  # the embedded server's major
 
 
@@ -37,7 +38,10 @@ class Choice:
 
 
 def complete_experiment(
-    experiment: Experiment, capacity: HostCapacity, workloads: Mapping[str, Workload]
+    experiment: Experiment,
+    capacity: HostCapacity,
+    workloads: Mapping[str, Workload],
+    memories: Mapping[HostSpec, int] | None = None,
 ) -> Experiment:
     """The experiment with a value for each setting that matters here and that nobody gave.
 
@@ -48,14 +52,19 @@ def complete_experiment(
         experiment: as parsed.
         capacity: the machine; its memory counts, its free disk does not.
         workloads: the workloads that exist, by name; checkpoints are tuned only where one writes.
+        memories: bytes of memory of the other machines on which servers run, as far as they are known.
     """
     experiment = _with_options(experiment, workloads)
-    own = [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
+    own = _own(experiment)
     if not own:
         note = "nothing is chosen or normalised: the servers run already and are taken as they are"
         return replace(experiment, notes=(*experiment.notes, note))
     writing = any(_writes(cell, workloads) for cell in experiment.cells)
-    every = (*_sized(experiment, capacity), *(_for_writing() if writing else ()), *_normalised())
+    every = (
+        *_sized(experiment, _smallest(own, capacity, memories or {})),
+        *(_for_writing() if writing else ()),
+        *_normalised(),
+    )
     choices = tuple(choice for choice in every if not all(_set_by_layer(choice.setting, each) for each in own))
     chosen, notes = _without_given(choices, own)
     chosen, late = _without_unknown(chosen, own)
@@ -69,17 +78,48 @@ def complete_experiment(
             *notes,
             *late,
             *_cluster_notes(own),
-            *_host_notes(experiment),
         ),
     )
 
 
-def _host_notes(experiment: Experiment) -> tuple[str, ...]:
-    """What is chosen by this machine, because planning connects to no other one."""
-    if not experiment.apart:
+def hosts_to_ask(experiment: Experiment) -> tuple[HostSpec, ...]:
+    """The other machines whose memory decides a setting, because servers run there and nobody gave it."""
+    own = _own(experiment)
+    if all(any(name in each.settings for each in own) for name in _BY_MEMORY):
         return ()
-    names = " and ".join(host.text for host in experiment.apart)
-    return (f"{names}: what follows from memory is chosen by this machine's; give shared_buffers to choose yourself",)
+    return tuple(dict.fromkeys(each.host for each in own if each.host.remote))
+
+
+def _own(experiment: Experiment) -> list[Environment]:
+    """Those whose servers pgstrata starts."""
+    return [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Memory:
+    """Bytes that a server may count on, and whose they are, for the reason."""
+
+    size: int
+    whose: str = ""
+
+
+def _smallest(own: list[Environment], capacity: HostCapacity, memories: Mapping[HostSpec, int]) -> _Memory:
+    """The least memory of the machines on which servers run, whatever the client's has, or the least limit of it.
+
+    A machine that is not known is left out; this one stands in where none is.
+    """
+    hosts = list(dict.fromkeys(each.host for each in own))
+    known = {**({HostSpec(): capacity.memory} if HostSpec() in hosts else {}), **memories}
+    least = _Memory(size=capacity.memory, whose=" (this machine's: no machine with servers was asked)")
+    if known:
+        host = min(known, key=lambda each: known[each])
+        which = f"that of {host.text}" if host.remote else "this machine's"
+        which += ", the least of those with servers" if len(hosts) > 1 else ""
+        least = _Memory(size=known[host], whose=f" ({which})" if any(each.remote for each in hosts) else "")
+    limits = [int(level) for each in own if (level := each.layers.get("limits.memory"))]
+    if limits and min(limits) < least.size:
+        return _Memory(size=min(limits), whose=" (the least limits.memory)")
+    return least
 
 
 def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> Experiment:
@@ -113,19 +153,19 @@ def _set_by_layer(setting: str, environment: Environment) -> bool:
     return _SET_BY_LAYERS.get(setting) in environment.layers
 
 
-def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]:
-    """What follows from the machine and from the load."""
+def _sized(experiment: Experiment, least: _Memory) -> tuple[Choice, ...]:
+    """What follows from the machines and from the load."""
     # in coarse steps: a kernel that reserves a little more memory must not make another plan of the same file
-    usable = min((capacity.memory, *_limits_of_memory(experiment)))
+    usable = least.size
     smallest = min(_SMALLEST_BUFFERS, usable // 2)
     buffers = max(min(usable // 4, _LARGEST_BUFFERS) // _STEP * _STEP, smallest) // _MB
     cache = max(usable * 3 // 4 // _STEP * _STEP, 2 * smallest) // _MB
     clients = max((cell.clients for cell in experiment.cells), default=1)
     connections = max(_MIN_CONNECTIONS, clients + _SPARE_CONNECTIONS)
-    memory = render_bytes(usable) + (" (the least limits.memory)" if usable < capacity.memory else "")
+    memory = f"{render_bytes(usable)} of memory{least.whose}"
     return (
-        Choice(setting="shared_buffers", value=f"{buffers}MB", reason=f"a quarter of {memory} of memory, at most 8 GB"),
-        Choice(setting="effective_cache_size", value=f"{cache}MB", reason=f"three quarters of {memory} of memory"),
+        Choice(setting="shared_buffers", value=f"{buffers}MB", reason=f"a quarter of {memory}, at most 8 GB"),
+        Choice(setting="effective_cache_size", value=f"{cache}MB", reason=f"three quarters of {memory}"),
         Choice(setting="max_connections", value=f"{connections}", reason=f"enough for {clients} and some more"),
         Choice(setting="random_page_cost", value="1.1", reason="data in memory or on flash; the default is for disks"),
         Choice(
@@ -134,12 +174,6 @@ def _sized(experiment: Experiment, capacity: HostCapacity) -> tuple[Choice, ...]
             reason="with the default, try, one start may get huge pages and the next may not",
         ),
     )
-
-
-def _limits_of_memory(experiment: Experiment) -> tuple[int, ...]:
-    """What environments are limited to, in bytes: no server may ask for more than the least of them."""
-    levels = (environment.layers.get("limits.memory") for environment in experiment.environments)
-    return tuple(int(level) for level in levels if level)
 
 
 def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
