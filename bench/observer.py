@@ -18,6 +18,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import make_rig
 from pgstrata.conduct.arm import Arm, make_arm
+from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import measure, quiesce, warm
@@ -71,7 +72,7 @@ def measure_observer() -> Sequence[Figure]:
             rig = make_rig(plan, machine, store, Silence(), name)
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
             supply = rig.supply(environment)
-            preflight(rig, plan, plan.runs[:1])
+            preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
             clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "observer")
             server = supply.control.start(environment, supply.build, clone)
             try:

@@ -30,23 +30,23 @@ def far_plan(**more):
 
 
 class Cut(fakes.FakeControl):
-    """The connection breaks when a server is started for a run; `broken` says when."""
+    """The connection breaks when a server is started for a run, or in the preflight; `broken` says how, the last first."""
 
-    def __init__(self, world, broken):
+    def __init__(self, world, broken, *, early=False):
         super().__init__(world)
-        self.broken = broken
+        self.broken, self.early = broken, early
 
     def start(self, environment, build, clone, launch=None):
-        if "preflight" not in clone.folder and self.broken:
+        if ("preflight" in clone.folder) is self.early and self.broken:
             raise self.broken.pop()
         return super().start(environment, build, clone, launch)
 
 
-def far_rig(world, plan, *, broken=(), absent=()):
+def far_rig(world, plan, *, broken=(), absent=(), early=False):
     """`broken` are errors of starts over there, `absent` those of the attempts to connect again, the last first."""
     rig = fakes.make_rig(world, plan)
     here = fakes.home_of(rig)
-    supply = replace(here.supplies["b"], control=Cut(world, list(broken)))
+    supply = replace(here.supplies["b"], control=Cut(world, list(broken), early=early))
     there = replace(here, supplies={"b": supply}, clocks=AN_HOUR)
     waiting = list(absent)
 
@@ -127,6 +127,60 @@ def test_a_visit_that_always_loses_its_host_is_given_up():
     plan, world = far_plan(blocks=1), fakes.World()
     with pytest.raises(HostLostError):
         carry_out(far_rig(world, plan, broken=[lost() for _ in range(4)]), plan)
+
+
+class TestInThePreflight:
+    def test_a_lost_environment_is_tried_again_when_its_host_is_there_again(self):
+        plan, world = far_plan(blocks=1), fakes.World()
+        rig = far_rig(world, plan, broken=[lost()], absent=[lost()], early=True)
+        ending, steps = carry_out(rig, plan)
+        assert ending is Ending.COMPLETE
+        assert [step[:2] for step in steps] == [
+            ("reopen", "ssh:db1"), ("reopen", "ssh:db1"), ("measure", "a"), ("measure", "b"),
+        ]  # fmt: skip
+        said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
+        assert any("broke in the preflight of b" in text for text in said), said
+        assert not any(record.reasons for record in rig.store.kept.values())
+        tried = [entry for entry in world.log if entry == ("clone", "preflight-a")]
+        assert len(tried) == 1, "the other environment is not tried again"
+
+    def test_a_host_that_does_not_come_back_ends_it_with_what_to_do(self):
+        plan, world = far_plan(blocks=1), fakes.World()
+        with pytest.raises(HostLostError) as caught:
+            carry_out(far_rig(world, plan, broken=[lost()], absent=[lost() for _ in PAUSES], early=True), plan)
+        assert "give the same command again" in caught.value.remedy
+
+    def test_an_environment_that_always_loses_its_host_is_given_up_by_name(self):
+        plan, world = far_plan(blocks=1), fakes.World()
+        with pytest.raises(HostLostError) as caught:
+            carry_out(far_rig(world, plan, broken=[lost() for _ in range(4)], early=True), plan)
+        assert "the preflight of b has lost its host 4 times" in caught.value.remedy
+
+    def test_what_fails_on_a_host_that_is_there_ends_it(self):
+        plan, world = far_plan(blocks=1), fakes.World()
+        with pytest.raises(HostNotFitError, match="no room"):
+            carry_out(far_rig(world, plan, broken=[HostNotFitError("no room")], early=True), plan)
+
+
+def test_a_third_machine_that_is_needed_too_is_opened_again():
+    other = replace(FAR, destination="db2")
+    plan, world = far_plan(blocks=1), fakes.World()
+    here, there = plan.experiment.environments
+    plan = replace(plan, experiment=replace(plan.experiment, environments=(replace(here, host=other), there)))
+    rig = far_rig(world, plan, broken=[HostNotFitError("it has no answer")])
+
+    class Gone(fakes.FakeHost):
+        def clock(self):
+            if not any(step[0] == "reopen" for step in world.log):
+                raise lost()
+            return super().clock()
+
+    rig.server_hosts[other] = replace(rig.server_hosts[HostSpec()], host=Gone(world))
+    reopen = rig.reopen
+    again = {FAR: reopen, other: lambda spec: (reopen(spec), rig.server_hosts[other])[1]}
+    ending, steps = carry_out(replace(rig, reopen=lambda spec: again[spec](spec)), plan)
+    assert ending is Ending.COMPLETE
+    assert ("reopen", "ssh:db2") in steps
 
 
 def test_clocks_an_hour_apart_are_recorded_and_do_no_harm():

@@ -107,7 +107,7 @@ class Conduct:
     def _prepare(self, block: Block, todo: frozenset[str]) -> None:
         with self._spending():
             try:
-                preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo])
+                preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo], self._losses)
             finally:
                 self.preparing = self._used()
 
@@ -189,7 +189,7 @@ class Conduct:
         try:
             conduct_visit(self.rig, self.plan, visit, todo=todo - self.done, tell=self._tell)
         except PgstrataError as error:
-            if not self._losses.note(visit, error):
+            if not self._losses.note(visit.identity, self._losses.hosts_of(visit), error):
                 raise
             return False
         self._costs.learn(self._told, begun, self._now())

@@ -1,8 +1,11 @@
-"""Connections that break: the visit is repeated when its host is there again, the other hosts go on meanwhile."""
+"""Connections that break: what was under way is repeated when its host is there again.
+
+A visit waits for that while the other hosts go on; the preflight of an environment waits at its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +18,7 @@ from pgstrata.ports.events import Event, EventKind
 PAUSES: Final = (5.0, 15.0, 45.0, 120.0, 300.0)
 """Seconds before each attempt to connect again."""
 _LOSSES: Final = 3
-"""A visit that loses its host so often is what makes it go away."""
+"""What loses its host more often than that is what makes it go away."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,25 +38,49 @@ class Losses:
         """Whether a machine of the visit has gone."""
         return bool(self.hosts_of(visit) & self.gone.keys())
 
-    def note(self, visit: Visit, error: PgstrataError) -> bool:
-        """Whether the visit failed because the connection to one of its machines broke, and may be repeated.
+    def repeat(self, what: str, hosts: Collection[HostSpec], action: Callable[[], None]) -> None:
+        """Do something, and again when a machine was lost in it and is there again.
 
-        Whatever fails on a machine that is not there, such as undoing a change, fails because it is not there.
+        Raises:
+            HostLostError, HostNotFitError: as `recover`, or it loses its machine each time.
+            PgstrataError: as the action.
         """
-        lost = [spec for spec in self.hosts_of(visit) if spec.remote and self._is_gone(spec, error)]
+        while True:
+            try:
+                action()
+            except PgstrataError as error:
+                if not self.note(what, hosts, error):
+                    raise
+            else:
+                return
+            self.recover()
+
+    def note(self, what: str, hosts: Collection[HostSpec], error: PgstrataError) -> bool:
+        """Whether something failed because the connection to a machine broke, and may be repeated.
+
+        Whatever fails on a machine that is not there, such as undoing a change, fails because it is not there. Others
+        than its own may be the reason: an image is as large as the data of all environments need.
+
+        Args:
+            what: as it is to be named; how often it lost a machine is counted by that.
+            hosts: the machines that it is about.
+            error: how it failed.
+        """
+        at_once = hosts if isinstance(error, HostLostError) else ()
+        lost = [spec for spec in self.plan.experiment.apart if spec in at_once or self._is_silent(spec)]
         if not lost or self.rig.reopen is None:
             return False
-        self.counted[visit.identity] = self.counted.get(visit.identity, 0) + 1
-        if self.counted[visit.identity] > _LOSSES:
+        self.counted[what] = self.counted.get(what, 0) + 1
+        if self.counted[what] > _LOSSES:
+            error.remedy = f"{error.remedy}; " if error.remedy else ""
+            error.remedy += f"{what} has lost its host {self.counted[what]} times: find out over there what ends it"
             return False
         self.gone.update(dict.fromkeys(lost, error.what))
         for spec in lost:
-            self._say(f"the connection to {spec.text} broke in {visit.identity}: {error.what}")
+            self._say(f"the connection to {spec.text} broke in {what}: {error.what}")
         return True
 
-    def _is_gone(self, spec: HostSpec, error: PgstrataError) -> bool:
-        if isinstance(error, HostLostError):
-            return True
+    def _is_silent(self, spec: HostSpec) -> bool:
         try:
             self.rig.server_hosts[spec].host.clock()
         except HostLostError:
@@ -84,7 +111,7 @@ class Losses:
                 error.remedy = f"{error.remedy}; " if error.remedy else ""
                 error.remedy += "give the same command again when it is there: what was measured is kept"
                 raise
-            self._say(f"{spec.text} is there again: its visit is repeated")
+            self._say(f"{spec.text} is there again: what was lost is repeated")
             return
 
     def _say(self, text: str) -> None:

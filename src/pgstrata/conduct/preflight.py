@@ -15,6 +15,7 @@ from pgstrata.conduct.arm import Arm, make_arm, make_load, scratch_folder
 from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import EMULATION
+from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, to_the_end
@@ -33,13 +34,16 @@ _PROBE_SECONDS: Final = 1.0
 _TRIAL_TIMEOUT: Final = 600.0
 
 
-def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun]) -> None:
+def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losses) -> None:
     """Everything that can be found wrong before hours are spent.
+
+    An environment whose machine was lost is tried again when it is there again, by `losses`.
 
     Raises:
         ServerFailedError, LevelNotTakenError: an environment does not start, is not what was asked for, or a script
             fails.
         HostNotFitError: an environment is not what it was when the study began.
+        HostLostError: a machine did not come back.
     """
     for spec, home in rig.server_hosts.items():
         if how := home.fingerprint.facts.get(EMULATION):
@@ -53,13 +57,16 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun]) -> None:
     for run in missing:
         wanted.setdefault(run.environment, {}).setdefault(run.cell, run)
     fastest: dict[str, float] = {}
-    for runs in wanted.values():
-        _try_environment(rig, [make_arm(plan, run) for run in runs.values()], fastest)
+    for name, runs in wanted.items():
+        hosts = {plan.experiment.environment(name).host}
+        again = partial(_try_environment, rig, plan, tuple(runs.values()), fastest)
+        losses.repeat(f"the preflight of {name}", hosts, again)
     _choose_sampling(rig, fastest)
 
 
-def _try_environment(rig: Rig, arms: Sequence[Arm], fastest: dict[str, float]) -> None:
+def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: dict[str, float]) -> None:
     """One environment: each of its datasets is cloned and started once, with the cells that use it."""
+    arms = [make_arm(plan, run) for run in runs]
     supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[Arm]]] = {}
     for arm in arms:
@@ -117,6 +124,7 @@ def _try_script(rig: Rig, arm: Arm, server: RunningServer, number: int) -> None:
     load = make_load(rig, arm, server, seconds=0, seed=0)
     alone = replace(load.cell, clients=1, threads=1, rate=None, latency_limit=None, scripts=(script,))
     folder = scratch_folder(rig, arm, f"try-{number}")
+    rig.client.remove_tree(folder)
     rig.client.make_folder(folder)
     process = rig.driver.start(replace(load, cell=alone, progress=None, transactions=1), folder)
     try:
