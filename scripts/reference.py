@@ -140,6 +140,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "reset"): '"clones"',
     ("", "interleave"): '"rounds"',
     ("", "seed"): "-1",
+    ("", "diagnosis"): '"on"',
     ("factors", "server"): '["16", "19"]',
     ("factors", "host"): '["local", "db1"]',
     ("factors", "connection"): '["socket", "ssl"]',

@@ -50,7 +50,7 @@ def test_the_script_lets_one_group_run_at_a_time(tmp_path):
         for process in loops:
             os.killpg(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
-        groups = {number: process.pid for number, process in enumerate(loops)}
+        groups = {number: (process.pid,) for number, process in enumerate(loops)}
         turns = order_turns(design(), 2, seed=1)
         script = tmp_path / "turns.sh"
         script.write_bytes(render_script(turns, groups, 0.05))
@@ -76,14 +76,16 @@ def test_a_client_that_has_gone_is_passed_over(tmp_path):
     gone = subprocess.Popen(["true"], start_new_session=True)
     gone.wait()
     script = tmp_path / "turns.sh"
-    script.write_bytes(render_script(order_turns(design(), 1, seed=1), {0: gone.pid}, 0.01))
+    script.write_bytes(render_script(order_turns(design(), 1, seed=1), {0: (gone.pid,)}, 0.01))
     done = subprocess.run(["sh", str(script)], capture_output=True, check=True)
     assert done.stdout == b""
     assert done.stderr == b""
 
 
 def test_all_storage_of_an_arm_is_written_back_after_its_slices():
-    script = render_script(order_turns(design(), 2, seed=1), {0: 7, 1: 8}, 0.01, {0: ("/data", "/a wal"), 1: ("/x",)})
+    script = render_script(
+        order_turns(design(), 2, seed=1), {0: (7,), 1: (8, 9)}, 0.01, {0: ("/data", "/a wal"), 1: ("/x",)}
+    )
     calls = {line for line in script.decode().splitlines() if line.startswith("turn ")}
     assert {line.split(" 0.01 ")[1] for line in calls} == {"/data '/a wal'", "/x"}
 
@@ -94,7 +96,7 @@ def test_a_turn_writes_back_each_folder(tmp_path):
     idle = subprocess.Popen(["sleep", "30"], start_new_session=True)
     try:
         for folders in (("/a", "/b"), ("/a",), ()):
-            script = render_script(order_turns(design(1, 0), 1, seed=1), {0: idle.pid}, 0.01, {0: folders})
+            script = render_script(order_turns(design(1, 0), 1, seed=1), {0: (idle.pid,)}, 0.01, {0: folders})
             path = f"{tmp_path}:{os.environ['PATH']}"
             done = subprocess.run(["sh"], input=script, capture_output=True, check=True, env={"PATH": path})
             assert len(parse_marks(done.stdout)) == 1

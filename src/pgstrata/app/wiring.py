@@ -14,6 +14,8 @@ from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
+from pgstrata.collectors.procfs.seconds import SecondsSampler
+from pgstrata.collectors.sessions.sampler import SessionsSampler
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.observe import say_clocks
 from pgstrata.conduct.rig import Rig
@@ -27,9 +29,10 @@ from pgstrata.model.experiment import Allow, ConnectionKind, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Build, Fingerprint
-from pgstrata.ports.collector import Collector
+from pgstrata.ports.collector import Collector, Sampler
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
+from pgstrata.ports.server import Sql
 from pgstrata.ports.store import Store
 from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
@@ -43,12 +46,17 @@ def make_collectors() -> tuple[Collector, ...]:
     return (CanaryCollector(), PgstatCollector(), ClientCollector(), ProcfsCollector())
 
 
+def make_samplers(sql: Sql | None = None) -> tuple[Sampler, ...]:
+    """What is at work beside every measured window; without `sql` their parsers only."""
+    return (SessionsSampler(sql), SecondsSampler())
+
+
 def make_derive(allow: Allow) -> Callable[[Mapping[str, bytes]], RunRecord]:
     """The function that makes a record of a run's evidence, for the store."""
-    collectors = make_collectors()
+    collectors, samplers = make_collectors(), make_samplers()
 
     def derive(evidence: Mapping[str, bytes]) -> RunRecord:
-        return derive_record(parse_header(evidence["run.json"]), evidence, parse_result, collectors, allow)
+        return derive_record(parse_header(evidence["run.json"]), evidence, parse_result, collectors, allow, samplers)
 
     return derive
 
@@ -92,6 +100,7 @@ def make_rig(
         client_facts=facts,
         client_fingerprint=parse_host_facts(facts),
         version=__version__,
+        samplers=make_samplers(homes.sql) if plan.experiment.diagnosis else (),
         reopen=lambda spec: homes.make(spec, builds, again=True),
     )
     _keep_machines(plan, rig)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
-from pgstrata.ports.collector import Collector, Window
+from pgstrata.ports.collector import Collector, Sampled, Sampler, Window
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -19,8 +21,9 @@ _QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
 
 def derive_record(
-    header: RunHeader, evidence: Mapping[str, bytes], parse: ParseDriver, collectors: Sequence[Collector], allow: Allow
-) -> RunRecord:
+    header: RunHeader, evidence: Mapping[str, bytes], parse: ParseDriver, collectors: Sequence[Collector], allow: Allow,
+    samplers: Sequence[Sampler] = (),
+) -> RunRecord:  # fmt: skip
     """Everything that is known of a run, from what was kept of it.
 
     Evidence of an unknown shape makes an invalid run that says so: the evidence is kept, and a later version of the
@@ -28,14 +31,18 @@ def derive_record(
     """
     try:
         result = parse(evidence) if driver_ran(evidence) else None
-        measurements = _driver_measurements(result) + _collected(header, evidence, result, collectors)
+        window = _window(header, result) if result else None
+        sampled = _sampled(evidence, window, samplers)
+        measurements = (
+            *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
+        )  # fmt: skip
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
-        return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None)
+        return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
     if any(reason.code in DROPPING for reason in judged[2]):
         measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
-    return _record(header, judged, measurements, result)
+    return _record(header, judged, measurements, result, sampled)
 
 
 def _record(
@@ -43,6 +50,7 @@ def _record(
     judged: tuple[RunStatus, Validity, tuple[Reason, ...]],
     measurements: tuple[Measurement, ...],
     result: DriverResult | None,
+    sampled: Sampled,
 ) -> RunRecord:
     status, validity, reasons = judged
     return RunRecord(
@@ -56,10 +64,11 @@ def _record(
         started=header.started,
         measured_seconds=header.seconds,
         measurements=measurements,
-        series=result.series if result else (),
+        series=(*(result.series if result else ()), *sampled.series),
         dead_time=header.dead_time,
         statements=_statements(result),
         together=header.together,
+        sessions=sampled.sessions,
     )
 
 
@@ -89,12 +98,8 @@ def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]
     return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
 
 
-def _collected(
-    header: RunHeader, evidence: Mapping[str, bytes], result: DriverResult | None, collectors: Sequence[Collector]
-) -> tuple[Measurement, ...]:
-    if result is None:
-        return ()
-    window = Window(
+def _window(header: RunHeader, result: DriverResult) -> Window:
+    return Window(
         seconds=header.seconds,
         transactions=result.transactions,
         client_cpu=header.client_cpu,
@@ -107,10 +112,40 @@ def _collected(
         apart=header.apart,
         client_door_pids=header.client_door_pids,
         shared=header.shared,
+        turns=result.turns,
     )
+
+
+def _collected(
+    evidence: Mapping[str, bytes], window: Window | None, collectors: Sequence[Collector]
+) -> tuple[Measurement, ...]:
+    if window is None:
+        return ()
     found: list[Measurement] = []
     for collector in collectors:
         before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
         if before is not None and after is not None:
             found += collector.parse(before, after, window)
     return tuple(found)
+
+
+def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Sequence[Sampler]) -> Sampled:
+    if window is None:
+        return Sampled()
+    unpacked = {**evidence, **dict(_unpacked(evidence, samplers))}
+    found = [sampler.parse(unpacked, window) for sampler in samplers if f"{sampler.name}.samples" in unpacked]
+    return Sampled(
+        measurements=tuple(item for each in found for item in each.measurements),
+        series=tuple(item for each in found for item in each.series),
+        sessions=tuple(item for each in found for item in each.sessions),
+    )
+
+
+def _unpacked(evidence: Mapping[str, bytes], samplers: Sequence[Sampler]) -> Iterator[tuple[str, bytes]]:
+    for sampler in samplers:
+        name = f"{sampler.name}.samples"
+        if packed := evidence.get(f"{name}.gz"):
+            try:
+                yield name, gzip.decompress(packed)
+            except (OSError, EOFError, zlib.error) as error:
+                raise ParseError(f"damaged: {error}", where=f"{name}.gz") from None

@@ -31,7 +31,7 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     _explain_failure(rig, arm, log)
     _ask_layers(rig, arm)
     header = _header(rig, plan, arm, server)
-    record = derive_record(header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow)
+    record = derive_record(header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow, rig.samplers)
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():
         (evidence.keep_shared if name == "settings.tsv" else evidence.keep)(name, content)

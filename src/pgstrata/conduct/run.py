@@ -10,6 +10,7 @@ from pgstrata.conduct.arm import Arm, make_load, scratch_folder, step
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
+from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import Reason
@@ -72,13 +73,19 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
     subject = rig.subject(server)
     capture_before(rig, arm, subject)
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
-    arm.started = now(rig)
-    before = rig.client.clock()
-    exit_ = drive(rig, arm, replace(load, sampling_rate=arm.sampling_rate), "run")
-    _close_window(arm, before, rig.client.clock(), exit_)
-    # the host first: it is the server's end of the window that must not wait
-    if rig.control_alive(server):
-        capture_after(rig, arm, subject)
+    at_work = start_samplers(rig, arm, server)
+    try:
+        arm.started = now(rig)
+        before = rig.client.clock()
+        exit_ = drive(rig, arm, replace(load, sampling_rate=arm.sampling_rate), "run")
+        _close_window(arm, before, rig.client.clock(), exit_)
+        # the host first: it is the server's end of the window that must not wait
+        if rig.control_alive(server):
+            capture_after(rig, arm, subject)
+        with step(rig, arm, "capture"):
+            stop_samplers(arm, at_work)
+    finally:
+        kill_samplers((at_work,))
     with step(rig, arm, "capture"):
         arm.files.update(rig.driver.collect(scratch_folder(rig, arm, "run")))
         rig.client.remove_tree(scratch_folder(rig, arm))

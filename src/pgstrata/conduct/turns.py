@@ -19,6 +19,7 @@ from pgstrata.conduct.arm import Arm, guarded, make_load, scratch_folder, step
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import capture_after, capture_before, quiesce
+from pgstrata.conduct.samplers import AtWork, kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.design import LEAD_SECONDS
@@ -40,9 +41,9 @@ MARKS: Final = "slices.marks"
 _TURN: Final = """\
 turn() {
   begun=$(date +%s%N)
-  kill -s CONT -- "-$3" 2>/dev/null || return 0
+  kill -s CONT -- $3 2>/dev/null || kill -0 -- "${3%% *}" 2>/dev/null || return 0
   sleep "$4"
-  kill -s STOP -- "-$3" 2>/dev/null
+  kill -s STOP -- $3 2>/dev/null
   ended=$(date +%s%N)
   [ -z "$5" ] || sync -f "$5" ${6:+"$6"}
   printf '%s %s %s %s\\n' "$1" "$2" "$begun" "$ended"
@@ -70,9 +71,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clients:
-    """Clients by the place of their arm, and the folders to be written back after their slices."""
+    """Clients by the place of their arm, what is paused with them, and the folders to be written back after slices."""
 
     processes: Mapping[int, Process]
+    beside: Mapping[int, Sequence[Process]]
     folders: Mapping[int, Sequence[str]]
 
 
@@ -88,18 +90,21 @@ def order_turns(design: Design, arms: int, seed: int) -> tuple[Turn, ...]:
 
 
 def render_script(
-    turns: Sequence[Turn], groups: Mapping[int, int], seconds: float, folders: Mapping[int, Sequence[str]] | None = None
+    turns: Sequence[Turn],
+    groups: Mapping[int, Sequence[int]],
+    seconds: float,
+    folders: Mapping[int, Sequence[str]] | None = None,
 ) -> bytes:
     """The turns as a POSIX script.
 
     Args:
         turns: in their order.
-        groups: process groups of the arms' clients.
+        groups: process groups of each arm, its client's first.
         seconds: length of a slice.
         folders: what is to be written back after each slice of an arm; None where nothing is written.
     """
     calls = (
-        f"turn {turn.round} {turn.arm} {groups[turn.arm]} {seconds:g} "
+        f"turn {turn.round} {turn.arm} '{' '.join(f'-{group}' for group in groups[turn.arm])}' {seconds:g} "
         f"{shlex.join((folders or {}).get(turn.arm) or ('',))}"
         for turn in turns
     )
@@ -123,6 +128,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
     for arm in arms:
         guarded(arm, partial(quiesce, rig, arm, (up[arm.planned.identity],)))
     clients: dict[int, Process] = {}
+    works: dict[int, AtWork] = {}
     # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
     # before the clients come and after they have gone. The last collector looks at processes while they are there.
     around, inside = rig.collectors[:-1], rig.collectors[-1:]
@@ -137,12 +143,17 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
             arm.client_pid = clients[number].pid
             arm.resident_pids = _others(number, arms, clients, up)
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
+        for number, arm in _sound(arms):
+            works[number] = start_samplers(rig, arm, up[arm.planned.identity])
+            for process in works[number].paused:
+                process.signal(StopSignal.STOP, group=True)
         if _sound(arms):
-            _measure(rig, plan, arms, clients, up, design)
+            _measure(rig, plan, arms, clients, up, works, design)
         for _, arm in _sound(arms):
             if rig.control_alive(up[arm.planned.identity]):
                 capture_after(rig, arm, rig.subject(up[arm.planned.identity]), around)
     finally:
+        kill_samplers(tuple(works.values()))
         for client in clients.values():
             client.signal(StopSignal.KILL, group=True)
 
@@ -154,7 +165,7 @@ def _sound(arms: Sequence[Arm]) -> list[tuple[int, Arm]]:
 
 def _measure(
     rig: Rig, plan: Plan, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer],
-    design: Design,
+    works: Mapping[int, AtWork], design: Design,
 ) -> None:  # fmt: skip
     planned = arms[0].planned
     seed = derive_seed(plan.experiment.seed, planned.block, planned.cell, "rounds")
@@ -162,11 +173,15 @@ def _measure(
     turns = [turn for turn in order_turns(design, len(arms), seed) if turn.arm in places]
     taking = {number: arms[number] for number in places}
     folders = {number: up[arms[number].planned.identity].clone.folders for number in places if design.settle}
-    _follow_turns(rig, taking, turns, _Clients(processes=clients, folders=folders), design)
+    beside = {number: works[number].paused for number in places}
+    _follow_turns(rig, taking, turns, _Clients(processes=clients, beside=beside, folders=folders), design)
     for number in reversed(places):
         server = up[arms[number].planned.identity]
         if rig.control_alive(server):
             capture_after(rig, arms[number], rig.subject(server), rig.collectors[-1:])
+    for number in places:
+        # while the clients are still there: the last look at their sessions' processes
+        stop_samplers(arms[number], works[number])
     with step(rig, arms[places[0]], "count"):
         for number in places:
             rig.driver.end(clients[number])
@@ -202,7 +217,10 @@ def _follow_turns(rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clie
     first = next(iter(arms.values()))
     folder = scratch_folder(rig, first)
     script, output = f"{folder}/turns.sh", f"{folder}/turns.txt"
-    groups = {number: client.pid for number, client in clients.processes.items()}
+    groups = {
+        number: (client.pid, *(process.pid for process in clients.beside.get(number, ())))
+        for number, client in clients.processes.items()
+    }
     rig.client.write(script, render_script(turns, groups, design.slice_seconds, clients.folders))
     for arm in arms.values():
         arm.started = now(rig)

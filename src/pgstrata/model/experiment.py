@@ -212,6 +212,7 @@ class Experiment:
 
     The first of `environments` that is named `baseline` is what the others are compared with. `threshold` is a ratio
     (0.03), `budget` seconds or None. `text` is the source without secrets; `notes` say what was normalised or chosen.
+    `diagnosis`: whether samplers are at work beside the measured windows.
     """
 
     question: str
@@ -229,6 +230,7 @@ class Experiment:
     allow: Allow
     text: str
     notes: tuple[str, ...] = ()
+    diagnosis: bool = True
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

@@ -140,6 +140,11 @@ _SUSPECT: Final = (
          "a running server does not allow CHECKPOINT to this user"),
         ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
     ),
+    *_guards(
+        Force.WARNING, Subject.RUN, Proof.FIGURES,
+        ("sampler_lost", "what a sampler did not see is taken for nothing",
+         "a sampler could not be started, or ended before the run did"),
+    ),
 )  # fmt: skip
 
 _COMPARISON: Final = (

@@ -46,6 +46,22 @@ LATENCY_QUANTILES: Final[Mapping[str, float]] = {
 SERVER_CPU: Final = _metric(
     "server_cpu_per_tx", "server CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
+BACKEND_CPU: Final = _metric(
+    "backend_cpu_per_tx",
+    "CPU of the sessions' processes per transaction",
+    Unit.SECONDS_PER_TRANSACTION,
+    _LOW,
+    "less",
+    "more",
+)
+RUN_QUEUE: Final = _metric(
+    "run_queue_per_tx",
+    "wait of the sessions' processes for a CPU per transaction",
+    Unit.SECONDS_PER_TRANSACTION,
+    _LOW,
+    "less",
+    "more",
+)
 CLIENT_CPU: Final = _metric(
     "client_cpu_per_tx", "client CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -56,6 +72,8 @@ METRICS: Final[Mapping[str, Metric]] = {
         TPS,
         SERVER_CPU,
         CLIENT_CPU,
+        BACKEND_CPU,
+        RUN_QUEUE,
         _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
         *(
             _metric(name, "median latency" if name == "latency_p50" else f"{name.removeprefix('latency_')} latency",

@@ -17,7 +17,10 @@ _NOT_FIXING: Final = {
     ServerSpec: frozenset({"conninfo"}),
     Design: frozenset({"reason"}),
 }
-_ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {Environment: {"host": HostSpec()}}
+_ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
+    Environment: {"host": HostSpec()},
+    Experiment: {"diagnosis": True},
+}
 """Fields that came later, with the value that they had before: plans without them keep their identity."""
 
 

@@ -1,13 +1,18 @@
-"""Collectors: raw text before and after the measured window, and the pure parser of the two."""
+"""Collectors: raw text before and after the measured window, and the pure parser of the two.
+
+Samplers: child processes that write down what they see during the window, and the pure parser of that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgstrata.model.metrics import Measurement
+from pgstrata.model.activity import SessionCount
+from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.shared import Shared
-from pgstrata.ports.host import Host
+from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
 
 
@@ -30,6 +35,9 @@ class Window:
     clients of the environments that it took turns with; `outside` counts transactions before and between the slices,
     which the server's own statistics hold too.
 
+    `turns` are begin and end of its slices in order of time, in seconds of the wall clock of the client's machine;
+    empty for a run that was alone.
+
     `apart`: the client was on another host than the server, where `client_door_pids` are pgstrata itself; `shared` is
     what the two hosts have in common.
     """
@@ -46,6 +54,7 @@ class Window:
     apart: bool = False
     client_door_pids: tuple[int, ...] = ()
     shared: Shared = Shared.NOTHING
+    turns: tuple[tuple[float, float], ...] = ()
 
 
 class Collector(Protocol):
@@ -62,4 +71,55 @@ class Collector(Protocol):
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         """Pure. Counters that went backwards or are missing give no measurement; ParseError on unknown shapes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`."""
+
+    host: Host
+    process: Process
+    output: str
+    errors: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """What samples of a window say."""
+
+    measurements: tuple[Measurement, ...] = ()
+    series: tuple[Series, ...] = ()
+    sessions: tuple[SessionCount, ...] = ()
+
+
+class Sampler(Protocol):
+    """A child process that writes down what it sees during the window; a pure parser makes values of it.
+
+    Where environments take turns in slices, one that is `paused` is paused and resumed with its environment's client;
+    the others go on through all turns. What it wrote is kept as NAME.samples, its complaints as NAME.samples.err.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short, and part of the names of its evidence."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is at work only in the turns of its environment; then it runs on the client's host."""
+        ...
+
+    def start(self, subject: Subject, folder: str) -> Sampling | None:
+        """Start it with its files in a folder that exists on its host; None where there is nothing to look at.
+
+        It writes a first sample at once and a last one when it is sent TERM.
+        """
+        ...
+
+    def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
+        """Pure: from everything that was kept of the run; ParseError on unknown shapes.
+
+        What it did not see, because it died or fell behind, gives no value.
+        """
         ...

@@ -49,7 +49,8 @@ class ProgressPoint:
 class DriverResult:
     """What a driver reported of one run. Latencies in seconds; `percentiles` by quantile from sampled transactions.
 
-    `outside` counts transactions that are not in `transactions`, because they ended in no slice.
+    `outside` counts transactions that are not in `transactions`, because they ended in no slice. `turns` are begin and
+    end of the slices, in seconds of the wall clock of the client's machine.
     `errors` are the lines in which the driver complained; `complete` says whether it came to its own summary.
     """
 
@@ -68,6 +69,7 @@ class DriverResult:
     errors: tuple[str, ...]
     version: str
     outside: int = 0
+    turns: tuple[tuple[float, float], ...] = ()
 
 
 class Driver(Protocol):

@@ -9,6 +9,7 @@ from typing import Protocol
 from pgstrata.model.experiment import Cell, Environment, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build
+from pgstrata.ports.host import Host, Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,19 @@ class Sql(Protocol):
 
     def execute(self, address: Address, script: str) -> None:
         """Run a script, each statement in its own transaction, stopping at the first error (SqlError)."""
+        ...
+
+    @property
+    def host(self) -> Host:
+        """The machine from which statements come."""
+        ...
+
+    def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
+        """A child process that works through a script which does not end, psql's own commands among it.
+
+        It runs on `host`; rows go to FOLDER/NAME as they come, unaligned, with a tab between columns and without
+        titles, complaints to FOLDER/NAME.err.
+        """
         ...
 
 

@@ -13,7 +13,7 @@ import re
 from pgstrata.errors import DiskFullError, PgstrataError, SqlError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
-from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
 from pgstrata.ports.server import Table
 
 # Large data take their time: reading them all, VACUUM, a checkpoint.
@@ -44,9 +44,28 @@ class PsqlSql:
         """Run a script statement by statement; SqlError at the first that fails."""
         self._psql(address, ("-q", "-f", "-"), script.encode(), _SCRIPT_TIMEOUT)
 
+    @property
+    def host(self) -> Host:
+        """Where psql runs."""
+        return self._host
+
+    def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
+        path = f"{folder}/{name}.sql"
+        self._host.write(path, script.encode())
+        command = self._command(address, ("-q", "-t", "-A", "-F", "\t", "-f", path), b"")
+        return self._host.spawn(
+            command, stdout=f"{folder}/{name}", stderr=f"{folder}/{name}.err", on_parent_death=StopSignal.KILL
+        )
+
     def _psql(self, address: Address, arguments: tuple[str, ...], stdin: bytes, timeout: float) -> Completed:
+        done = self._host.run(self._command(address, arguments, stdin), timeout=timeout, check=False)
+        if done.code != 0:
+            raise _sql_error(address, done)
+        return done
+
+    def _command(self, address: Address, arguments: tuple[str, ...], stdin: bytes) -> Command:
         connection = compose_connection(address)
-        command = Command(
+        return Command(
             argv=(self._tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
             environment={
                 **self._tools.process_environment,
@@ -59,10 +78,6 @@ class PsqlSql:
             secrets=connection.secrets,
             stdin=stdin,
         )
-        done = self._host.run(command, timeout=timeout, check=False)
-        if done.code != 0:
-            raise _sql_error(address, done)
-        return done
 
 
 def _sql_error(address: Address, done: Completed) -> PgstrataError:

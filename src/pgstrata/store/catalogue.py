@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import StudyError
+from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION = 4
 _SCHEMA = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -58,6 +59,16 @@ CREATE TABLE statement (
     position INTEGER NOT NULL,
     text TEXT NOT NULL,
     seconds REAL,
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE session (
+    run INTEGER NOT NULL REFERENCES run,
+    position INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    wait_type TEXT NOT NULL,
+    event TEXT NOT NULL,
+    query TEXT NOT NULL,
+    samples INTEGER NOT NULL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE fingerprint (
@@ -166,7 +177,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
-    """Add a run with all its measurements, series and statements; call it within a transaction."""
+    """Add a run with all its measurements, series, statements and sessions; call it within a transaction."""
     reasons = json.dumps([[reason.code, reason.text] for reason in record.reasons], ensure_ascii=False)
     row = (
         None, record.identity, record.block, record.environment, record.cell, record.status.value,
@@ -188,6 +199,13 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     connection.executemany(
         "INSERT INTO statement (run, position, text, seconds) VALUES (?, ?, ?, ?)",
         [(key, place, item.text, item.seconds) for place, item in enumerate(record.statements)],
+    )
+    connection.executemany(
+        "INSERT INTO session (run, position, state, wait_type, event, query, samples) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples)
+            for place, item in enumerate(record.sessions)
+        ],
     )
 
 
@@ -212,19 +230,26 @@ def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprin
 
 
 def load_runs(
-    connection: sqlite3.Connection, *, metrics: Sequence[str] | None, series: bool | Collection[str]
+    connection: sqlite3.Connection, *, metrics: Sequence[str] | None, series: bool | Collection[str], sessions: bool
 ) -> tuple[RunRecord, ...]:
     """All runs in order of their commit, with the measurements of those metrics only; None is all.
 
-    `series`: those of the same metrics (True), none (False), or those of the metrics named.
+    `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: whether what
+    sessions were seen doing is read too.
     """
     measured = _load_measurements(connection, *_metric_filter(metrics))
     named = metrics if isinstance(series, bool) else tuple(series)
     lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
+    seen = _load_sessions(connection) if sessions else {}
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
     return tuple(
-        [_read_run(row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ())) for row in rows]
+        [
+            _read_run(
+                row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ()), seen.get(row[0], ())
+            )
+            for row in rows
+        ]
     )
 
 
@@ -233,6 +258,7 @@ def _read_run(
     measured: Sequence[Measurement],
     lines: Sequence[Series],
     statements: Sequence[StatementLatency],
+    sessions: Sequence[SessionCount],
 ) -> RunRecord:
     identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time, together = row
     return RunRecord(
@@ -250,6 +276,7 @@ def _read_run(
         dead_time=json.loads(dead_time),
         statements=tuple(statements),
         together=together,
+        sessions=tuple(sessions),
     )
 
 
@@ -288,5 +315,16 @@ def _load_statements(connection: sqlite3.Connection) -> dict[int, list[Statement
     found: dict[int, list[StatementLatency]] = {}
     for run, text, seconds in connection.execute("SELECT run, text, seconds FROM statement ORDER BY run, position"):
         item = StatementLatency(text=text, seconds=float("nan") if seconds is None else seconds)
+        found.setdefault(run, []).append(item)
+    return found
+
+
+def _load_sessions(connection: sqlite3.Connection) -> dict[int, list[SessionCount]]:
+    found: dict[int, list[SessionCount]] = {}
+    query = "SELECT run, state, wait_type, event, query, samples FROM session ORDER BY run, position"
+    for run, state, wait_type, event, text, samples in connection.execute(query):
+        item = SessionCount(
+            state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples
+        )  # fmt: skip
         found.setdefault(run, []).append(item)
     return found

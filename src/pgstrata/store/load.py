@@ -17,19 +17,26 @@ _NETWORK = "network/"
 _NOTHING = Fingerprint(facts={})
 
 
-def load_study(folder: Path, *, metrics: Sequence[str] | None = None, series: bool | Collection[str] = False) -> Study:
+def load_study(
+    folder: Path,
+    *,
+    metrics: Sequence[str] | None = None,
+    series: bool | Collection[str] = False,
+    sessions: bool = False,
+) -> Study:
     """Everything measured so far, with the primary and the named metrics only (None: all).
 
     The share of neighbours is always there: without it nobody knows which blocks are fair.
 
-    `series`: those of the same metrics (True), none (False), or those of the metrics named.
+    `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: what sessions
+    were seen doing, too.
     """
     folder = folder.absolute()
     file = load_plan_file(folder)
     if metrics is not None:
         metrics = tuple(dict.fromkeys((file.plan.experiment.metric, NEIGHBOURS, *metrics)))
     with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
-        runs = catalogue.load_runs(connection, metrics=metrics, series=series)
+        runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
     return Study(
         name=folder.resolve().name,

@@ -144,6 +144,7 @@ class StudyStore:
                 self._connection,
                 metrics=(self.plan.experiment.metric, NEIGHBOURS, ROUND_TPS),
                 series=COMPARED_SERIES,
+                sessions=False,
             )
 
     @staticmethod

@@ -119,6 +119,7 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
         errors=parse_complaints(complaints),
         version=summary.version,
         outside=counts.outside,
+        turns=counts.turns,
     )
 
 

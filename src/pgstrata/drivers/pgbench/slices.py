@@ -42,12 +42,19 @@ class SliceCounts:
     """All slices of one environment in one visit.
 
     `latencies` are counts by bin, `latency_sum` is in seconds, `outside` counts transactions that ended in no slice.
+    `origin` is when the first one began, in seconds of the client's wall clock.
     """
 
     slices: tuple[Slice, ...]
     latencies: Mapping[int, int]
     latency_sum: float
     outside: int
+    origin: float
+
+    @property
+    def turns(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end of all slices, by the client's wall clock."""
+        return tuple((self.origin + part.start, self.origin + part.start + part.seconds) for part in self.slices)
 
     @property
     def transactions(self) -> int:
@@ -113,7 +120,7 @@ def parse_counts(text: bytes) -> SliceCounts:
     origin = min((row[1] for row in rows), default=0)
     return SliceCounts(
         slices=tuple(_slice(row, origin) for row in rows), latencies=latencies,
-        latency_sum=total * _MICROSECOND, outside=outside,
+        latency_sum=total * _MICROSECOND, outside=outside, origin=origin * _MICROSECOND,
     )  # fmt: skip
 
 

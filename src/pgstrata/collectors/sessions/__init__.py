@@ -1,0 +1,1 @@
+"""What sessions are doing, sampled from pg_stat_activity while a run is measured."""

@@ -1,0 +1,99 @@
+"""Samplers of one run: begun before its measured window, ended after it; what they saw is evidence.
+
+A sampler that cannot be started, dies or leaves nothing never costs a run: what it saw until then is kept, and the run
+says so.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.conduct.arm import FATAL, Arm, scratch_folder
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import HostFileError, PgstrataError
+from pgstrata.model.runs import Reason
+from pgstrata.ports.collector import Sampler, Sampling
+from pgstrata.ports.host import Process, StopSignal
+from pgstrata.ports.server import RunningServer
+
+SAMPLES: Final = "samples"
+_END_TIMEOUT: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWork:
+    """The samplers of one arm, by name; `paused` are the processes of those that take turns with its client."""
+
+    samplings: Mapping[str, Sampling]
+    paused: tuple[Process, ...]
+
+
+def start_samplers(rig: Rig, arm: Arm, server: RunningServer) -> AtWork:
+    """Start all samplers of a run."""
+    found: dict[str, Sampling] = {}
+    paused: list[Process] = []
+    for sampler in rig.samplers:
+        if (sampling := _start(rig, arm, server, sampler)) is not None:
+            found[sampler.name] = sampling
+            if sampler.paused:
+                paused.append(sampling.process)
+    return AtWork(samplings=found, paused=tuple(paused))
+
+
+def _start(rig: Rig, arm: Arm, server: RunningServer, sampler: Sampler) -> Sampling | None:
+    apart = arm.environment.host.remote and not sampler.paused
+    folder = server.clone.folder if apart else scratch_folder(rig, arm, SAMPLES)
+    try:
+        if not apart:
+            rig.client.make_folder(folder)
+        return sampler.start(rig.subject(server), folder)
+    except FATAL:
+        raise
+    except PgstrataError as error:
+        _remark(arm, sampler.name, f"could not be started: {error.what}")
+        return None
+
+
+def stop_samplers(arm: Arm, at_work: AtWork) -> None:
+    """End the samplers and keep what they saw."""
+    for name, sampling in at_work.samplings.items():
+        died = sampling.process.poll() is not None
+        _end(sampling)
+        with suppress(HostFileError):
+            arm.keep(f"{name}.{SAMPLES}.gz", _packed(sampling.host.read(sampling.output)))
+        with suppress(HostFileError):
+            arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
+        if died or f"{name}.{SAMPLES}.gz" not in arm.files:
+            said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
+            _remark(arm, name, f"ended before the run did: {said[-1][:200] if said else 'without a word'}")
+
+
+def _packed(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=1, mtime=0) if content else b""
+
+
+def _end(sampling: Sampling) -> None:
+    sampling.process.signal(StopSignal.TERM)
+    sampling.process.signal(StopSignal.CONT, group=True)
+    try:
+        sampling.process.wait(_END_TIMEOUT)
+    except TimeoutError:
+        sampling.process.signal(StopSignal.KILL, group=True)
+        with suppress(TimeoutError):
+            sampling.process.wait(_END_TIMEOUT)
+
+
+def kill_samplers(works: Sequence[AtWork]) -> None:
+    """End what is still at work, whatever has happened; nothing happens to those that have ended."""
+    for at_work in works:
+        for sampling in at_work.samplings.values():
+            if sampling.process.poll() is None:
+                sampling.process.signal(StopSignal.KILL, group=True)
+
+
+def _remark(arm: Arm, name: str, text: str) -> None:
+    arm.remarks.append(Reason(code="sampler_lost", text=f"the sampler {name} {text}"))

@@ -1,0 +1,33 @@
+"""What sessions were seen doing: samples counted by state, wait event and query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SessionState(StrEnum):
+    """What a session was doing at the moment of a sample.
+
+    RUNNING: in a statement and waiting for nothing that the server names: on a CPU, waiting for one, or asleep unnamed.
+    WAITING: in a statement, waiting for what `wait_type` and `event` name. CLIENT: the server waits for its client.
+    """
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCount:
+    """So many samples of the client's sessions were alike.
+
+    `wait_type` and `event` have the spelling of the newest server version; both are empty unless `state` is WAITING.
+    `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT).
+    """
+
+    state: SessionState
+    wait_type: str
+    event: str
+    query: str
+    samples: int
