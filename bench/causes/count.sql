@@ -1,0 +1,1 @@
+SELECT count(*) FROM orders WHERE amount % 7 = 3;
