@@ -71,7 +71,8 @@ FROM (
            sum(fsyncs) AS fsyncs,
            sum(read_bytes) AS read_bytes,
            sum(write_bytes) AS write_bytes,
-           sum(extend_bytes) AS extend_bytes
+           sum(extend_bytes) AS extend_bytes,
+           sum(read_time) FILTER (WHERE backend_type = 'client backend') AS client_read_time
     FROM pg_stat_io
     WHERE object <> 'wal'
 ) i
@@ -84,7 +85,8 @@ CROSS JOIN LATERAL (VALUES
     ('io.fsyncs', i.fsyncs::numeric),
     ('io.read_bytes', i.read_bytes::numeric),
     ('io.write_bytes', i.write_bytes::numeric),
-    ('io.extend_bytes', i.extend_bytes::numeric)
+    ('io.extend_bytes', i.extend_bytes::numeric),
+    ('io.client_read_time', i.client_read_time::numeric)
 ) AS v (name, value)
 UNION ALL
 SELECT v.name, v.value::text
@@ -97,7 +99,8 @@ FROM (
            sum(fsyncs) AS fsyncs,
            sum(read_bytes) AS read_bytes,
            sum(write_bytes) AS write_bytes,
-           sum(extend_bytes) AS extend_bytes
+           sum(extend_bytes) AS extend_bytes,
+           sum(fsync_time) FILTER (WHERE backend_type = 'client backend') AS client_fsync_time
     FROM pg_stat_io
     WHERE object = 'wal'
 ) i
@@ -110,5 +113,6 @@ CROSS JOIN LATERAL (VALUES
     ('io_wal.fsyncs', i.fsyncs::numeric),
     ('io_wal.read_bytes', i.read_bytes::numeric),
     ('io_wal.write_bytes', i.write_bytes::numeric),
-    ('io_wal.extend_bytes', i.extend_bytes::numeric)
+    ('io_wal.extend_bytes', i.extend_bytes::numeric),
+    ('io_wal.client_fsync_time', i.client_fsync_time::numeric)
 ) AS v (name, value)
