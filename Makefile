@@ -30,7 +30,7 @@ fmt: bootstrap ## Format, and mend what can be mended
 bench: bootstrap ## Measure pgstrata itself; ONLY=live,live-runs LOADS=5,equal names a part
 	$(BIN)/python bench $(ARGS)
 
-chaos: bootstrap ## Kill an experiment that changes this host 100 times; needs root
+chaos: bootstrap ## Kill an experiment that changes this host, 125 times; needs root
 	$(BIN)/python scripts/chaos.py $(ARGS)
 
 docs: bootstrap ## Write the generated references anew

@@ -1,13 +1,17 @@
 """The short form of scripts/chaos.py: an experiment that changes its host is killed, and the host is as it was."""
 
-import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "chaos.py"
+sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+import sshd
+from chaos import Chaos
+from chaos_far import FarChaos
 
 pytestmark = [
     pytest.mark.server,
@@ -24,18 +28,32 @@ pytestmark = [
 
 
 @pytest.fixture
-def chaos(shared_root):
-    spec = importlib.util.spec_from_file_location("chaos", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    folder = shared_root / "chaos"
-    folder.mkdir(mode=0o755)
-    made = module.Chaos(folder, seed=11)
-    made.prepare()
-    return made
+def prepared(shared_root):
+    """Makes a chaos that can begin, in a folder of its own."""
+    made = []
+
+    def prepare(kind, seed):
+        folder = shared_root / kind.__name__
+        folder.mkdir(mode=0o755)
+        made.append(kind(folder, seed))
+        made[-1].prepare()
+        return made[-1]
+
+    yield prepare
+    for chaos in made:
+        chaos.close()
 
 
-def test_after_kills_at_any_step_restore_leaves_the_host_as_it_was_and_no_run_is_lost(chaos):
+def go_round(chaos, rounds):
+    """What was wrong in so many rounds."""
     first = chaos.state()
-    wrong = [found for _ in range(3) for found in chaos.round(first)[1]]
-    assert wrong == []
+    return [found for _ in range(rounds) for found in chaos.round(first)[1]]
+
+
+def test_after_kills_at_any_step_restore_leaves_the_host_as_it_was_and_no_run_is_lost(prepared):
+    assert go_round(prepared(Chaos, 11), 3) == []
+
+
+@pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())
+def test_after_a_kill_both_hosts_are_restored_from_here(prepared):
+    assert go_round(prepared(FarChaos, 11), 1) == []
