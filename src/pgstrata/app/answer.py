@@ -16,6 +16,7 @@ from pgstrata.compare import (
 from pgstrata.compare.builds import doubt_builds
 from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
+from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer, Refreshed
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.store.load import load_study
@@ -24,14 +25,18 @@ from pgstrata.store.study import NOISE, PLAN_FILE
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
 
-def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False) -> Answer:
+def load_answer(
+    study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False
+) -> Answer:
     """The study with its comparisons; only what is compared or shown is read.
 
     With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared; with `pairs`
-    every environment is compared with every other.
+    every environment is compared with every other; with `why` the differences are split into what time was spent on.
     """
-    metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *(LATENCY_QUANTILES if shifts else ()))
-    loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES)
+    beside = (*(LATENCY_QUANTILES if shifts else ()), *(WHY_METRICS if why else ()))
+    metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
+    loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES, sessions=why)
+    found = find_why(loaded.plan, loaded.runs) if why else None
     return Answer(
         study=loaded,
         comparisons=doubt_builds(compare_study(loaded.plan, loaded.runs), loaded),
@@ -45,6 +50,9 @@ def load_answer(study: Path, *, series: bool = False, shifts: bool = False, pair
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),
         refreshed=_find_refreshed(study),
+        attributions=found.attributions if found else (),
+        unattributed=found.missing if found else (),
+        accounts=found.accounts if found else (),
     )
 
 

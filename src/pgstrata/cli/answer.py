@@ -9,15 +9,26 @@ from pgstrata.app.answer import load_answer
 from pgstrata.errors import UsageError
 
 
-def show_answer(study: Path, *, json: bool, form: str | None, pairs: bool) -> None:
-    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal; `pairs`: all of them too."""
+def show_answer(study: Path, *, json: bool, form: str | None, pairs: bool, why: bool = False) -> None:
+    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal; `pairs`: all of them too.
+
+    With `why` only what the differences come from, in plain text, or all of it as JSON.
+    """
     if form not in {None, "text"}:
         raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
-    answer = load_answer(study, shifts=json, pairs=pairs)
+    if why and pairs and not json:
+        raise UsageError(
+            "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
+        )
+    answer = load_answer(study, shifts=json, pairs=pairs, why=why)
     if json:
         from pgstrata.report.json_form import answer_json
 
-        print(answer_json(answer))
+        print(answer_json(answer, why=why))
+    elif why:
+        from pgstrata.report.why import render_why
+
+        print(render_why(answer))
     elif form == "text" or not sys.stdout.isatty():
         from pgstrata.report.text import render_text
 

@@ -111,11 +111,14 @@ def show(
     json: Json = False,
     format_: Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns.")] = None,
     pairs: Pairs = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
+    ] = False,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.cli.answer import show_answer
 
-    show_answer(study, json=json, form=format_, pairs=pairs)
+    show_answer(study, json=json, form=format_, pairs=pairs, why=why)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.anomaly import Anomaly
+from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -220,3 +221,9 @@ class Answer:
     pairs: tuple[Comparison, ...] = ()
     """All pairs of environments, each against its `reference`; none where nobody asked for them."""
     refreshed: Refreshed | None = None
+    attributions: tuple[Attribution, ...] = ()
+    """By environment and cell, each against the baseline; none where nobody asked why."""
+    unattributed: tuple[Unattributed, ...] = ()
+    """Differences that have no attribution, where somebody asked."""
+    accounts: tuple[LevelAccount, ...] = ()
+    """By cell and environment, where somebody asked why."""

@@ -11,7 +11,7 @@ class Part(StrEnum):
 
     CLIENT: client and network. CPU: the session's server process on a CPU. QUEUE: that process ready, without a CPU.
     RUNNING: CPU and QUEUE together, where the host does not tell them apart. WAIT: a wait event of the server's. REST:
-    what no other part explains; below zero where parts were counted twice.
+    off the CPU, without an event that the server names.
     """
 
     CLIENT = "client"
@@ -22,9 +22,28 @@ class Part(StrEnum):
     REST = "rest"
 
 
+class Method(StrEnum):
+    """How the parts of one comparison were told apart; the same one in both environments and in all blocks.
+
+    COUNTED: CPU and run queue as the kernel counts them, waits sampled, client and network is what is left. UNNAMED: as
+    COUNTED, but there is time off the CPU without an event (REST), so that client and network is sampled. OVERLAPPING:
+    a CPU is used while events are shown (reads from the page cache), and more so in one of the environments; such time
+    belongs to the event, and all is sampled. SAMPLED: the kernel counted nothing, so all is sampled.
+    """
+
+    COUNTED = "counted"
+    UNNAMED = "unnamed"
+    OVERLAPPING = "overlapping"
+    SAMPLED = "sampled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRow:
-    """Seconds of a transaction's time in one part, wait event (`TYPE/EVENT`, else empty) and query (may be empty)."""
+    """Seconds of a transaction's time in one part, wait event (`TYPE/EVENT`, else empty) and query.
+
+    `event` is empty for waits that were seen too seldom to stand alone; `query` where there is none (always for
+    CLIENT), where it is not known, and for statements that were seen too seldom.
+    """
 
     part: Part
     event: str
@@ -35,7 +54,7 @@ class AccountRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where the time of one transaction went in one window; the rows add up to `seconds`.
+    """Where the time of one transaction went, as a mean over windows; the rows add up to `seconds`.
 
     `seconds` = clients x measured seconds / transactions; `samples` are those of the clients' sessions.
     """
@@ -47,7 +66,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """An interval in seconds per transaction."""
+    """An interval in the unit of what it belongs to, here seconds per transaction."""
 
     low: float
     high: float
@@ -57,8 +76,9 @@ class Span:
 class Contribution:
     """What one part, event or query adds to a difference: seconds per transaction, environment minus reference.
 
-    `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is None where
-    there are too few blocks for one. `resolved`: the interval, widened for the number of rows, leaves out zero.
+    `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is that of 95 %
+    for this one alone. `resolved`: an interval widened for the number of rows leaves out zero. `part` is None for the
+    total and for queries.
     """
 
     part: Part | None
@@ -67,23 +87,36 @@ class Contribution:
     value: float
     reference: float
     difference: float
-    interval: Span | None
+    interval: Span
     resolved: bool
     samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What was counted per transaction (or per run) beside the account, in the same blocks: means, in base units."""
+
+    metric: str
+    value: float
+    reference: float
+    difference: float
+    interval: Span
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
     """The difference in time per transaction between two environments in one cell, split.
 
-    `parts` (by part and event), `queries` (by query) and `rows` (by part, event and query) each add up to `total`.
-    `causes` are the resolved ones of `rows`, the one with the largest certain share first; none where the total itself
-    is not resolved. `samples` are those of both environments.
+    `parts` (by part and event), `queries` (by query) and `rows` (by part, event and query) each add up to `total`, the
+    largest difference first. `causes` are resolved ones in the direction of the total, the first cause first; none
+    where the total itself is not resolved. `samples` are those of both environments.
     """
 
     environment: str
     reference: str
     cell: str
+    method: Method
     blocks: int
     samples: int
     total: Contribution
@@ -91,3 +124,29 @@ class Attribution:
     queries: tuple[Contribution, ...]
     rows: tuple[Contribution, ...]
     causes: tuple[Contribution, ...]
+    beside: tuple[Beside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unattributed:
+    """Why there is no attribution of a difference, and what would give one."""
+
+    environment: str
+    reference: str
+    cell: str
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelAccount:
+    """The account of one environment in one cell, over the blocks that all environments of the cell have.
+
+    All of them have the same rows by the same `method`, by part and event only.
+    """
+
+    environment: str
+    cell: str
+    blocks: int
+    method: Method
+    account: Account

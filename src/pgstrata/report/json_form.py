@@ -30,10 +30,11 @@ from pgstrata.report.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.rows import host_facts
 from pgstrata.report.scatter import find_scatter
 from pgstrata.report.seconds import seconds_json
+from pgstrata.report.why_json import why_fields
 
 
-def answer_json(answer: Answer) -> str:
-    """One JSON document; numbers that are none become null."""
+def answer_json(answer: Answer, *, why: bool = False) -> str:
+    """One JSON document; numbers that are none become null. `why`: attributions were asked for."""
     study = answer.study
     plan = study.plan
     experiment = plan.experiment
@@ -59,6 +60,8 @@ def answer_json(answer: Answer) -> str:
         "shift": _shifts(answer),
         "warnings": warning_fields(answer.warnings),
     }
+    if why:
+        document["why"] = why_fields(answer)
     return render_document(document)
 
 

@@ -77,7 +77,7 @@ def say_step(step: AxisStep) -> str:
 def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     """Every level in every block that has all of them: the mean over the combinations of all other factors."""
     plan = answer.study.plan
-    groups = _groups(plan.experiment, axis)
+    groups = axis_groups(plan.experiment, axis)
     runs = [run for run in answer.study.runs if axis.cell in {ALL_CELLS, run.cell}]
     arms = sort_runs(runs, frozenset({plan.experiment.metric}))
     logs = read_levels(plan, arms, [name for group in groups for name in group], axis.cell)
@@ -93,7 +93,7 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     return tuple(points)
 
 
-def _groups(experiment: Experiment, axis: OrderedAxis) -> list[list[str]]:
+def axis_groups(experiment: Experiment, axis: OrderedAxis) -> list[list[str]]:
     """Environments in the order of the levels, all else being equal within a group; only groups with all levels."""
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     for environment in experiment.environments:

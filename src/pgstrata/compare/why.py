@@ -1,0 +1,182 @@
+"""Why environments differ: runs of each and of the baseline, paired by block, and what diagnosis makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from pgstrata.compare.aligned import shared_blocks
+from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter, sort_runs, whole_runs
+from pgstrata.diagnosis.account import Seen
+from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
+from pgstrata.model.attribution import Attribution, Beside, LevelAccount, Span, Unattributed
+from pgstrata.model.experiment import Cell
+from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
+from pgstrata.model.plan import Plan
+from pgstrata.model.runs import RunRecord
+from pgstrata.stats.student import two_sided_point
+
+BESIDE_METRICS: Final = (
+    *(name for name in METRICS if name.endswith("_per_tx") and name not in {BACKEND_CPU.name, RUN_QUEUE.name}),
+    "checkpoints",
+    "autovacuums",
+)
+"""What is shown beside an account."""
+WHY_METRICS: Final = (TPS.name, BACKEND_CPU.name, RUN_QUEUE.name, *BESIDE_METRICS)
+"""What an attribution needs of runs, beside their sessions and the rounds of slices."""
+
+_Found = Mapping[tuple[str, str, int], RunRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Attributions of all environments against the baseline by cell, what has none, and the accounts of all levels."""
+
+    attributions: tuple[Attribution, ...]
+    missing: tuple[Unattributed, ...]
+    accounts: tuple[LevelAccount, ...]
+
+
+def find_why(plan: Plan, runs: Sequence[RunRecord]) -> Why:
+    """Split the difference of each environment from the baseline in each cell, in the plan's order.
+
+    Only runs that may enter an estimate count, in blocks that both environments share, as in every comparison. Times of
+    a transaction are those of whole runs, which is what sessions were sampled in: no warm-up is cut.
+
+    Raises:
+        ValueError: a run is there twice.
+    """
+    experiment = plan.experiment
+    arms = sort_runs(whole_runs(runs), frozenset((TPS.name,)))
+    found = {(run.environment, run.cell, run.block): run for run in runs if may_enter(run)}
+    results = [
+        _attribute(arms, found, cell, environment.name, experiment.baseline)
+        for environment in experiment.environments
+        if environment.name != experiment.baseline
+        for cell in experiment.cells
+    ]
+    return Why(
+        attributions=tuple(item for item in results if isinstance(item, Attribution)),
+        missing=tuple(item for item in results if isinstance(item, Unattributed)),
+        accounts=tuple(
+            account
+            for cell in experiment.cells
+            for account in _average(arms, found, cell, [environment.name for environment in experiment.environments])
+        ),
+    )
+
+
+def _attribute(arms: Arms, found: _Found, cell: Cell, environment: str, baseline: str) -> Attribution | Unattributed:
+    sides = find_arm(arms, environment, cell.identity), find_arm(arms, baseline, cell.identity)
+    shared = shared_blocks(sides).blocks
+    seen = _see(sides, found, cell, shared)
+    refusal = _refuse(cell, shared, seen, found, (environment, baseline))
+    if refusal is not None:
+        why, remedy = refusal
+        return Unattributed(
+            environment=environment, reference=baseline, cell=cell.identity, why=why, remedy=remedy
+        )  # fmt: skip
+    value, reference = zip(*seen.values(), strict=True)
+    result = attribute(value, reference, environment=environment, reference_name=baseline, cell=cell.identity)
+    pairs = [(found[environment, cell.identity, block], found[baseline, cell.identity, block]) for block in seen]
+    return replace(result, beside=tuple(item for name in BESIDE_METRICS if (item := _beside(name, pairs))))
+
+
+def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int]) -> dict[int, tuple[Seen, ...]]:
+    """By block in which all sides have samples and a throughput: what was seen of each."""
+    result: dict[int, tuple[Seen, ...]] = {}
+    for block in blocks:
+        rates = _rates(sides, block)
+        runs = [found[side.name, cell.identity, block] for side in sides]
+        if rates is not None and all(sum(count.samples for count in run.sessions) for run in runs):
+            result[block] = tuple(
+                Seen(
+                    seconds=cell.clients / rate,
+                    sessions=run.sessions,
+                    cpu=run.value(BACKEND_CPU.name),
+                    queue=run.value(RUN_QUEUE.name),
+                )
+                for run, rate in zip(runs, rates, strict=True)
+            )
+    return result
+
+
+def _rates(sides: Sequence[Arm], block: int) -> list[float] | None:
+    """Transactions per second of each side; of runs in slices over the rounds that all have."""
+    if not sides[0].tokens[block]:
+        rates = [side.values.get(TPS.name, {}).get(block, math.nan) for side in sides]
+        return None if any(math.isnan(rate) for rate in rates) else rates
+    rounds = [side.rounds.get(block, np.empty(0)) for side in sides]
+    if len({each.size for each in rounds}) > 1:
+        return None
+    values = np.array(rounds)
+    whole = values[:, ((values > 0) & (values < np.inf)).all(axis=0)]
+    return whole.mean(axis=1).tolist() if whole.size else None
+
+
+def _refuse(
+    cell: Cell,
+    shared: Sequence[int],
+    seen: Mapping[int, object],
+    found: _Found,
+    names: tuple[str, str],
+) -> tuple[str, str] | None:
+    """Why nothing can be said, and what would help; None where something can."""
+    if cell.rate is not None:
+        return (
+            "at a fixed rate the time of a transaction is that of the rate",
+            "leave out `rate`, so that what a transaction takes decides how many there are",
+        )
+    if len(seen) >= FEWEST_BLOCKS:
+        return None
+    if len(shared) < FEWEST_BLOCKS:
+        return f"{len(shared)} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
+    if not any(found[name, cell.identity, block].sessions for name in names for block in shared):
+        return (
+            "no sessions were sampled: `diagnosis = false`, an older pgstrata, or sampling that failed",
+            "measure again with `diagnosis = true`, the default; evidence of failed sampling is in the runs' reasons",
+        )
+    return (
+        f"sessions were sampled in {len(seen)} of {len(shared)} blocks, and it takes {FEWEST_BLOCKS}",
+        "measure more blocks, or longer runs: the runs' reasons say where samples were lost",
+    )
+
+
+def _beside(metric: str, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> Beside | None:
+    """A metric in the blocks in which both have it; None where fewer than two do, or it is zero everywhere."""
+    values = [(run.value(metric), other.value(metric)) for run, other in pairs]
+    known = np.array([pair for pair in values if None not in pair], dtype=np.float64)
+    known = known[np.isfinite(known).all(axis=1)] if known.size else known
+    if len(known) < FEWEST_BLOCKS or not known.any():
+        return None
+    d = known[:, 0] - known[:, 1]
+    centre = float(d.mean())
+    half = two_sided_point(LEVEL, d.size - 1) * float(d.std(ddof=1)) / math.sqrt(d.size)
+    return Beside(
+        metric=metric,
+        value=float(known[:, 0].mean()),
+        reference=float(known[:, 1].mean()),
+        difference=centre,
+        interval=Span(low=centre - half, high=centre + half),
+        blocks=d.size,
+    )
+
+
+def _average(arms: Arms, found: _Found, cell: Cell, names: Sequence[str]) -> list[LevelAccount]:
+    """The accounts of all environments that have samples at all, in the blocks that all of those share."""
+    sides = [find_arm(arms, name, cell.identity) for name in names]
+    sides = [side for side in sides if any(found[side.name, cell.identity, block].sessions for block in side.tokens)]
+    if len(sides) < 2 or cell.rate is not None:  # noqa: PLR2004 - one alone has nothing to be compared with
+        return []
+    seen = _see(sides, found, cell, shared_blocks(sides).blocks)
+    if not seen:
+        return []
+    method, accounts = average(list(zip(*seen.values(), strict=True)))
+    return [
+        LevelAccount(environment=side.name, cell=cell.identity, blocks=len(seen), method=method, account=account)
+        for side, account in zip(sides, accounts, strict=True)
+    ]

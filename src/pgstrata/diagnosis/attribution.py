@@ -1,0 +1,181 @@
+"""From the accounts of two sides to what each row adds to their difference, with intervals, and its causes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from pgstrata.diagnosis.account import Seen, choose_method
+from pgstrata.diagnosis.rows import Accounts, Key, make_accounts
+from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
+from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.student import two_sided_point, two_sided_tail
+
+_Name = TypeVar("_Name", bound=Hashable)
+
+LEVEL: Final = 0.05
+FEWEST_BLOCKS: Final = 2
+_DECISIVE: Final = 0.1
+"""Share of the difference from which on a part of the server's comes before client and network."""
+
+
+def attribute(
+    value: Sequence[Seen], reference: Sequence[Seen], *, environment: str, reference_name: str, cell: str
+) -> Attribution:
+    """Split the difference of two environments that were seen in the same blocks.
+
+    Blocks are weighted by the inverse of their level, the geometric mean of both times of a transaction: what slows a
+    whole block down enlarges its differences too (`bench/attribution.py`). All rows have the same weights, so that they
+    add up. Intervals are Student's t over the blocks, at 95 % for each row alone, and never narrower than samples alone
+    allow. Rows and parts are resolved where Holm's procedure over all of them rejects zero at 5 %.
+
+    Args:
+        value: the environment's windows, one for each block, at least `FEWEST_BLOCKS`, each with samples.
+        reference: the reference's, of the same blocks in the same order.
+        environment: its name.
+        reference_name: that of the reference.
+        cell: where both were measured.
+    """
+    method = choose_method((reference, value))
+    accounts = make_accounts((value, reference), method)
+    weights = _weigh(accounts)
+    rows = _contribute(accounts, weights, lambda key: key)
+    parts = _contribute(accounts, weights, lambda key: (key[0], key[1], ""))
+    queries = _contribute(accounts, weights, lambda key: (None, "", key[2]))
+    (total,) = _contribute(accounts, weights, lambda _: (None, "", ""))
+    total = _resolve([total])[0]
+    family = _resolve([*parts, *rows])
+    parts, rows = family[: len(parts)], family[len(parts) :]
+    return Attribution(
+        environment=environment,
+        reference=reference_name,
+        cell=cell,
+        method=method,
+        blocks=len(value),
+        samples=sum(side.samples for side in accounts.sides),
+        total=total.shown,
+        parts=_by_size(parts),
+        queries=_by_size(_resolve(queries)),
+        rows=_by_size(rows),
+        causes=_find_causes(total.shown, [item.shown for item in rows], [item.shown for item in parts]),
+    )
+
+
+def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...]]:
+    """The mean account of each side by part and event, all of them split alike; every side needs a window."""
+    method = choose_method(sides)
+    accounts = make_accounts(sides, method)
+    groups = _group(accounts.keys, lambda key: (key[0], key[1], ""))
+    return method, tuple(
+        Account(
+            seconds=float(side.seconds.mean()),
+            samples=side.samples,
+            rows=tuple(
+                AccountRow(
+                    part=part, event=event, query="", seconds=float(side.values[rows].sum(axis=0).mean()),
+                    samples=int(side.counts[rows].sum()),
+                )
+                for (part, event, _), rows in groups.items()
+            ),
+        )
+        for side in accounts.sides
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested:
+    """A contribution with its p value against zero."""
+
+    shown: Contribution
+    p: float
+
+
+def _weigh(accounts: Accounts) -> FloatArray:
+    """Weights of the blocks, shape (blocks,), mean 1."""
+    first, second = (side.seconds for side in accounts.sides)
+    weights = 1 / np.sqrt(first * second)
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
+
+
+def _group(keys: Sequence[Key], name: Callable[[Key], _Name]) -> dict[_Name, list[int]]:
+    """Places of the rows by a name of their group."""
+    groups: dict[_Name, list[int]] = {}
+    for place, key in enumerate(keys):
+        groups.setdefault(name(key), []).append(place)
+    return groups
+
+
+def _contribute(
+    accounts: Accounts, weights: FloatArray, name: Callable[[Key], tuple[Part | None, str, str]]
+) -> list[_Tested]:
+    """What each group of rows adds, not yet resolved."""
+    return [_measure(accounts, weights, rows, key) for key, rows in _group(accounts.keys, name).items()]
+
+
+def _measure(
+    accounts: Accounts, weights: FloatArray, rows: Sequence[int], name: tuple[Part | None, str, str]
+) -> _Tested:
+    value, reference = (side.values[rows].sum(axis=0) * weights for side in accounts.sides)
+    d = value - reference
+    blocks = d.size
+    least = 0.0
+    if len(rows) < len(accounts.keys):
+        least = sum(float((accounts.sampling_variance(side, rows) * weights**2).sum()) for side in accounts.sides)
+    error = math.sqrt(max(float(d.var(ddof=1)) * blocks, least)) / blocks
+    centre = float(d.mean())
+    half = two_sided_point(LEVEL, blocks - 1) * error
+    part, event, query = name
+    shown = Contribution(
+        part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
+        difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
+        samples=int(sum(side.counts[rows].sum() for side in accounts.sides)),
+    )  # fmt: skip
+    tail = two_sided_tail(centre / error, blocks - 1) if error > 0 else float(centre == 0)
+    return _Tested(shown=shown, p=tail)
+
+
+def _resolve(tested: Sequence[_Tested]) -> list[_Tested]:
+    """Which of them are not zero, by Holm's procedure (1979)."""
+    order = sorted(range(len(tested)), key=lambda place: tested[place].p)
+    found = list(tested)
+    for step, place in enumerate(order):
+        if tested[place].p > LEVEL / (len(tested) - step):
+            break
+        found[place] = replace(tested[place], shown=replace(tested[place].shown, resolved=True))
+    return found
+
+
+def _by_size(tested: Sequence[_Tested]) -> tuple[Contribution, ...]:
+    return tuple(sorted((item.shown for item in tested), key=lambda item: -abs(item.difference)))
+
+
+# ------------------------------------------------------------------------------------------------ causes
+
+
+def _find_causes(
+    total: Contribution, rows: Sequence[Contribution], parts: Sequence[Contribution]
+) -> tuple[Contribution, ...]:
+    """Resolved rows in the direction of the total, by what they add at least; parts where none of their rows is.
+
+    Client and network comes behind parts of the server's that add a tenth of the difference at least: a server that
+    sleeps lets its client and the CPUs between them sleep too, and that is no cause of its own.
+    """
+    if not total.resolved:
+        return ()
+    sign = math.copysign(1.0, total.difference)
+    found = [row for row in rows if row.resolved and row.difference * sign > 0]
+    named = {(row.part, row.event) for row in found}
+    found += [
+        part for part in parts if part.resolved and part.difference * sign > 0 and (part.part, part.event) not in named
+    ]
+    decisive = _DECISIVE * abs(total.difference)
+
+    def rank(item: Contribution) -> tuple[bool, float]:
+        least = min(sign * item.interval.low, sign * item.interval.high)
+        return item.part is Part.CLIENT or least < decisive, -least
+
+    return tuple(sorted(found, key=rank))

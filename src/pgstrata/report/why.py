@@ -1,0 +1,316 @@
+"""Why environments differ: where the time of a transaction went, in sentences and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from pgstrata.model.answer import ALL_CELLS, Answer
+from pgstrata.model.attribution import (
+    Attribution,
+    Beside,
+    Contribution,
+    LevelAccount,
+    Method,
+    Part,
+    Span,
+    Unattributed,
+)
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.names import count, name_cell, name_environment, name_factor
+from pgstrata.report.ordered import axis_groups
+from pgstrata.report.words import answer_sentences
+from pgstrata.units import Unit, render_bytes, render_value
+
+PART_NAMES: Final = {
+    Part.CLIENT: "client and network",
+    Part.CPU: "CPU",
+    Part.QUEUE: "run queue",
+    Part.RUNNING: "CPU and run queue",
+    Part.WAIT: "other waits",
+    Part.REST: "rest: off the CPU, no event",
+}
+METHOD_NOTES: Final = {
+    Method.COUNTED: "CPU and run queue as the kernel counts them; waits sampled; client and network is what is left, "
+    "so that nothing remains unexplained",
+    Method.UNNAMED: "CPU and run queue as the kernel counts them; all else sampled; the rest is time in statements "
+    "that was neither on a CPU nor in an event that the server names",
+    Method.OVERLAPPING: "all sampled, because a CPU is also used while I/O events are shown (pages of the page cache): "
+    "such time belongs to the event, CPU is that without an event",
+    Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",
+}
+_MOST_ROWS: Final = 12
+_MOST_SAID: Final = 5
+_QUERY_WIDTH: Final = 44
+_NEARLY_ALL: Final = 0.8
+_UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+# ------------------------------------------------------------------------------------------------ names and figures
+
+
+def name_part(item: Contribution) -> str:
+    """IO/WalSync, CPU, client and network."""
+    if item.part is None:
+        return "all"
+    return item.event or PART_NAMES[item.part]
+
+
+def name_row(item: Contribution) -> str:
+    """IO/WalSync in END."""
+    return f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
+
+
+def name_query(text: str, width: int = _QUERY_WIDTH) -> str:
+    """A statement in one line of so many characters; what cannot be printed is a question mark."""
+    line = " ".join("".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text).split())
+    line = line.rstrip("; ")
+    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+
+
+def choose_unit(seconds: float) -> tuple[float, str]:
+    """Seconds in a unit in which a time is readable, and its name."""
+    return next(((size, name) for size, name in _UNITS if abs(seconds) >= size), _UNITS[-1])
+
+
+def half_of(span: Span) -> float:
+    """What stands behind the ±."""
+    return (span.high - span.low) / 2
+
+
+def _decimals(half: float) -> int:
+    """Digits behind the point that so wide an interval leaves a meaning: at most two."""
+    return 0 if half >= 0.95 or half == 0 else 1 if half >= 0.095 else 2  # noqa: PLR2004
+
+
+def render_change(item: Contribution, size: float) -> str:
+    """-310 ± 20, in a unit of `size` seconds."""
+    half = half_of(item.interval) / size
+    digits = _decimals(half)
+    return f"{item.difference / size:+.{digits}f} ± {half:.{digits}f}"
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def say_attribution(answer: Answer, item: Attribution) -> str:
+    """One sentence: what is saved or added per transaction, and by which parts."""
+    experiment = answer.study.plan.experiment
+    name = name_environment(experiment.environment(item.environment), experiment)
+    size, unit = choose_unit(max(item.total.value, item.total.reference))
+    before, after = item.total.reference / size, item.total.value / size
+    digits = _decimals(half_of(item.total.interval) / size)
+    blocks = count(item.blocks, "block")
+    if not item.total.resolved:
+        return (
+            f"{name}: no difference in the time of a transaction is certain, {render_change(item.total, size)} {unit} "
+            f"of {before:.{digits}f} ({blocks})"
+        )
+    verb = "saves" if item.total.difference < 0 else "costs"
+    amount = f"{abs(item.total.difference) / size:.{digits}f} ± {half_of(item.total.interval) / size:.{digits}f} {unit}"
+    head = f"{name} {verb} {amount} per transaction ({before:.{digits}f} -> {after:.{digits}f}, {blocks})"
+    return f"{head}: {_say_parts(item, size)}"
+
+
+def _say_parts(item: Attribution, size: float) -> str:
+    """The parts that are certain, then those that are not, then the sum of what is left."""
+    shown = sorted(item.parts, key=lambda part: (not part.resolved, -abs(part.difference)))[:_MOST_SAID]
+    sure = [f"{render_change(part, size)} {_name_with_query(item, part)}" for part in shown if part.resolved]
+    open_ = [f"{render_change(part, size)} {_name_with_query(item, part)}" for part in shown if not part.resolved]
+    left = item.total.difference - sum(part.difference for part in shown)
+    texts = [", ".join(sure)] if sure else []
+    if open_:
+        texts.append(f"unresolved {', '.join(open_)}")
+    if len(shown) < len(item.parts):
+        texts.append(f"{left / size:+.1f} in {count(len(item.parts) - len(shown), 'smaller part')}")
+    return "; ".join(texts)
+
+
+def _name_with_query(item: Attribution, part: Contribution) -> str:
+    """IO/WalSync in END, where nearly all of it is in one statement."""
+    rows = [row for row in item.rows if (row.part, row.event) == (part.part, part.event) and row.query]
+    largest = max(rows, key=lambda row: abs(row.difference), default=None)
+    if largest is not None and largest.difference * part.difference >= _NEARLY_ALL * part.difference**2 > 0:
+        return name_row(largest)
+    return name_part(part)
+
+
+def say_causes(item: Attribution) -> str:
+    """What is certain to have a part in it, the first cause first; empty without any."""
+    if not item.causes:
+        return ""
+    size, unit = choose_unit(max(item.total.value, item.total.reference))
+    texts = [f"{name_row(cause)} ({render_change(cause, size)} {unit})" for cause in item.causes[:_MOST_SAID]]
+    return f"first cause: {texts[0]}" + (f"; then {'; '.join(texts[1:])}" if texts[1:] else "")
+
+
+def say_missing(answer: Answer, item: Unattributed) -> str:
+    """Why there is nothing, with what would help."""
+    experiment = answer.study.plan.experiment
+    name = name_environment(experiment.environment(item.environment), experiment)
+    return f"{name}: the difference cannot be split: {item.why}; {item.remedy}"
+
+
+# ------------------------------------------------------------------------------------------------ the whole text
+
+
+def render_why(answer: Answer) -> str:
+    """The answer in a few words, then by cell why: sentences, tables, levels. No line is longer than 78 columns."""
+    experiment = answer.study.plan.experiment
+    head = [line for each in answer_sentences(answer) if not each.minor for line in _wrap(f"{each.text}.")]
+    parts = [head]
+    for cell in experiment.cells:
+        title = f"Why: {name_cell(cell, experiment)}"
+        parts.append([*_wrap(title), "-" * min(WIDTH, len(title))])
+        parts += [_attribution_part(answer, item) for item in answer.attributions if item.cell == cell.identity]
+        parts += [_list([say_missing(answer, item)]) for item in answer.unattributed if item.cell == cell.identity]
+        parts += _levels_parts(answer, cell.identity)
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    text = text.replace("..", ".") if text.endswith("..") and not text.endswith("...") else text
+    return wrap_text(text, WIDTH, first=first, rest=rest)
+
+
+def _list(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in _wrap(f"{text}.", first="- ", rest="  ")]
+
+
+def _attribution_part(answer: Answer, item: Attribution) -> list[str]:
+    causes = say_causes(item)
+    lines = _wrap(f"{say_attribution(answer, item)}.")
+    lines += _wrap(f"{causes[:1].upper()}{causes[1:]}.") if causes else []
+    size, unit = choose_unit(max(item.total.value, item.total.reference))
+    heads = (f"{unit} per transaction", "part and statement")
+    lines += ["", *_contributions(heads[0], [*item.parts, item.total], size)]
+    several = len({row.query for row in item.rows if row.query}) > 1
+    if several:
+        shown, left = choose_rows(item.rows)
+        lines += ["", *_contributions(heads[1], shown, size, name_among_rows)]
+        if left:
+            rest = sum(row.difference for row in left) / size
+            lines += _wrap(f"and {count(len(left), 'smaller row')}, {rest:+.1f} {unit} together", first="  ", rest="  ")
+    lines += _wrap(f"{count(item.samples, 'sample')} of sessions in {count(item.blocks, 'block')}; "
+                   f"{METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved may be chance, with "
+                   "regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
+    return [*lines, *_beside_lines(item.beside)]
+
+
+def choose_rows(rows: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
+    """Rows that are shown, the resolved ones and the largest, the largest first; and those that are left."""
+    first = sorted(rows, key=lambda row: (not row.resolved, -abs(row.difference)))
+    shown = sorted(first[:_MOST_ROWS], key=lambda row: -abs(row.difference))
+    return shown, first[_MOST_ROWS:]
+
+
+def name_among_rows(item: Contribution) -> str:
+    """As `name_row`, beside rows of the same part in named statements."""
+    return name_row(item) if item.query or item.part is Part.CLIENT else f"{name_part(item)} in other statements"
+
+
+def _contributions(
+    title: str, items: Sequence[Contribution], size: float, name: Callable[[Contribution], str] = name_row
+) -> list[str]:
+    halves = [half_of(item.interval) / size for item in items if half_of(item.interval) > 0]
+    digits = _decimals(min(halves, default=1.0))
+    names = Column(title=title, cells=tuple(name(item) for item in items))
+    columns = [
+        Column(title="before", cells=tuple(f"{item.reference / size:.{digits}f}" for item in items)),
+        Column(title="after", cells=tuple(f"{item.value / size:.{digits}f}" for item in items)),
+        Column(title="change", cells=tuple(f"{item.difference / size:+.{digits}f}" for item in items)),
+        Column(title="±", cells=tuple(f"{half_of(item.interval) / size:.{digits}f}" for item in items)),
+        Column(title="samples", cells=tuple(f"{item.samples:,}" for item in items)),
+        Column(title="state", cells=tuple(_state(resolved=item.resolved) for item in items), words=True),
+    ]
+    return [line for table in render_tables(names, columns) for line in table]
+
+
+def _state(*, resolved: bool) -> str:
+    return "resolved" if resolved else "unresolved"
+
+
+# ------------------------------------------------------------------------------------------------ beside
+
+
+def _beside_lines(items: Sequence[Beside]) -> list[str]:
+    if not items:
+        return []
+    names = Column(title="beside it", cells=tuple(METRICS[item.metric].title for item in items))
+    columns = [
+        Column(title="before", cells=tuple(_amount(item.reference, item.metric) for item in items)),
+        Column(title="after", cells=tuple(_amount(item.value, item.metric) for item in items)),
+        Column(title="change", cells=tuple(_amount(item.difference, item.metric) for item in items)),
+        Column(title="±", cells=tuple(_amount(half_of(item.interval), item.metric) for item in items)),
+        Column(title="state", cells=tuple(_state(resolved=is_clear(item)) for item in items), words=True),
+    ]
+    return ["", *(line for table in render_tables(names, columns) for line in table)]
+
+
+def is_clear(item: Beside) -> bool:
+    """Whether its interval leaves out zero."""
+    return item.interval.low > 0 or item.interval.high < 0
+
+
+def _amount(value: float, metric: str) -> str:
+    """A mean without "per transaction", which the name of the metric says; of counts with a digit."""
+    unit = METRICS[metric].unit
+    match unit:
+        case Unit.BYTES_PER_TRANSACTION:
+            return render_bytes(value)
+        case Unit.COUNT:
+            return f"{value:.1f}"
+        case _:
+            return render_value(value, unit).removesuffix("/tx")
+
+
+# ------------------------------------------------------------------------------------------------ levels
+
+
+def _levels_parts(answer: Answer, cell: str) -> list[list[str]]:
+    """Along each ordered factor the time per transaction of each level, part by part."""
+    found = {item.environment: item for item in answer.accounts if item.cell == cell}
+    experiment = answer.study.plan.experiment
+    parts: list[list[str]] = []
+    for axis in answer.axes:
+        alone = axis.cell == ALL_CELLS and len(experiment.cells) == 1
+        if axis.cell != cell and not alone:
+            continue
+        for group in axis_groups(experiment, axis):
+            accounts = [found[name] for name in group if name in found]
+            if len(accounts) > 1:
+                parts.append(_levels_table(name_factor(axis.factor), axis.levels, group, accounts))
+    return parts
+
+
+def _levels_table(
+    factor: str, levels: Sequence[str], group: Sequence[str], accounts: Sequence[LevelAccount]
+) -> list[str]:
+    """A column for each level, a row for each part that is a hundredth of one of them at least, and the sum."""
+    size, unit = choose_unit(max(item.account.seconds for item in accounts))
+    level_of = dict(zip(group, levels, strict=True))
+    keys = [(row.part, row.event) for row in accounts[0].account.rows]
+    table = [[row.seconds for row in item.account.rows] for item in accounts]
+    totals = [item.account.seconds for item in accounts]
+    kept = [
+        place for place in range(len(keys))
+        if any(abs(rows[place]) >= total / 100 for rows, total in zip(table, totals, strict=True))
+    ]  # fmt: skip
+    names = [keys[place][1] or PART_NAMES[keys[place][0]] for place in kept]
+    digits = _decimals(min(totals) / size / 500)
+    columns = [
+        Column(
+            title=level_of[item.environment],
+            cells=(
+                *(f"{rows[place] / size:.{digits}f}" for place in kept),
+                f"{math.fsum(rows[place] for place in range(len(keys)) if place not in kept) / size:.{digits}f}",
+                f"{item.account.seconds / size:.{digits}f}",
+            ),
+        )
+        for item, rows in zip(accounts, table, strict=True)
+    ]
+    head = f"Along {factor}, {unit} per transaction (means over {count(accounts[0].blocks, 'block')})"
+    tables = render_tables(Column(title=factor, cells=(*names, "smaller ones", "all")), columns)
+    return [*_wrap(head), *(line for lines in tables for line in ("", *lines))]

@@ -1,0 +1,82 @@
+"""Attributions and accounts as fields of the JSON document: seconds per transaction, or the base unit of a metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgstrata.model.answer import Answer
+from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount, Span
+
+
+def why_fields(answer: Answer) -> dict[str, Any]:
+    """What `show --why` shows, in full."""
+    return {
+        "attributions": [_attribution(item) for item in answer.attributions],
+        "unattributed": [
+            {"environment": item.environment, "reference": item.reference, "cell": item.cell, "why": item.why,
+             "remedy": item.remedy}
+            for item in answer.unattributed
+        ],
+        "accounts": [_account(item) for item in answer.accounts],
+    }  # fmt: skip
+
+
+def _attribution(item: Attribution) -> dict[str, Any]:
+    return {
+        "environment": item.environment,
+        "reference": item.reference,
+        "cell": item.cell,
+        "method": item.method.value,
+        "blocks": item.blocks,
+        "samples": item.samples,
+        "total": _contribution(item.total),
+        "parts": [_contribution(each) for each in item.parts],
+        "queries": [_contribution(each) for each in item.queries],
+        "rows": [_contribution(each) for each in item.rows],
+        "causes": [_contribution(each) for each in item.causes],
+        "beside": [_beside(each) for each in item.beside],
+    }
+
+
+def _contribution(item: Contribution) -> dict[str, Any]:
+    return {
+        "part": item.part.value if item.part is not None else None,
+        "event": item.event,
+        "query": item.query,
+        "value": item.value,
+        "reference": item.reference,
+        "difference": item.difference,
+        "interval": _span(item.interval),
+        "resolved": item.resolved,
+        "samples": item.samples,
+    }
+
+
+def _beside(item: Beside) -> dict[str, Any]:
+    return {
+        "metric": item.metric,
+        "value": item.value,
+        "reference": item.reference,
+        "difference": item.difference,
+        "interval": _span(item.interval),
+        "blocks": item.blocks,
+    }
+
+
+def _span(span: Span) -> list[float]:
+    return [span.low, span.high]
+
+
+def _account(item: LevelAccount) -> dict[str, Any]:
+    return {
+        "environment": item.environment,
+        "cell": item.cell,
+        "blocks": item.blocks,
+        "method": item.method.value,
+        "seconds": item.account.seconds,
+        "samples": item.account.samples,
+        "rows": [
+            {"part": row.part.value, "event": row.event, "seconds": row.seconds, "samples": row.samples}
+            for row in item.account.rows
+        ],
+    }
