@@ -175,6 +175,7 @@ def _find_causes(
     decisive = _DECISIVE * abs(total.difference)
 
     def rank(item: Contribution) -> tuple[bool, float]:
+        assert item.interval is not None
         least = min(sign * item.interval.low, sign * item.interval.high)
         return item.part is Part.CLIENT or least < decisive, -least
 

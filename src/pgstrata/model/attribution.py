@@ -77,7 +77,7 @@ class Contribution:
     """What one part, event or query adds to a difference: seconds per transaction, environment minus reference.
 
     `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is that of 95 %
-    for this one alone. `resolved`: an interval widened for the number of rows leaves out zero. `part` is None for the
+    for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the number of rows leaves out zero. `part` is None for the
     total and for queries.
     """
 
@@ -87,7 +87,7 @@ class Contribution:
     value: float
     reference: float
     difference: float
-    interval: Span
+    interval: Span | None
     resolved: bool
     samples: int
 

@@ -75,9 +75,9 @@ def choose_unit(seconds: float) -> tuple[float, str]:
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= size), _UNITS[-1])
 
 
-def half_of(span: Span) -> float:
+def half_of(span: Span | None) -> float:
     """What stands behind the ±."""
-    return (span.high - span.low) / 2
+    return 0.0 if span is None else (span.high - span.low) / 2
 
 
 def _decimals(half: float) -> int:

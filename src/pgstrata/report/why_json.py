@@ -63,8 +63,8 @@ def _beside(item: Beside) -> dict[str, Any]:
     }
 
 
-def _span(span: Span) -> list[float]:
-    return [span.low, span.high]
+def _span(span: Span | None) -> list[float] | None:
+    return None if span is None else [span.low, span.high]
 
 
 def _account(item: LevelAccount) -> dict[str, Any]:
