@@ -77,8 +77,8 @@ class Contribution:
     """What one part, event or query adds to a difference: seconds per transaction, environment minus reference.
 
     `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is that of 95 %
-    for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the number of rows leaves out zero. `part` is None for the
-    total and for queries.
+    for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the
+    number of rows leaves out zero. `part` is None for the total and for queries.
     """
 
     part: Part | None
