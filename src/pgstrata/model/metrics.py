@@ -62,6 +62,10 @@ RUN_QUEUE: Final = _metric(
     "less",
     "more",
 )
+BACKEND_SYSTEM_CPU: Final = "backend_system_cpu_per_tx"
+VOLUNTARY: Final = "backend_voluntary_switches_per_tx"
+INVOLUNTARY: Final = "backend_involuntary_switches_per_tx"
+BACKEND_FAULTS: Final = "backend_page_faults_per_tx"
 CLIENT_CPU: Final = _metric(
     "client_cpu_per_tx", "client CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -74,6 +78,14 @@ METRICS: Final[Mapping[str, Metric]] = {
         CLIENT_CPU,
         BACKEND_CPU,
         RUN_QUEUE,
+        _metric(BACKEND_SYSTEM_CPU, "CPU of the sessions' processes in the kernel per transaction",
+                Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"),
+        _metric(VOLUNTARY, "voluntary context switches of the sessions' processes per transaction",
+                Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric(INVOLUNTARY, "involuntary context switches of the sessions' processes per transaction",
+                Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
+        _metric(BACKEND_FAULTS, "page faults of the sessions' processes per transaction", Unit.PER_TRANSACTION, _LOW,
+                "fewer", "more"),
         _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
         *(
             _metric(name, "median latency" if name == "latency_p50" else f"{name.removeprefix('latency_')} latency",

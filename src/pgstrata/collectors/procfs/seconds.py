@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
-from typing import Final
 
+from pgstrata.collectors.procfs.own_sessions import measure_own_sessions
+from pgstrata.collectors.procfs.samples import SAMPLES, parse_seconds
+from pgstrata.collectors.procfs.snapshot import parse_snapshot
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
-from pgstrata.errors import ParseError
-from pgstrata.model.metrics import BACKEND_CPU, RUN_QUEUE, Measurement
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.host import Command, StopSignal
-
-SAMPLES: Final = "seconds.samples"
-_NANOSECONDS: Final = 1e9
 
 
 class SecondsSampler:
@@ -40,47 +36,9 @@ class SecondsSampler:
         return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err")
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
-        sessions = frozenset(sample.pid for sample in parse_samples(evidence.get(SESSIONS, b"")) if sample.ours)
-        return Sampled(measurements=tuple(_measure_sessions(evidence[SAMPLES], sessions, window)))
-
-
-def _measure_sessions(text: bytes, sessions: frozenset[int], window: Window) -> Iterator[Measurement]:
-    """CPU and run-queue time of the driver's sessions per transaction, from their processes' schedstat.
-
-    Alone: the growth between the first and the last sample of each process, over the time between them. In turns: the
-    growth between the first and the last sample, which lie before and after all turns.
-    """
-    times: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
-    for moment, pid, cpu, queue in parse_schedules(text):
-        if pid in sessions:
-            times[pid].append((moment, cpu, queue))
-    cpu = queue = 0.0
-    for rows in times.values():
-        (begin, *first), (end, *last) = rows[0], rows[-1]
-        if end <= begin:
-            continue
-        scale = 1.0 if window.turns else window.seconds / (end - begin)
-        cpu += (last[0] - first[0]) * scale
-        queue += (last[1] - first[1]) * scale
-    done = window.transactions + (window.outside if window.turns else 0)
-    if cpu > 0 and done > 0:
-        yield Measurement(metric=BACKEND_CPU.name, value=cpu / done)
-        yield Measurement(metric=RUN_QUEUE.name, value=queue / done)
-
-
-def parse_schedules(text: bytes) -> Iterator[tuple[float, int, float, float]]:
-    """(seconds since boot, pid, CPU seconds, seconds ready without a CPU) of each process in each sample.
-
-    Raises:
-        ParseError: a line has an unknown shape.
-    """
-    moment = 0.0
-    for line in text[: text.rfind(b"\n") + 1].decode("ascii", "replace").splitlines():
-        words = line.split()
-        try:
-            if words[0] == "@":
-                moment = float(words[1])
-            elif words[0] == "sched":
-                yield moment, int(words[1]), int(words[2]) / _NANOSECONDS, int(words[3]) / _NANOSECONDS
-        except (IndexError, ValueError):
-            raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
+        seconds = parse_seconds(evidence[SAMPLES])
+        captures = [evidence[name] for name in ("procfs.before", "procfs.after") if name in evidence]
+        found = measure_own_sessions(
+            seconds, parse_samples(evidence.get(SESSIONS, b"")), window, [parse_snapshot(each) for each in captures]
+        )
+        return Sampled(measurements=tuple(found))

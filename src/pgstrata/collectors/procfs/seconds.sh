@@ -1,19 +1,57 @@
 # Writes down counters of the kernel and of the server's processes: at once, each second, and when sent TERM.
-# $1: the postmaster's process id, or empty. Every sample begins with a line "@ SECONDS_SINCE_BOOT".
+# $1: the postmaster's process id, or empty. Output: "wall SECONDS" once; each sample begins with "@ SECONDS_SINCE_BOOT",
+# "title PID TITLE" stands before the first lines of a process, everything else is FILE:LINE. One grep for each sample.
+postmaster=$1
+lines='^([0-9 ]|cpu |ctxt |procs_|pgfault |pgmajfault |Mem(Total|Available):|Dirty:|Writeback:|some |(read|write)_bytes|'
+lines="$lines(non)?voluntary_)"
+host="/proc/loadavg /proc/stat /proc/vmstat /proc/meminfo /proc/diskstats"
+host="$host /proc/pressure/cpu /proc/pressure/io /proc/pressure/memory"
+before=
+older=
+# the kernel may have been built without lists of children
+[ ! -r "/proc/$postmaster/task/$postmaster/children" ] || listed=yes
+find_processes() {
+    pids=
+    [ -n "$postmaster" ] || return 0
+    if [ -n "$listed" ]; then
+        # read fails at the end of a file without a line end, and has read it all the same
+        read -r pids <"/proc/$postmaster/task/$postmaster/children" || :
+    else
+        for file in $(grep -s -l -E "\) [A-Za-z] $postmaster " /proc/[0-9]*/stat); do
+            file=${file#/proc/}
+            pids="$pids ${file%/stat}"
+        done
+    fi
+    pids="$postmaster $pids"
+}
+# twice for each process: when it has just begun it still has its parent's
+tell_titles() {
+    for pid in $pids; do
+        case $older in *" $pid "*) continue ;; esac
+        { IFS= read -r title <"/proc/$pid/cmdline" || :; } 2>/dev/null
+        echo "title $pid $title"
+    done
+    older=$before
+    before=" $pids "
+}
 sample() {
     read -r now _ </proc/uptime
+    find_processes
     echo "@ $now"
-    children=
-    # read fails at the end of a file without a line end, and has read it all the same
-    [ -z "$postmaster" ] || read -r children <"/proc/$postmaster/task/$postmaster/children" || :
-    for pid in $postmaster $children; do
-        { read -r times <"/proc/$pid/schedstat"; } 2>/dev/null && echo "sched $pid $times"
+    tell_titles
+    processes=
+    for pid in $pids; do
+        processes="$processes /proc/$pid/stat /proc/$pid/schedstat /proc/$pid/status /proc/$pid/io"
     done
+    grep -s -H -E "$lines" $host $processes
 }
-postmaster=$1
-trap 'sample; exit 0' TERM
+trap 'sample; kill "$!" 2>/dev/null; exit 0' TERM
+echo "wall $(date +%s.%N)"
+# a session that has just connected is soon seen
+pause=0.25
 while :; do
     sample
-    sleep 1 &
-    wait $!
+    sleep "$pause" &
+    wait "$!"
+    pause=1
 done 2>/dev/null

@@ -1,0 +1,218 @@
+"""The samples of the server's processes: the real script on this machine, and what is made of what it writes."""
+
+import os
+import subprocess
+import time
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgstrata.collectors.procfs.samples import parse_seconds
+from pgstrata.collectors.procfs.seconds import SecondsSampler
+from pgstrata.errors import ParseError
+from pgstrata.model.metrics import METRICS
+from pgstrata.ports.collector import Window
+
+SCRIPT = files("pgstrata.collectors.procfs") / "seconds.sh"
+WINDOW = Window(
+    seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, door_pids=(7,), server_version=180000
+)
+TURNS = ((1000.0, 1001.0), (1002.0, 1003.0), (1004.0, 1005.0))
+
+
+def process(pid, cpu, *, queue=0.0, start=50, user=None, system=0, switches=(0, 0), faults=0):
+    user = round(cpu * 100) if user is None else user
+    stat = f"{pid} (postgres) S 100 1 1 0 -1 0 {faults} 0 0 0 {user} {system} 0 0 20 0 1 0 {start} 0 0"
+    lines = (
+        f"stat:{stat}", f"schedstat:{cpu * 1e9:.0f} {queue * 1e9:.0f} 7",
+        f"status:voluntary_ctxt_switches:\t{switches[0]}", f"status:nonvoluntary_ctxt_switches:\t{switches[1]}",
+        "io:read_bytes: 0", "io:write_bytes: 4096",
+    )  # fmt: skip
+    return "".join(f"/proc/{pid}/{line}\n" for line in lines)
+
+
+def sample(moment, *processes):
+    return f"@ {moment:.2f}\n/proc/loadavg:1.17 1.63 1.86 3/126 21545\n{''.join(processes)}"
+
+
+def session(time, pid, *, ours=1, kind="client backend"):
+    return f"{time:.4f}\t{pid}\t{kind}\t{ours}\tactive\t\t\t1\t\tselect ?\n"
+
+
+def measured(samples, sessions, window=WINDOW, captures=()):
+    evidence = {"seconds.samples": "".join(samples).encode(), "sessions.samples": "".join(sessions).encode()}
+    evidence |= {f"procfs.{name}": text.encode() for name, text in zip(("before", "after"), captures, strict=False)}
+    found = SecondsSampler().parse(evidence, window).measurements
+    assert {one.metric for one in found} <= METRICS.keys()
+    return {one.metric: one.value for one in found}
+
+
+def capture(waited, ticks=100):
+    stat = f"100 (postgres) S 1 1 1 0 -1 0 0 0 0 0 5 0 {waited} 0 20 0 1 0 50 0 0\n"
+    return f"==> getconf CLK_TCK <==\n{ticks}\n==> /proc/[0-9]*/stat <==\n{stat}"
+
+
+class TestARunThatWasAlone:
+    def test_the_stretch_that_was_seen_stands_for_the_whole_window(self):
+        samples = [
+            sample(500), sample(501, process(11, 0.1), process(12, 0.2, queue=0.01)),
+            sample(509, process(11, 0.9, switches=(800, 8), faults=40), process(12, 1.0, queue=0.09)), sample(510),
+        ]  # fmt: skip
+        found = measured(samples, [session(1, 11), session(1, 12)])
+        assert found["backend_cpu_per_tx"] == pytest.approx(1.6 * 10 / 8 / 1000)
+        assert found["run_queue_per_tx"] == pytest.approx(0.08 * 10 / 8 / 1000)
+        assert found["backend_voluntary_switches_per_tx"] == pytest.approx(1.0)
+        assert found["backend_involuntary_switches_per_tx"] == pytest.approx(0.01)
+        assert found["backend_page_faults_per_tx"] == pytest.approx(0.05)
+
+    def test_time_in_the_kernel_is_a_share_of_what_the_scheduler_counted(self):
+        samples = [
+            sample(501, process(11, 1.0, user=60, system=40)),
+            sample(511, process(11, 3.0, user=110, system=190)),
+        ]
+        found = measured(samples, [session(1, 11)])
+        assert found["backend_system_cpu_per_tx"] == pytest.approx(2.0 * 150 / 200 / 1000)
+
+    def test_parallel_workers_other_sessions_and_background_processes_are_not_the_drivers_sessions(self):
+        samples = [
+            sample(at, *(process(pid, at - 500) for pid in (11, 12, 13, 14))) for at in (501, 511)
+        ]  # fmt: skip
+        sessions = [session(1, 11), session(1, 12, kind="parallel worker"), session(1, 13, ours=0)]
+        assert measured(samples, sessions)["backend_cpu_per_tx"] == pytest.approx(10 / 1000)
+
+    def test_a_session_that_took_the_place_of_another_does_not_count_twice(self):
+        samples = [
+            sample(500, process(11, 1.0)), sample(505, process(11, 2.0)), sample(505.5, process(12, 0.0)),
+            sample(510.5, process(12, 1.0)),
+        ]  # fmt: skip
+        found = measured(samples, [session(1, 11), session(6, 12)])
+        assert found["backend_cpu_per_tx"] == pytest.approx(2.0 / 1000)
+
+    def test_a_process_id_that_was_given_to_another_process_is_another_one(self):
+        samples = [
+            sample(500, process(11, 90.0, start=1)), sample(501, process(11, 0.1, start=9)),
+            sample(511, process(11, 1.1, start=9)),
+        ]  # fmt: skip
+        assert measured(samples, [session(1, 11)])["backend_cpu_per_tx"] == pytest.approx(1.0 / 1000)
+
+    def test_a_process_that_ended_while_it_was_looked_at_counts_up_to_the_sample_before(self):
+        gone = "\n".join(process(11, 7.0).splitlines()[:1]) + "\n"
+        samples = [sample(500, process(11, 1.0)), sample(505, process(11, 2.0)), sample(506, gone)]
+        assert measured(samples, [session(1, 11)])["backend_cpu_per_tx"] == pytest.approx(2.0 / 1000)
+
+    @pytest.mark.parametrize("schedule", ["", "0 0 0"])
+    def test_without_the_schedulers_statistics_there_is_no_cpu_time_but_the_rest(self, schedule):
+        samples = []
+        for at, switches in ((500, 10), (510, 1010)):
+            lines = process(11, at, switches=(switches, 0)).splitlines(keepends=True)
+            lines[1:2] = [f"/proc/11/schedstat:{schedule}\n"] if schedule else []
+            samples.append(sample(at, *lines))
+        found = measured(samples, [session(1, 11)])
+        assert not {"backend_cpu_per_tx", "run_queue_per_tx", "backend_system_cpu_per_tx"} & found.keys()
+        assert found["backend_voluntary_switches_per_tx"] == pytest.approx(1.0)
+
+    def test_without_two_samples_of_a_session_nothing_is_said(self):
+        assert measured([sample(500, process(11, 1.0))], [session(1, 11)], captures=(capture(0), capture(90))) == {}
+        assert measured([sample(500), sample(501)], [session(1, 11)]) == {}
+        assert measured([], []) == {}
+
+
+class TestTurns:
+    def test_what_was_used_between_the_first_and_the_last_sample_is_that_of_all_slices(self):
+        window = Window(
+            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, door_pids=(), server_version=180000,
+            outside=400, turns=TURNS,
+        )  # fmt: skip
+        samples = [sample(at, process(11, cpu, queue=cpu / 10)) for at, cpu in ((500, 0.5), (503, 1.5), (505.2, 2.0))]
+        found = measured(samples, [session(1000.5, 11)], window)
+        assert found["backend_cpu_per_tx"] == pytest.approx(1.5 / 1000)
+        assert found["run_queue_per_tx"] == pytest.approx(0.15 / 1000)
+
+    def test_a_sampler_that_did_not_see_the_last_turn_says_nothing(self):
+        window = Window(
+            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, door_pids=(), server_version=180000,
+            turns=TURNS,
+        )  # fmt: skip
+        assert measured([sample(at, process(11, at)) for at in (500, 504)], [session(1000.5, 11)], window) == {}
+
+
+class TestASessionForEachTransaction:
+    def test_cpu_time_is_that_of_the_children_that_the_postmaster_waited_for(self):
+        samples = [sample(at, process(pid, 0.001)) for at, pid in ((500, 21), (501, 22), (502, 23))]
+        sessions = [session(number / 10, 20 + number) for number in range(30)]
+        found = measured(samples, sessions, captures=(capture(1000), capture(1250)))
+        assert found == {"backend_cpu_per_tx": pytest.approx(2.5 / 1000)}
+
+    def test_there_is_none_without_captures_or_where_they_went_backwards(self):
+        sessions = [session(number / 10, 20 + number) for number in range(30)]
+        samples = [sample(500), sample(501)]
+        assert measured(samples, sessions) == {}
+        assert measured(samples, sessions, captures=(capture(1000), capture(900))) == {}
+
+
+class TestParsing:
+    @given(st.integers(0, 3000))
+    def test_a_text_that_ends_anywhere_is_read_up_to_its_last_whole_line(self, length):
+        text = "wall 1795332920.44\n" + "".join(sample(at, process(11, at)) for at in (500, 501, 502))
+        parse_seconds(text.encode()[:length])
+
+    @pytest.mark.parametrize(
+        "line", ["rubbish", "/proc/11/schedstat:1 2", "/proc/11/stat:x", "@ soon", "/proc/x/y/z:1"]
+    )
+    def test_an_unknown_line_is_refused_with_its_text(self, line):
+        with pytest.raises(ParseError, match="unknown shape"):
+            parse_seconds(f"{sample(500)}{line}\n".encode())
+
+    def test_a_wall_clock_without_fractions_is_read(self):
+        assert parse_seconds(b"wall 1795332920.%N\n").wall == 1795332920
+
+
+@pytest.fixture
+def family():
+    """A process with two children, one of which is busy."""
+    script = "sh -c 'while :; do :; done' & sleep 60 & wait"
+    parent = subprocess.Popen(["sh", "-c", script], start_new_session=True)
+    yield parent
+    os.killpg(parent.pid, 9)
+    parent.wait()
+
+
+def watch(pid, seconds, script=None):
+    """What the script writes about a process and its children in so many seconds."""
+    text = SCRIPT.read_text() if script is None else script
+    process = subprocess.Popen(["sh", "-c", text, "seconds", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(seconds)
+    process.terminate()
+    out, err = process.communicate(timeout=5)
+    return out, err
+
+
+class TestTheScript:
+    def test_sees_what_children_use_at_once_soon_and_at_the_end(self, family):
+        out, err = watch(family.pid, 0.7)
+        assert err == b""
+        found = parse_seconds(out)
+        assert abs(found.wall - time.time()) < 5
+        assert len(found.samples) == 3
+        first, last = found.samples[0], found.samples[-1]
+        assert len(last.processes) == 3
+        used = [last.processes[pid].cpu - first.processes[pid].cpu for pid in first.processes]
+        assert max(used) > 0.2 * (last.moment - first.moment)
+        assert {"sh", "sleep60"} <= {found.titles[pid].partition("-c")[0] for pid in last.processes}
+        assert {"loadavg", "stat", "vmstat", "meminfo"} <= last.lines.keys()
+
+    def test_finds_children_where_the_kernel_keeps_no_list_of_them(self, family):
+        listed = '[ ! -r "/proc/$postmaster/task/$postmaster/children" ] || listed=yes\n'
+        script = SCRIPT.read_text()
+        assert listed in script
+        out, err = watch(family.pid, 0.1, script.replace(listed, ""))
+        assert err == b""
+        assert len(parse_seconds(out).samples[-1].processes) == 3
+
+    def test_goes_on_without_a_server_or_when_it_has_gone(self, family):
+        for pid in ("", 999999999):
+            out, err = watch(pid, 0.1)
+            assert err == b""
+            assert parse_seconds(out).samples[-1].lines["loadavg"]
