@@ -98,3 +98,32 @@ def test_every_key_has_its_reader_and_refuses_a_table_of_nonsense():
 def test_the_place_of_the_wal_is_no_option_of_initdb(option, problems):
     found = problems(f'controls = ["same"]\n[common.initdb]\n{option} = "/srv/wal"\n' + CELL)
     assert "storage.wal" in found[0].remedy
+
+
+class TestStorageWithNothingToWorkOn:
+    def test_is_refused_where_it_stands_and_says_which_environment_lacks_it(self, problems):
+        text = '[common]\nstorage.mount = "noatime"\n[factors]\nstorage.wal = ["same", "loop"]\n'
+        (found,) = problems(text + CELL)
+        assert (found.key, found.line) == ("common.storage.mount", 2)
+        assert "means nothing without a file system, and wal = same has none" in found.what.replace("storage.", "")
+        assert "or list the [[environments]]" in found.remedy
+
+    def test_is_refused_in_the_table_of_its_environment(self, problems):
+        text = '[[environments]]\nname = "a"\n[[environments]]\nname = "b"\nstorage.size = "1GB"\n'
+        (found,) = problems(text + CELL)
+        assert found.key == "environments[2].storage.size"
+        assert found.line == 5
+
+    def test_is_refused_among_factors_and_once_for_all_environments(self, problems):
+        (found,) = problems('[factors]\n"storage.mkfs" = ["-m 1", "-m 2"]\n' + CELL)
+        assert (found.key, found.what) == ("factors.storage.mkfs", "storage.mkfs means nothing without a file system")
+        (found,) = problems('[common.storage]\nmkfs = "-m 1"\n[factors]\nserver = ["17", "18"]\n' + CELL)
+        assert "list the [[environments]]" not in found.remedy
+
+    @pytest.mark.parametrize(
+        "common",
+        ['filesystem = "ext4"\nstorage.size = "1GB"\nstorage.device = "/dev/x"\n',
+         'filesystem = "ext4"\nstorage.device = "/dev/x"\nstorage.wal = "/dev/x"\n'],
+    )  # fmt: skip
+    def test_is_refused_where_two_levels_exclude_each_other(self, common, problems):
+        assert problems(f'controls = ["same"]\n[common]\n{common}' + CELL)

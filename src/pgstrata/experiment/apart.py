@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
@@ -25,7 +25,7 @@ def check_hosts(environments: tuple[Environment, ...], structure: Structure, fin
         if not environment.host.remote:
             continue
         for key, what, remedy in _obstacles(environment):
-            findings.add(_place(key, index, structure), what, remedy)
+            findings.add(place_of(key, index, structure), what, remedy)
 
 
 def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
@@ -42,14 +42,16 @@ def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
         yield _OF_THE_CLIENT, what, "take it out, or start pgstrata itself under taskset"
 
 
-def _place(key: str, index: int, structure: Structure) -> Path:
+def place_of(key: str, index: int, structure: Structure) -> Path:
     """Where an environment's value of a key stands in the file: in its own table, among factors, or in [common]."""
     own: Path = tuple(key.split(".", 1))
+    table, _, name = key.partition(".")
     tables = structure.file.environments
     if tables:
-        table, _, name = key.partition(".")
-        given = getattr(tables[index], table)
-        if given is not None and (not name or name in given):
-            return ("environments", index, *own)
-        return ("common", *own)
-    return ("factors" if own[0] in structure.factors else "common", *own)
+        return ("environments", index, *own) if _holds(getattr(tables[index], table), name) else ("common", *own)
+    return ("factors" if _holds(structure.factors.get(table), name) else "common", *own)
+
+
+def _holds(given: object, name: str) -> bool:
+    """Whether something is given, and that name in it where one is asked for."""
+    return given is not None and (not name or (isinstance(given, Mapping) and name in given))

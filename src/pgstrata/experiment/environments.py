@@ -16,6 +16,7 @@ from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.schema import AllowTable, EnvironmentTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
+from pgstrata.experiment.storage import check_storage
 from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import (
     ConnectionKind,
@@ -68,6 +69,7 @@ def read_environments(structure: Structure, reader: StackReader, *, lone: bool =
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, common, structure, findings)
     check_hosts(environments, structure, findings)
+    check_storage(environments, structure, findings)
     _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 

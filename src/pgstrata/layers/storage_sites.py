@@ -12,13 +12,12 @@ from typing import Final
 
 from pgstrata.errors import UsageError
 from pgstrata.experiment.layers import LAYER_KEYS
+from pgstrata.experiment.storage import meaningless
 from pgstrata.layers.storage_options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
 PREFIX: Final = "storage."
-_OF_THE_DATA: Final = ("storage.size", "storage.device")
-_OF_ANY: Final = ("storage.mkfs", "storage.mount")
 _KEYS: Final = frozenset(key for key in LAYER_KEYS if key.startswith(PREFIX))
 _TOOLS: Final[Mapping[str, str]] = {
     "losetup": "mount", "mount": "mount", "umount": "mount", "findmnt": "util-linux", "blkid": "util-linux",
@@ -55,26 +54,13 @@ class Site:
 
 def refuse_meaningless(environment: Environment) -> None:
     """UsageError where a key is not known, or has nothing to work on."""
-    layers = environment.layers
-    where = f"environment {environment.name}"
+    layers, where = environment.layers, f"environment {environment.name}"
     unknown = sorted(key for key in layers if key.startswith(PREFIX) and key not in _KEYS)
     if unknown:
         raise UsageError(f"{unknown[0]} is not known to this version", where=where,
                          remedy=f"known are {', '.join(sorted(_KEYS))}")  # fmt: skip
-    media = {role: medium_of(environment, role) for role in Role}
-    lost = [key for key in _OF_THE_DATA if key in layers] if media[Role.DATA] is Medium.SAME else []
-    if not {Medium.LOOP, Medium.DEVICE} & set(media.values()):
-        lost += [key for key in _OF_ANY if key in layers]
-    if lost:
-        raise UsageError(f"{lost[0]} means nothing without a file system", where=where,
-                         remedy='add filesystem = "ext4", "xfs" or "btrfs"')  # fmt: skip
-    if "storage.size" in layers and "storage.device" in layers:
-        raise UsageError("storage.size is that of an image file, a device has its own", where=where,
-                         remedy="take storage.size or storage.device out")  # fmt: skip
-    devices = [device for role in Role if media[role] is Medium.DEVICE and (device := device_of(environment, role))]
-    if twice := next((device for device in devices if devices.count(device) > 1), ""):
-        raise UsageError(f"{twice} is asked for twice, and holds one file system", where=where,
-                         remedy="name another device for one of them")  # fmt: skip
+    for _, what, remedy in meaningless(environment):
+        raise UsageError(what, where=where, remedy=remedy)
 
 
 def find_sites(environment: Environment, needed: Mapping[Role, int]) -> tuple[Site, ...]:

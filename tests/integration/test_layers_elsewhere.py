@@ -1,0 +1,151 @@
+"""Layers of another host as factors: changed over there, seen over there, undone over there, also after kill -9.
+
+The host is a network of its own on this machine: kernel parameters below `net` are its alone, the rest is seen here too.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
+import sshd
+
+pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
+
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+OF_THE_NETWORK = Path("/proc/sys/net/core/somaxconn")
+NAMES = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
+TEXT = """
+blocks = 1
+[[environments]]
+name = "plain"
+[[environments]]
+name = "changed"
+thp = "always"
+cpu.quota = "150 %"
+filesystem = "ext4"
+storage.size = "160MB"
+[environments.sysctl]
+net.core.somaxconn = 1234
+[common]
+host = "ssh:far1"
+settings.shared_buffers = "64MB"
+settings.max_wal_size = "64MB"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 1
+run = "1s"
+warmup = "0s"
+"""
+
+
+class Place:
+    """A folder with an experiment, a far host, and what this machine and that one look like."""
+
+    def __init__(self, folder, far):
+        self.folder, self.far = folder, far
+        own = {f"PGSTRATA_{name}": str(folder / "here" / name.lower()) for name in ("STATE", "DATA", "LOCK")}
+        self.environ = {**os.environ, **own, "PGSTRATA_SSH_CONFIG": far.config}
+        (folder / "here").mkdir()
+        (folder / "layers.toml").write_text(TEXT)
+        self.first = self.state()
+
+    def words(self, *arguments):
+        return [sys.executable, "-m", "pgstrata", *arguments]
+
+    def pgstrata(self, *arguments):
+        return subprocess.run(
+            self.words(*arguments), cwd=self.folder, env=self.environ, timeout=120, capture_output=True, text=True
+        )  # fmt: skip
+
+    def kill_in(self, run):
+        """Start the experiment and end it with -9 as soon as that run is measured."""
+        words = self.words("run", "layers.toml", "--study", "study", "--events")
+        process = subprocess.Popen(words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            event = json.loads(line)
+            if (event.get("run"), event.get("text")) == (run, "measure"):
+                break
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+
+    def state(self):
+        """THP, mounts, loop devices, groups and the parameters of both networks."""
+        inside = subprocess.run(self.far.inside("cat", str(OF_THE_NETWORK)), capture_output=True, check=True).stdout
+        groups = {str(path) for path in Path("/sys/fs/cgroup").rglob("pgstrata*")}
+        loops = {path.name for path in Path("/sys/block").glob("loop*/loop")} | {
+            path.parent.name for path in Path("/sys/block").glob("loop*/loop/backing_file")
+        }
+        mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
+        return THP.read_text(), inside, OF_THE_NETWORK.read_bytes(), groups, loops, mounts
+
+
+@pytest.fixture(scope="module")
+def place():
+    folder = Path(tempfile.mkdtemp(prefix="pgstrata-far-", dir="/tmp"))
+    folder.chmod(0o755)
+    there = folder / "there"
+    there.mkdir()
+    variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={there / name.lower()}" for name in NAMES)
+    with sshd.far_hosts(folder / "net", 1, [variables]) as (far,):
+        yield Place(folder, far)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def made(place):
+    """What each command said: status and run after kill -9, restore, then the study to its end."""
+    place.kill_in("b01/changed/select-only-s1-c1")
+    steps = {"left": place.state(), "status": place.pgstrata("host", "status", "--host", "far1"),
+             "here": place.pgstrata("host", "status"), "refused": place.pgstrata("run", "layers.toml", "--study", "study"),
+             "restore": place.pgstrata("host", "restore", "--host", "far1"), "restored": place.state()}  # fmt: skip
+    yield {**steps, "run": place.pgstrata("run", "layers.toml", "--study", "study"), "end": place.state()}
+    place.pgstrata("host", "restore", "--host", "far1", "--force")
+
+
+def test_what_a_killed_experiment_changed_over_there_is_shown_over_there(place, made):
+    assert made["left"] != place.first
+    assert "[always]" in made["left"][0]
+    assert (made["left"][1], made["left"][2]) == (b"1234\n", place.first[2]), "only over there"
+    status = made["status"]
+    assert status.returncode == 4, status.stdout + status.stderr
+    for word in ("somaxconn", "transparent_hugepage", "ext4"):
+        assert word in status.stdout
+    assert made["here"].returncode == 0, "this host is another one"
+
+
+def test_a_host_that_was_left_changed_is_not_measured(made):
+    assert made["refused"].returncode == 4
+    assert "host restore --host far1" in made["refused"].stderr
+
+
+def test_restore_puts_everything_back_over_there(place, made):
+    assert made["restore"].returncode == 0, made["restore"].stdout + made["restore"].stderr
+    assert made["restored"] == place.first
+
+
+def test_the_experiment_then_comes_to_its_end_with_every_level_seen_over_there(place, made):
+    assert made["run"].returncode == 0, made["run"].stdout + made["run"].stderr
+    assert made["end"] == place.first
+    runs = [json.loads(path.read_text()) for path in (place.folder / "study").glob("evidence/*/*/*/run.json")]
+    assert len(runs) == 2
+    assert not [run["failure"] for run in runs if run["failure"]]
+    for run in runs:
+        facts = run["facts"]
+        if run["environment"] == "plain":
+            assert "sysctl.net.core.somaxconn" not in facts
+            continue
+        assert (facts["sysctl.net.core.somaxconn"], facts["cpu.quota"], facts["memory.thp"]) == (
+            "1234",
+            "1.5",
+            "always",
+        )
+        assert facts["storage.stack"].startswith("ext4 on loop (direct I/O")
