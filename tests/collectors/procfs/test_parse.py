@@ -306,6 +306,14 @@ class TestHostsThatAreOneMachine:
         found = measured(self.BEFORE, self.AFTER, replace(self.APART, shared=shared))
         assert found["foreign_cpu"] == pytest.approx(foreign)
 
+    def test_were_captured_and_without_knowing_so_the_client_would_be_foreign_cpu(self):
+        case = CAPTURES / "6.18" / "one-machine"
+        captures = [(case / f"{name}.txt").read_text() for name in ("before", "after")]
+        known = measured(*captures, window_of(case))
+        unknown = measured(*captures, replace(window_of(case), shared=Shared.NOTHING))
+        assert known["foreign_cpu"] < 0.02
+        assert unknown["foreign_cpu"] == pytest.approx(known["foreign_cpu"] + 0.32 / 1.07)
+
     def test_are_told_of_by_one_capture(self):
         for shared in (Shared.KERNEL, Shared.PROCESSES):
             assert not parse_client(self.BEFORE.encode(), self.AFTER.encode(), replace(self.APART, shared=shared))
