@@ -117,6 +117,13 @@ def test_builds_of_two_systems_are_two(programs, source, builder):
         builder.build(spec(folder, system="configure"))
 
 
+def test_the_flags_that_meson_gets_anyway_make_no_other_build(programs, source, builder):
+    folder = source("pg18", *BOTH)
+    usual = builder.build(spec(folder)).prefix
+    assert builder.build(spec(folder, flags="-O2")).prefix == usual
+    assert builder.build(spec(folder, flags="-O3")).prefix != usual
+
+
 def test_what_meson_tried_is_in_the_log_of_a_failed_build(programs, source, builder):
     folder = source("pg18", *BOTH, "refused")
     with pytest.raises(errors.PgstrataError, match="meson ended with exit code 1") as caught:

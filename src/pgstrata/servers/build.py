@@ -134,7 +134,7 @@ class Builder:
 
     def _key(self, source: Source, recipe: Recipe, described: str) -> str:
         native = processor_model(self.here) if "native" in recipe.flags else ""
-        parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.flags, native)
+        parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.distinct_flags, native)
         # builds of the time when there was but configure are found again
         system = () if recipe.system is System.CONFIGURE else (recipe.system,)
         return hashlib.sha256("\0".join((*parts, *system)).encode()).hexdigest()[:16]

@@ -57,6 +57,11 @@ class Recipe:
             return ""
         return " ".join((*_MESON_OPTIONS, f"-Dc_args={self.flags or _MESON_FLAGS}"))
 
+    @property
+    def distinct_flags(self) -> str:
+        """The flags, empty where they are those that meson gets anyway: both are one build."""
+        return "" if self.system is System.MESON and self.flags == _MESON_FLAGS else self.flags
+
     def steps(self, prefix: str, tree: str, stage: str, objects: str, cpus: int) -> tuple[tuple[str, ...], ...]:
         """Commands in the tree. It is configured for its final place and staged: it appears there as a whole.
 
