@@ -29,6 +29,7 @@ class Unit(StrEnum):
     PER_SECOND = "1/s"
     SECONDS = "s"
     BYTES = "B"
+    BYTES_PER_SECOND = "B/s"
     BYTES_PER_TRANSACTION = "B/tx"
     SECONDS_PER_TRANSACTION = "s/tx"
     PER_TRANSACTION = "1/tx"
@@ -150,6 +151,8 @@ def render_value(value: float, unit: Unit) -> str:
             return f"{render_duration(value)}/tx"
         case Unit.BYTES:
             return render_bytes(value)
+        case Unit.BYTES_PER_SECOND:
+            return f"{render_bytes(value)}/s"
         case Unit.BYTES_PER_TRANSACTION:
             return f"{render_bytes(value)}/tx"
         case Unit.PER_TRANSACTION:

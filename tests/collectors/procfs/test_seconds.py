@@ -179,10 +179,12 @@ def family():
     parent.wait()
 
 
-def watch(pid, seconds, script=None):
+def watch(pids, seconds, script=None):
     """What the script writes about a process and its children in so many seconds."""
     text = SCRIPT.read_text() if script is None else script
-    process = subprocess.Popen(["sh", "-c", text, "seconds", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        ["sh", "-c", text, "seconds", *map(str, pids)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     time.sleep(seconds)
     process.terminate()
     out, err = process.communicate(timeout=5)
@@ -191,7 +193,7 @@ def watch(pid, seconds, script=None):
 
 class TestTheScript:
     def test_sees_what_children_use_at_once_soon_and_at_the_end(self, family):
-        out, err = watch(family.pid, 0.7)
+        out, err = watch((family.pid,), 0.7)
         assert err == b""
         found = parse_seconds(out)
         assert abs(found.wall - time.time()) < 5
@@ -200,19 +202,32 @@ class TestTheScript:
         assert len(last.processes) == 3
         used = [last.processes[pid].cpu - first.processes[pid].cpu for pid in first.processes]
         assert max(used) > 0.2 * (last.moment - first.moment)
-        assert {"sh", "sleep60"} <= {found.titles[pid].partition("-c")[0] for pid in last.processes}
+        assert {process.name for process in last.processes.values()} == {"sh", "sleep"}
+        assert {process.parent for process in last.processes.values()} == {os.getpid(), family.pid}
         assert {"loadavg", "stat", "vmstat", "meminfo"} <= last.lines.keys()
 
     def test_finds_children_where_the_kernel_keeps_no_list_of_them(self, family):
-        listed = '[ ! -r "/proc/$postmaster/task/$postmaster/children" ] || listed=yes\n'
+        listed = '[ ! -r "/proc/$$/task/$$/children" ] || listed=yes\n'
         script = SCRIPT.read_text()
         assert listed in script
-        out, err = watch(family.pid, 0.1, script.replace(listed, ""))
+        out, err = watch((family.pid,), 0.1, script.replace(listed, ""))
         assert err == b""
         assert len(parse_seconds(out).samples[-1].processes) == 3
 
     def test_goes_on_without_a_server_or_when_it_has_gone(self, family):
-        for pid in ("", 999999999):
-            out, err = watch(pid, 0.1)
+        family.kill()
+        for pids in ((), (999999999,)):
+            out, err = watch(pids, 0.1)
             assert err == b""
             assert parse_seconds(out).samples[-1].lines["loadavg"]
+
+    def test_titles_of_the_servers_processes_alone_are_told(self):
+        script = 'exec -a "postgres: checkpointer " sleep 60 & exec -a "secret title" sleep 60 & wait'
+        parent = subprocess.Popen(["bash", "-c", script], start_new_session=True)
+        try:
+            out, _ = watch((parent.pid,), 0.5)
+        finally:
+            os.killpg(parent.pid, 9)
+            parent.wait()
+        # its arguments follow without a space
+        assert [title[:23] for title in parse_seconds(out).titles.values()] == ["postgres: checkpointer "]

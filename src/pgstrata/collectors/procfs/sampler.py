@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.collectors.procfs.parse import parse_client, parse_window
-from pgstrata.collectors.procfs.snapshot import PROCESSES, TICKS, render_heading
+from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, PROCESSES, TICKS, render_heading
 from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.model.metrics import Measurement
 from pgstrata.ports.collector import Subject, Window
@@ -22,8 +22,6 @@ FILES: Final = (
     "/proc/pressure/memory",
     "/proc/loadavg",
 )
-_DEFAULT_TICKS: Final = b"100\n"
-"""USER_HZ on every architecture that PostgreSQL is built for, for hosts without getconf."""
 
 
 class _Ticks:
@@ -85,7 +83,7 @@ def observe_ticks(host: Host) -> bytes:
     try:
         answer = host.run(Command(argv=("getconf", "CLK_TCK")), timeout=60)
     except (CommandFailedError, HostNotFitError):
-        return _DEFAULT_TICKS
+        return f"{DEFAULT_TICKS}\n".encode()
     return answer.stdout
 
 

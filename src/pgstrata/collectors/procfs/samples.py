@@ -13,7 +13,7 @@ SAMPLES: Final = "seconds.samples"
 """Evidence name of what the script wrote."""
 _NANOSECONDS: Final = 1e9
 _FILE: Final = re.compile(r"/proc/(?:(?P<pid>\d+)/)?(?P<name>[a-z]+(?:/[a-z]+)?):(?P<line>.*)")
-_STAT: Final = re.compile(r"\d+ \(.*\) [A-Za-z] (?P<numbers>-?\d+(?: -?\d+){18,})$")
+_STAT: Final = re.compile(r"\d+ \((?P<name>.*)\) [A-Za-z] (?P<numbers>-?\d+(?: -?\d+){18,})$")
 _PPID, _MINOR, _MAJOR, _USER, _SYSTEM, _START = 0, 6, 8, 10, 11, 18
 """Places of fields 4, 10, 12, 14, 15 and 22 of /proc/PID/stat among the numbers that follow the state (field 3)."""
 
@@ -27,6 +27,8 @@ class ProcessSample:
     """
 
     pid: int
+    name: str | None = None
+    parent: int | None = None
     start: int | None = None
     cpu: float | None = None
     queue: float | None = None
@@ -113,7 +115,8 @@ def _read_process(process: ProcessSample, name: str, line: str) -> None:
         if found is None:
             raise ValueError(line)
         numbers = [int(word) for word in found["numbers"].split()]
-        process.start, process.user, process.system = numbers[_START], numbers[_USER], numbers[_SYSTEM]
+        process.name, process.parent, process.start = found["name"], numbers[_PPID], numbers[_START]
+        process.user, process.system = numbers[_USER], numbers[_SYSTEM]
         process.faults = numbers[_MINOR] + numbers[_MAJOR]
     elif name == "schedstat":
         cpu, queue, _ = line.split()

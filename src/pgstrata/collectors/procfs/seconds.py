@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Final
 
+from pgstrata.collectors.procfs.courses import make_courses
 from pgstrata.collectors.procfs.own_sessions import measure_own_sessions
 from pgstrata.collectors.procfs.samples import SAMPLES, parse_seconds
-from pgstrata.collectors.procfs.snapshot import parse_snapshot
+from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.host import Command, StopSignal
+
+_CAPTURES: Final = ("procfs.before", "procfs.after")
 
 
 class SecondsSampler:
@@ -29,16 +33,19 @@ class SecondsSampler:
         script = (files(__package__) / "seconds.sh").read_text("ascii")
         output = f"{folder}/{SAMPLES}"
         postmaster = subject.server.postmaster_pid
+        parents = (*(() if postmaster is None else (postmaster,)), *subject.host.door_pids)
         process = subject.host.spawn(
-            Command(argv=("sh", "-c", script, "pgstrata-seconds", "" if postmaster is None else str(postmaster))),
+            Command(argv=("sh", "-c", script, "pgstrata-seconds", *map(str, parents))),
             stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.KILL,
         )  # fmt: skip
         return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err")
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         seconds = parse_seconds(evidence[SAMPLES])
-        captures = [evidence[name] for name in ("procfs.before", "procfs.after") if name in evidence]
-        found = measure_own_sessions(
-            seconds, parse_samples(evidence.get(SESSIONS, b"")), window, [parse_snapshot(each) for each in captures]
+        sessions = tuple(parse_samples(evidence.get(SESSIONS, b"")))
+        captures = [parse_snapshot(evidence[name]) for name in _CAPTURES if name in evidence]
+        ticks = captures[0].ticks if captures else DEFAULT_TICKS
+        return Sampled(
+            measurements=tuple(measure_own_sessions(seconds, sessions, window, captures)),
+            series=make_courses(seconds, sessions, window, ticks),
         )
-        return Sampled(measurements=tuple(found))

@@ -1,7 +1,6 @@
-# Writes down counters of the kernel and of the server's processes: at once, each second, and when sent TERM.
-# $1: the postmaster's process id, or empty. Output: "wall SECONDS" once; each sample begins with "@ SECONDS_SINCE_BOOT",
-# "title PID TITLE" stands before the first lines of a process, everything else is FILE:LINE. One grep for each sample.
-postmaster=$1
+# Writes down counters of the kernel and of some processes and their children: at once, each second, when sent TERM.
+# Arguments: process ids, the postmaster's among them. Output: "wall SECONDS" once; each sample begins with
+# "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands before the first lines of a process, the rest is FILE:LINE.
 lines='^([0-9 ]|cpu |ctxt |procs_|pgfault |pgmajfault |Mem(Total|Available):|Dirty:|Writeback:|some |(read|write)_bytes|'
 lines="$lines(non)?voluntary_)"
 host="/proc/loadavg /proc/stat /proc/vmstat /proc/meminfo /proc/diskstats"
@@ -9,34 +8,38 @@ host="$host /proc/pressure/cpu /proc/pressure/io /proc/pressure/memory"
 before=
 older=
 # the kernel may have been built without lists of children
-[ ! -r "/proc/$postmaster/task/$postmaster/children" ] || listed=yes
+[ ! -r "/proc/$$/task/$$/children" ] || listed=yes
 find_processes() {
     pids=
-    [ -n "$postmaster" ] || return 0
     if [ -n "$listed" ]; then
-        # read fails at the end of a file without a line end, and has read it all the same
-        read -r pids <"/proc/$postmaster/task/$postmaster/children" || :
-    else
-        for file in $(grep -s -l -E "\) [A-Za-z] $postmaster " /proc/[0-9]*/stat); do
+        for parent; do
+            # read fails at the end of a file without a line end, and has read it all the same
+            read -r children <"/proc/$parent/task/$parent/children" || :
+            pids="$pids $parent $children"
+            children=
+        done
+    elif [ "$#" -gt 0 ]; then
+        parents=$(IFS='|' && echo "$*")
+        for file in $(grep -s -l -E "^($parents) |\) [A-Za-z] ($parents) " /proc/[0-9]*/stat); do
             file=${file#/proc/}
             pids="$pids ${file%/stat}"
         done
     fi
-    pids="$postmaster $pids"
 }
 # twice for each process: when it has just begun it still has its parent's
 tell_titles() {
     for pid in $pids; do
         case $older in *" $pid "*) continue ;; esac
         { IFS= read -r title <"/proc/$pid/cmdline" || :; } 2>/dev/null
-        echo "title $pid $title"
+        case $title in postgres:*) echo "title $pid $title" ;; esac
+        title=
     done
     older=$before
     before=" $pids "
 }
 sample() {
     read -r now _ </proc/uptime
-    find_processes
+    find_processes "$@"
     echo "@ $now"
     tell_titles
     processes=
@@ -45,12 +48,12 @@ sample() {
     done
     grep -s -H -E "$lines" $host $processes
 }
-trap 'sample; kill "$!" 2>/dev/null; exit 0' TERM
+trap 'sample "$@"; kill "$!" 2>/dev/null; exit 0' TERM
 echo "wall $(date +%s.%N)"
 # a session that has just connected is soon seen
 pause=0.25
 while :; do
-    sample
+    sample "$@"
     sleep "$pause" &
     wait "$!"
     pause=1

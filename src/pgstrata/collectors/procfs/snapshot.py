@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,8 @@ PROCESSES: Final = "/proc/[0-9]*/stat"
 TICKS: Final = "getconf CLK_TCK"
 RESOURCES: Final = ("cpu", "io", "memory")
 
+DEFAULT_TICKS: Final = 100
+"""USER_HZ on every architecture that PostgreSQL is built for, for hosts without getconf."""
 _SECTOR: Final = 512
 """Bytes of a sector in diskstats, whatever the device's own."""
 
@@ -126,7 +128,7 @@ def _uptime(text: str) -> float | None:
 
 
 def _ticks(text: str) -> int:
-    ticks = _integer(text.strip(), TICKS, text) if text else 100
+    ticks = _integer(text.strip(), TICKS, text) if text else DEFAULT_TICKS
     if ticks == 0:
         raise _unknown(TICKS, text)
     return ticks
@@ -151,17 +153,28 @@ def _named_counter(text: str, name: str, where: str) -> int | None:
 
 
 def _disks(text: str) -> Mapping[str, DiskBytes]:
+    # the first eight counters, up to sectors written
+    disks = find_disks(text.splitlines(), 8)
+    return {name: DiskBytes(read=numbers[2] * _SECTOR, written=numbers[6] * _SECTOR) for name, numbers in disks.items()}
+
+
+def find_disks(lines: Iterable[str], fields: int) -> Mapping[str, tuple[int, ...]]:
+    """The first so many counters of each whole physical device in lines of /proc/diskstats, by its name.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
     found = {}
-    for line in text.splitlines():
+    for line in lines:
         words = line.split()
-        if len(words) < 11:  # noqa: PLR2004 - major, minor, name, and the first eight counters up to sectors written
+        numbers = words[3 : 3 + fields]
+        if len(numbers) < fields:
             raise _unknown("/proc/diskstats", line)
-        read, written = (_integer(words[place], "/proc/diskstats", line) for place in (5, 9))
-        found[words[2]] = DiskBytes(read=read * _SECTOR, written=written * _SECTOR)
+        found[words[2]] = tuple(_integer(number, "/proc/diskstats", line) for number in numbers)
     return {name: disk for name, disk in found.items() if not _NOT_PHYSICAL.match(name) and not _is_part(name, found)}
 
 
-def _is_part(name: str, devices: Mapping[str, DiskBytes]) -> bool:
+def _is_part(name: str, devices: Collection[str]) -> bool:
     """Whether it is a partition: sda1 of sda, nvme0n1p1 of nvme0n1 (behind a digit the kernel writes a p)."""
     stem = re.sub(r"\d+$", "", name)
     device = stem.removesuffix("p") if re.search(r"\dp$", stem) else stem

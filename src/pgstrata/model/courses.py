@@ -1,0 +1,77 @@
+"""Kinds of series of one run beside its throughput: what the host and the server did, second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.units import Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """A kind of series: one name, one unit.
+
+    A value is the mean, or the rate, from the time before it to its own; a level is that at its time. NaN stands where
+    counters went backwards, or samples came late: of such a stretch nothing is said.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+
+
+def _courses(unit: Unit, **titles: str) -> Mapping[str, Course]:
+    return {name: Course(name=name, title=title, unit=unit) for name, title in titles.items()}
+
+
+COURSES: Final[Mapping[str, Course]] = {
+    **_courses(
+        Unit.CPUS,
+        host_user_cpu="CPU of all programs",
+        host_system_cpu="CPU of the kernel",
+        host_interrupt_cpu="CPU of interrupts",
+        host_iowait_cpu="CPU idle while something waits for a disk",
+        host_steal_cpu="CPU taken by the hypervisor",
+        sessions_cpu="CPU of the driver's sessions",
+        parallel_cpu="CPU of parallel workers",
+        checkpointer_cpu="CPU of the checkpointer",
+        walwriter_cpu="CPU of the WAL writer",
+        bgwriter_cpu="CPU of the background writer",
+        autovacuum_cpu="CPU of autovacuum",
+        io_workers_cpu="CPU of I/O workers",
+        other_server_cpu="CPU of the server's other processes",
+        client_cpu_course="CPU of the client",
+    ),
+    **_courses(
+        Unit.COUNT,
+        run_queue_length="tasks on a CPU or ready for one",
+        disk_queue="requests in the disks' queues",
+    ),
+    **_courses(
+        Unit.PER_SECOND,
+        context_switches="context switches",
+        page_faults="page faults",
+        disk_iops="requests that disks finished",
+    ),
+    **_courses(
+        Unit.BYTES_PER_SECOND,
+        disk_throughput="bytes read from disks and written to them",
+        server_read="bytes that the server read from disks",
+        server_written="bytes that the server wrote for disks",
+    ),
+    **_courses(Unit.SECONDS, disk_await="time of a request to a disk"),
+    **_courses(
+        Unit.BYTES,
+        memory_available="memory available",
+        memory_dirty="memory to be written back",
+        memory_writeback="memory being written back",
+    ),
+    **_courses(
+        Unit.RATIO,
+        cpu_stalled="share of time in which a task waited for a CPU",
+        io_stalled="share of time in which a task waited for a disk",
+        memory_stalled="share of time in which a task waited for memory",
+    ),
+}
