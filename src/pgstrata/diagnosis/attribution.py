@@ -19,6 +19,9 @@ _Name = TypeVar("_Name", bound=Hashable)
 
 LEVEL: Final = 0.05
 FEWEST_BLOCKS: Final = 2
+_Place = tuple[Part | None, str, str]
+_PRIOR: Final = 4
+"""Degrees of freedom of what is known of an error beforehand."""
 _DECISIVE: Final = 0.1
 """Share of the difference from which on a part of the server's comes before client and network."""
 
@@ -28,10 +31,10 @@ def attribute(
 ) -> Attribution:
     """Split the difference of two environments that were seen in the same blocks.
 
-    Blocks are weighted by the inverse of their level, the geometric mean of both times of a transaction: what slows a
-    whole block down enlarges its differences too (`bench/attribution.py`). All rows have the same weights, so that they
-    add up. Intervals are Student's t over the blocks, at 95 % for each row alone, and never narrower than samples alone
-    allow. Rows and parts are resolved where Holm's procedure over all of them rejects zero at 5 %.
+    Blocks are weighted by the inverse of their level, the geometric mean of both times of a transaction, because what
+    slows a whole block down enlarges its differences too; all rows have the same weights, so that they add up.
+    Intervals are those of 95 % for each row alone (`_Errors`). Rows and parts are resolved where Holm's procedure over
+    all of them rejects zero at 5 %. `bench/attribution.py` has what comes of it.
 
     Args:
         value: the environment's windows, one for each block, at least `FEWEST_BLOCKS`, each with samples.
@@ -42,12 +45,11 @@ def attribute(
     """
     method = choose_method((reference, value))
     accounts = make_accounts((value, reference), method)
-    weights = _weigh(accounts)
-    rows = _contribute(accounts, weights, lambda key: key)
-    parts = _contribute(accounts, weights, lambda key: (key[0], key[1], ""))
-    queries = _contribute(accounts, weights, lambda key: (None, "", key[2]))
-    (total,) = _contribute(accounts, weights, lambda _: (None, "", ""))
-    total = _resolve([total])[0]
+    errors = _Errors.of(accounts)
+    rows = _contribute(errors, lambda key: key)
+    parts = _contribute(errors, lambda key: (key[0], key[1], ""))
+    queries = _contribute(errors, lambda key: (None, "", key[2]))
+    (total,) = _resolve(_contribute(errors, lambda _: (None, "", "")))
     family = _resolve([*parts, *rows])
     parts, rows = family[: len(parts)], family[len(parts) :]
     return Attribution(
@@ -94,11 +96,66 @@ class _Tested:
     p: float
 
 
-def _weigh(accounts: Accounts) -> FloatArray:
-    """Weights of the blocks, shape (blocks,), mean 1."""
-    first, second = (side.seconds for side in accounts.sides)
-    weights = 1 / np.sqrt(first * second)
-    return np.asarray(weights / weights.mean(), dtype=np.float64)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Errors:
+    """Two sides by block, weighted: `values`, shape (sides, rows, blocks), and what their errors are made of.
+
+    The variance of a group's difference between blocks is known twice: from its blocks, and beforehand from its samples
+    (binomial) and from by how much of itself a row fluctuates, `fluctuation` being the square of that, one for all rows
+    of a comparison. As with the moderated t of Smyth (Statistical Applications in Genetics and Molecular Biology 3,
+    2004) the two are averaged by their degrees of freedom, of which what is known beforehand has `_PRIOR`; what samples
+    alone make is the least. The total has no samples, and a plain t.
+    """
+
+    accounts: Accounts
+    weights: FloatArray
+    values: FloatArray
+    fluctuation: float
+
+    @staticmethod
+    def of(accounts: Accounts) -> _Errors:
+        first, second = accounts.sides
+        weights = 1 / np.sqrt(first.seconds * second.seconds)
+        weights /= weights.mean()
+        values = np.array([side.values * weights for side in accounts.sides])
+        sampled = [_sampling(accounts, weights, [row]) for row in range(len(accounts.keys))]
+        beyond = (values[0] - values[1]).var(axis=1, ddof=1) - sampled
+        sizes = (values.mean(axis=2) ** 2).sum()
+        whole = values.sum(axis=1)
+        shared = (whole[0] - whole[1]).var(ddof=1) / (whole.mean(axis=1) ** 2).sum()
+        return _Errors(
+            accounts=accounts,
+            weights=weights,
+            values=values,
+            fluctuation=max(float(beyond.sum() / sizes), float(shared)),
+        )  # fmt: skip
+
+    def measure(self, rows: Sequence[int], name: _Place) -> _Tested:
+        """The sum of some rows."""
+        value, reference = self.values[:, rows].sum(axis=1)
+        d = value - reference
+        freedom = d.size - 1
+        variance = float(d.var(ddof=1))
+        if len(rows) < len(self.accounts.keys):
+            sampled = _sampling(self.accounts, self.weights, rows)
+            known = sampled + self.fluctuation * float(value.mean() ** 2 + reference.mean() ** 2)
+            variance = max(sampled, (_PRIOR * known + freedom * variance) / (_PRIOR + freedom))
+            freedom += _PRIOR
+        error = math.sqrt(variance / d.size)
+        centre = float(d.mean())
+        half = two_sided_point(LEVEL, freedom) * error
+        part, event, query = name
+        shown = Contribution(
+            part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
+            difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
+            samples=int(sum(side.counts[rows].sum() for side in self.accounts.sides)),
+        )  # fmt: skip
+        return _Tested(shown=shown, p=two_sided_tail(centre / error, freedom) if error > 0 else float(centre == 0))
+
+
+def _sampling(accounts: Accounts, weights: FloatArray, rows: Sequence[int]) -> float:
+    """Mean over the blocks of the variance that samples alone give to the difference of a sum of rows."""
+    return sum(float((accounts.sampling_variance(side, rows) * weights**2).mean()) for side in accounts.sides)
 
 
 def _group(keys: Sequence[Key], name: Callable[[Key], _Name]) -> dict[_Name, list[int]]:
@@ -109,33 +166,9 @@ def _group(keys: Sequence[Key], name: Callable[[Key], _Name]) -> dict[_Name, lis
     return groups
 
 
-def _contribute(
-    accounts: Accounts, weights: FloatArray, name: Callable[[Key], tuple[Part | None, str, str]]
-) -> list[_Tested]:
+def _contribute(errors: _Errors, name: Callable[[Key], _Place]) -> list[_Tested]:
     """What each group of rows adds, not yet resolved."""
-    return [_measure(accounts, weights, rows, key) for key, rows in _group(accounts.keys, name).items()]
-
-
-def _measure(
-    accounts: Accounts, weights: FloatArray, rows: Sequence[int], name: tuple[Part | None, str, str]
-) -> _Tested:
-    value, reference = (side.values[rows].sum(axis=0) * weights for side in accounts.sides)
-    d = value - reference
-    blocks = d.size
-    least = 0.0
-    if len(rows) < len(accounts.keys):
-        least = sum(float((accounts.sampling_variance(side, rows) * weights**2).sum()) for side in accounts.sides)
-    error = math.sqrt(max(float(d.var(ddof=1)) * blocks, least)) / blocks
-    centre = float(d.mean())
-    half = two_sided_point(LEVEL, blocks - 1) * error
-    part, event, query = name
-    shown = Contribution(
-        part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
-        difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
-        samples=int(sum(side.counts[rows].sum() for side in accounts.sides)),
-    )  # fmt: skip
-    tail = two_sided_tail(centre / error, blocks - 1) if error > 0 else float(centre == 0)
-    return _Tested(shown=shown, p=tail)
+    return [errors.measure(rows, place) for place, rows in _group(errors.accounts.keys, name).items()]
 
 
 def _resolve(tested: Sequence[_Tested]) -> list[_Tested]:
