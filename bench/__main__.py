@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agreement import measure_agreement
 from anomalies import measure_anomalies
+from attribution import measure_attribution
 from bisection import measure_bisection
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "ordered": measure_ordered,
     "bisection": measure_bisection,
     "anomalies": measure_anomalies,
+    "attribution": measure_attribution,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))
