@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.model.attribution import Attribution, Contribution, Part, Span
+from pgstrata.model.attribution import Attribution, Contribution, Method, Part, Span
 from pgstrata.report.timeparts import MOST_PARTS, cut_name, fold_parts, name_part, say_difference, stack_levels
 from pgstrata.report.waterfalls import Stack, draw_stacks, draw_waterfall
 
@@ -27,7 +27,7 @@ def attribution(*parts: Contribution) -> Attribution:
     difference = sum(part.difference for part in parts) / _US
     reference = sum(part.reference for part in parts) / _US
     total = contribution(None, reference=reference, difference=difference)
-    return Attribution(environment="pg18", reference="pg16", cell="c", blocks=9, samples=900, total=total,
+    return Attribution(environment="pg18", reference="pg16", cell="c", method=Method.COUNTED, blocks=9, samples=900, total=total,
                        parts=parts, queries=(), rows=parts, causes=())  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def words_of(svg: str) -> list[str]:
 def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
     figure = draw_waterfall(attribution(*PARTS), ("16", "18"), "18 against 16")
     words = words_of(figure.svg)
-    names = ["16", "IO/WalSync", "CPU in the server", "client and network", "unexplained", "18"]
+    names = ["16", "IO/WalSync", "CPU", "client and network", "rest: off the CPU, no event", "18"]
     assert [word for word in words if word in names] == names[::-1]  # the axis counts from below
     assert "+31 µs [+27, +35]" in words
     assert "-9.1 µs [-10.1, -8.1]" in words
@@ -101,8 +101,8 @@ def test_levels_are_stacked_bars_with_their_totals():
     stacks = [Stack(name=name, slabs=slabs) for name, slabs in zip(("16", "18"), stack_levels(levels), strict=True)]
     figure = draw_stacks(stacks, "Along server")
     words = words_of(figure.svg)
-    assert {"16", "18", "1.21 ms", "1.16 ms", "CPU in the server", "IO/WalSync", "unexplained"} <= set(words)
-    assert "16: CPU in the server 400 µs" in figure.label
+    assert {"16", "18", "1.21 ms", "1.16 ms", "CPU", "IO/WalSync", "rest: off the CPU, no event"} <= set(words)
+    assert "16: CPU 400 µs" in figure.label
 
 
 def test_a_name_without_anything_but_letters_is_left_alone():

@@ -12,7 +12,7 @@ from pgstrata.report.html import render_html
 def write_report(study: Path, output: Path | None, *, pairs: bool) -> Path:
     """The file that was written: by default report.html in the study's folder."""
     target = output or study / "report.html"
-    text = render_html(load_answer(study, series=True, shifts=True, pairs=pairs))
+    text = render_html(load_answer(study, series=True, shifts=True, pairs=pairs, why=True))
     partial = target.with_name(f".{target.name}.new")
     try:
         partial.write_text(text, encoding="utf-8")

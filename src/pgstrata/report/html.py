@@ -45,6 +45,7 @@ from pgstrata.report.rows import (
 from pgstrata.report.sheets import compared_names, make_cell_parts, make_glance, make_line, make_scatter, make_unusual
 from pgstrata.report.ties import tie
 from pgstrata.report.verdicts import name_baseline, primary_comparisons, render_threshold
+from pgstrata.report.why_sheets import make_why
 from pgstrata.report.words import answer_sentences, capitalise
 from pgstrata.units import render_duration
 
@@ -136,6 +137,7 @@ def _results(answer: Answer) -> Mapping[str, Any]:
         "compared": compared_names(answer),
         "glance": make_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),
         "contrasts": contrast_rows(answer),
+        "why": make_why(answer),
         "ordered": _ordered(answer),
         "all_cells": len(experiment.cells),
         "open_details": len(experiment.cells) <= _FEW_CELLS,

@@ -8,20 +8,11 @@ from typing import Final
 
 from pgstrata.model.attribution import Attribution, Contribution, Part
 from pgstrata.report.drawing import OPEN
+from pgstrata.report.why import PART_NAMES, choose_unit
 
 MOST_PARTS: Final = 9
 PALE: Final = 0.35
-OTHER: Final = "other waits"
 _LONGEST: Final = 36
-_MICROSECONDS: Final = 1e6
-_MILLISECONDS: Final = 1e3
-_NAMES: Final = {
-    Part.CLIENT: "client and network",
-    Part.CPU: "CPU in the server",
-    Part.QUEUE: "run queue",
-    Part.RUNNING: "CPU and run queue",
-    Part.REST: "unexplained",
-}
 # Okabe and Ito, as everywhere; waits by their class, so that an event has its colour in every chart.
 _COLOURS: Final = {
     Part.CLIENT: "#56b4e9",
@@ -59,7 +50,7 @@ def name_part(contribution: Contribution) -> str:
 def _name(part: Part | None, event: str) -> str:
     if part is None:
         return "all"
-    return _NAMES.get(part) or cut_name(event) or OTHER
+    return cut_name(event) or PART_NAMES[part]
 
 
 def cut_name(text: str, longest: int = _LONGEST) -> str:
@@ -81,10 +72,10 @@ def _colour(part: Part | None, event: str) -> str:
 
 def say_difference(contribution: Contribution) -> str:
     """+9.1 µs [+8.0, +10.2]; unresolved ones say so."""
-    factor, unit = scale_of([contribution.difference])
-    text = f"{_signed(contribution.difference * factor)} {unit}"
+    size, unit = choose_unit(contribution.difference)
+    text = f"{_signed(contribution.difference / size)} {unit}"
     if contribution.interval is not None:
-        low, high = contribution.interval.low * factor, contribution.interval.high * factor
+        low, high = contribution.interval.low / size, contribution.interval.high / size
         text = f"{text} [{_signed(low)}, {_signed(high)}]"
     return text if contribution.resolved else f"{text} unresolved"
 
@@ -92,14 +83,6 @@ def say_difference(contribution: Contribution) -> str:
 def _signed(value: float) -> str:
     text = f"{value:+.0f}" if abs(value) >= 100 else f"{value:+.3g}"  # noqa: PLR2004 - three digits are enough
     return "0" if float(text) == 0 else text
-
-
-def scale_of(seconds: Iterable[float]) -> tuple[float, str]:
-    """What seconds are multiplied with, and the unit that they have then: ms from 1 ms on, else µs."""
-    most = max(map(abs, seconds), default=0.0)
-    if most >= 1.0:
-        return 1.0, "s"
-    return (_MILLISECONDS, "ms") if most >= 1 / _MILLISECONDS else (_MICROSECONDS, "µs")
 
 
 def fold_parts(attribution: Attribution, most: int = MOST_PARTS) -> tuple[Contribution, ...]:

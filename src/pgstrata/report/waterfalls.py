@@ -18,8 +18,8 @@ from pgstrata.report.timeparts import (
     legend_of,
     name_part,
     say_difference,
-    scale_of,
 )
+from pgstrata.report.why import choose_unit
 from pgstrata.units import render_duration
 
 _LABELS: Final = 230
@@ -55,8 +55,8 @@ def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str)
     """
     parts = fold_parts(attribution)
     total = attribution.total
-    factor, unit = scale_of([total.value, total.reference])
-    rows = _rows(attribution, parts, names, factor)
+    size, unit = choose_unit(max(total.value, total.reference))
+    rows = _rows(attribution, parts, names, size)
     chart = _waterfall(rows, f"time per transaction, {unit}")
     said = "; ".join(f"{name_part(part)}: {say_difference(part)}" for part in parts)
     label = (
@@ -67,28 +67,28 @@ def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str)
 
 
 def _rows(
-    attribution: Attribution, parts: Sequence[Contribution], names: tuple[str, str], factor: float
+    attribution: Attribution, parts: Sequence[Contribution], names: tuple[str, str], size: float
 ) -> list[dict[str, Any]]:
     total = attribution.total
-    rows = [_end(0, names[0], total.reference, factor)]
+    rows = [_end(0, names[0], total.reference, size)]
     level = total.reference
     for place, part in enumerate(parts, 1):
         start, level = level, level + part.difference
         row: dict[str, Any] = {
-            "kind": "part", "y": place, "name": name_part(part), "from": start * factor, "to": level * factor,
+            "kind": "part", "y": place, "name": name_part(part), "from": start / size, "to": level / size,
             "colour": colour_of(part), "opacity": 0.9 if part.resolved else PALE, "words": say_difference(part),
         }  # fmt: skip
         if part.interval is not None:
-            row |= {"low": (start + part.interval.low) * factor, "high": (start + part.interval.high) * factor}
+            row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
         rows.append(row)
-    rows.append(_end(len(parts) + 1, names[1], total.value, factor))
+    rows.append(_end(len(parts) + 1, names[1], total.value, size))
     for row in rows:
         row |= {"above": row["y"] - _BAR, "below": row["y"] + _BAR, "next": row["y"] + 1 - _BAR}
     return rows
 
 
-def _end(place: int, name: str, seconds: float, factor: float) -> dict[str, Any]:
-    at = seconds * factor
+def _end(place: int, name: str, seconds: float, size: float) -> dict[str, Any]:
+    at = seconds / size
     return {"kind": "end", "y": place, "name": name, "from": at, "to": at, "words": render_duration(seconds)}
 
 
@@ -172,7 +172,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     """The time per transaction of each level, one bar each, in its parts; what is below zero lies left of it."""
-    factor, unit = scale_of([sum(slab.seconds for slab in stack.slabs) for stack in stacks])
+    size, unit = choose_unit(max(sum(slab.seconds for slab in stack.slabs) for stack in stacks))
     rows = []
     for place, stack in enumerate(stacks):
         total = sum(slab.seconds for slab in stack.slabs)
@@ -183,9 +183,9 @@ def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
             up, down = (end, down) if slab.seconds >= 0 else (up, end)
             rows.append({
                 "kind": "slab", "y": place, "above": place - _BAR, "below": place + _BAR, "part": slab.name,
-                "from": start * factor, "to": end * factor,
+                "from": start / size, "to": end / size,
             })  # fmt: skip
-        rows.append({"kind": "total", "y": place, "to": up * factor, "words": render_duration(total)})
+        rows.append({"kind": "total", "y": place, "to": up / size, "words": render_duration(total)})
     legend = legend_of([slab for stack in stacks for slab in stack.slabs])
     chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
     label = "; ".join(_say_stack(stack) for stack in stacks)

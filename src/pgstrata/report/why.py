@@ -80,7 +80,7 @@ def half_of(span: Span | None) -> float:
     return 0.0 if span is None else (span.high - span.low) / 2
 
 
-def _decimals(half: float) -> int:
+def choose_decimals(half: float) -> int:
     """Digits behind the point that so wide an interval leaves a meaning: at most two."""
     return 0 if half >= 0.95 or half == 0 else 1 if half >= 0.095 else 2  # noqa: PLR2004
 
@@ -88,7 +88,7 @@ def _decimals(half: float) -> int:
 def render_change(item: Contribution, size: float) -> str:
     """-310 ± 20, in a unit of `size` seconds."""
     half = half_of(item.interval) / size
-    digits = _decimals(half)
+    digits = choose_decimals(half)
     return f"{item.difference / size:+.{digits}f} ± {half:.{digits}f}"
 
 
@@ -101,7 +101,7 @@ def say_attribution(answer: Answer, item: Attribution) -> str:
     name = name_environment(experiment.environment(item.environment), experiment)
     size, unit = choose_unit(max(item.total.value, item.total.reference))
     before, after = item.total.reference / size, item.total.value / size
-    digits = _decimals(half_of(item.total.interval) / size)
+    digits = choose_decimals(half_of(item.total.interval) / size)
     blocks = count(item.blocks, "block")
     if not item.total.resolved:
         return (
@@ -215,7 +215,7 @@ def _contributions(
     title: str, items: Sequence[Contribution], size: float, name: Callable[[Contribution], str] = name_row
 ) -> list[str]:
     halves = [half_of(item.interval) / size for item in items if half_of(item.interval) > 0]
-    digits = _decimals(min(halves, default=1.0))
+    digits = choose_decimals(min(halves, default=1.0))
     names = Column(title=title, cells=tuple(name(item) for item in items))
     columns = [
         Column(title="before", cells=tuple(f"{item.reference / size:.{digits}f}" for item in items)),
@@ -223,12 +223,13 @@ def _contributions(
         Column(title="change", cells=tuple(f"{item.difference / size:+.{digits}f}" for item in items)),
         Column(title="±", cells=tuple(f"{half_of(item.interval) / size:.{digits}f}" for item in items)),
         Column(title="samples", cells=tuple(f"{item.samples:,}" for item in items)),
-        Column(title="state", cells=tuple(_state(resolved=item.resolved) for item in items), words=True),
+        Column(title="state", cells=tuple(name_state(resolved=item.resolved) for item in items), words=True),
     ]
     return [line for table in render_tables(names, columns) for line in table]
 
 
-def _state(*, resolved: bool) -> str:
+def name_state(*, resolved: bool) -> str:
+    """Whether more than chance is in it."""
     return "resolved" if resolved else "unresolved"
 
 
@@ -240,11 +241,11 @@ def _beside_lines(items: Sequence[Beside]) -> list[str]:
         return []
     names = Column(title="beside it", cells=tuple(METRICS[item.metric].title for item in items))
     columns = [
-        Column(title="before", cells=tuple(_amount(item.reference, item.metric) for item in items)),
-        Column(title="after", cells=tuple(_amount(item.value, item.metric) for item in items)),
-        Column(title="change", cells=tuple(_amount(item.difference, item.metric) for item in items)),
-        Column(title="±", cells=tuple(_amount(half_of(item.interval), item.metric) for item in items)),
-        Column(title="state", cells=tuple(_state(resolved=is_clear(item)) for item in items), words=True),
+        Column(title="before", cells=tuple(render_amount(item.reference, item.metric) for item in items)),
+        Column(title="after", cells=tuple(render_amount(item.value, item.metric) for item in items)),
+        Column(title="change", cells=tuple(render_amount(item.difference, item.metric) for item in items)),
+        Column(title="±", cells=tuple(render_amount(half_of(item.interval), item.metric) for item in items)),
+        Column(title="state", cells=tuple(name_state(resolved=is_clear(item)) for item in items), words=True),
     ]
     return ["", *(line for table in render_tables(names, columns) for line in table)]
 
@@ -254,7 +255,7 @@ def is_clear(item: Beside) -> bool:
     return item.interval.low > 0 or item.interval.high < 0
 
 
-def _amount(value: float, metric: str) -> str:
+def render_amount(value: float, metric: str) -> str:
     """A mean without "per transaction", which the name of the metric says; of counts with a digit."""
     unit = METRICS[metric].unit
     match unit:
@@ -299,7 +300,7 @@ def _levels_table(
         if any(abs(rows[place]) >= total / 100 for rows, total in zip(table, totals, strict=True))
     ]  # fmt: skip
     names = [keys[place][1] or PART_NAMES[keys[place][0]] for place in kept]
-    digits = _decimals(min(totals) / size / 500)
+    digits = choose_decimals(min(totals) / size / 500)
     columns = [
         Column(
             title=level_of[item.environment],

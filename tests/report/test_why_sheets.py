@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from pgstrata.model.answer import Answer
+from pgstrata.model.attribution import (
+    Account,
+    AccountRow,
+    Attribution,
+    Beside,
+    Contribution,
+    LevelAccount,
+    Method,
+    Part,
+    Span,
+    Unattributed,
+)
+from pgstrata.report.html import render_html
+from pgstrata.report.why_sheets import make_why
+
+_US = 1e-6
+_CELL = "simple-update-s10-c2"
+_EVIL = "SELECT '<script>alert(1)</script>\x1b[31m' -- " + "long " * 60
+
+
+def contribution(part, event="", query="", *, reference=100.0, difference=-9.0, resolved=True) -> Contribution:
+    return Contribution(
+        part=part, event=event, query=query, value=(reference + difference) * _US, reference=reference * _US,
+        difference=difference * _US, interval=Span(low=(difference - 1) * _US, high=(difference + 1) * _US),
+        resolved=resolved, samples=1200,
+    )  # fmt: skip
+
+
+def attribution(**changes) -> Attribution:
+    rows = (
+        contribution(Part.WAIT, "IO/WalSync", "END", reference=220, difference=-31),
+        contribution(Part.CPU, "", _EVIL, reference=400),
+        contribution(Part.CLIENT, reference=300, difference=0.8, resolved=False),
+    )
+    parts = tuple(dataclasses.replace(row, query="") for row in rows)
+    values = {
+        "environment": "pg18", "reference": "pg16", "cell": _CELL, "method": Method.COUNTED, "blocks": 9,
+        "samples": 3600, "total": contribution(None, reference=920, difference=-39.2), "parts": parts, "queries": (),
+        "rows": rows, "causes": rows[:1],
+        "beside": (Beside(metric="wal_per_tx", value=1190.0, reference=1200.0, difference=-10.0,
+                          interval=Span(low=-12.0, high=-8.0), blocks=9),),
+    }  # fmt: skip
+    return Attribution(**{**values, **changes})
+
+
+def account(environment: str, cpu: float) -> LevelAccount:
+    rows = (
+        AccountRow(part=Part.CPU, event="", query="", seconds=cpu, samples=400),
+        AccountRow(part=Part.WAIT, event="IO/WalSync", query="", seconds=2e-4, samples=200),
+    )
+    whole = Account(seconds=cpu + 2e-4, samples=600, rows=rows)
+    return LevelAccount(environment=environment, cell=_CELL, blocks=9, method=Method.COUNTED, account=whole)
+
+
+@pytest.fixture(scope="module")
+def answer(module_desk) -> Answer:
+    desk = module_desk
+    environments = (
+        desk.environment("pg16", (("server", "16"),)),
+        desk.environment("pg18", (("server", "18"),)),
+    )
+    found = desk.answer(environments=environments, effects=(1.0, 1.04), blocks=3, cells=(desk.cell(),))
+    return dataclasses.replace(
+        found, attributions=(attribution(),), axes=(desk.axis(),),
+        accounts=(account("pg16", 4e-4), account("pg18", 3.6e-4)),
+        unattributed=(Unattributed(environment="pg18", reference="pg16", cell=_CELL, why="no sessions", remedy="do"),),
+    )  # fmt: skip
+
+
+def test_a_difference_has_its_sentence_its_waterfall_and_its_tables(answer):
+    page = render_html(answer).replace("\xa0", " ")
+    why = page.split("<h2>Why</h2>")[1]
+    assert "18 saves 39 ± 1 µs per transaction" in why
+    assert "First cause: IO/WalSync in END" in why
+    for words in ("18 against 16: simple-update", "part and statement", "WAL", "resolved", "3,600 samples"):
+        assert words in why
+    assert "<details open><summary>18 against 16" in why
+
+
+def test_statements_are_foreign_text(answer):
+    page = render_html(answer)
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert 'title="SELECT &#39;&lt;script&gt;' in page
+    cells = re.findall(r'<th scope="row" title="[^"]*">([^<]*)</th>', page)
+    assert cells
+    assert max(map(len, cells)) < 100
+
+
+def test_levels_of_an_ordered_factor_are_stacked(answer):
+    sheet = make_why(answer)
+    assert [figure.title for figure in sheet.levels] == [
+        "Along server: simple-update, scale 10, 2 clients (means over 9 blocks)"
+    ]
+    assert sheet.missing == ("18: the difference cannot be split: no sessions; do",)
+
+
+def test_of_many_differences_the_largest_come_first_and_the_rest_are_folded(answer):
+    many = tuple(
+        attribution(total=contribution(None, reference=900, difference=difference)) for difference in range(70)
+    )
+    sheet = make_why(dataclasses.replace(answer, attributions=many))
+    assert len(sheet.parts) == 60
+    assert sheet.left == 10
+    assert [part.open for part in sheet.parts].count(True) == 4
+    assert [part.figure is not None for part in sheet.parts].count(True) == 12
+    assert "69" in sheet.parts[0].said
+
+
+def test_without_attributions_nothing_is_said(desk):
+    assert "<h2>Why</h2>" not in render_html(desk.answer(blocks=2))
