@@ -19,7 +19,7 @@ from pgstrata.diagnosis.attribution import attribute
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Attribution, Part
 
-REPEATS = 300
+REPEATS = 250
 SECONDS = 667e-6
 FEW, MANY = 100, 1200
 LEAST_SAMPLES = 20

@@ -41,13 +41,26 @@ def test_without_counted_time_all_is_sampled():
     }
 
 
-def test_counted_time_is_taken_as_it_is_and_the_client_is_what_is_left():
-    side = [seen(cpu=310e-6, queue=20e-6)] * 3
+def test_without_waits_nothing_that_the_kernel_counts_is_sampled():
+    side = [window(count(CLIENT, 900), count(RUNNING, 100, "SELECT"), cpu=310e-6, queue=20e-6)] * 3
     assert choose_method([side, side]) is Method.COUNTED
     rows = rows_of(make_accounts([side, side], Method.COUNTED))
-    assert rows[Part.CPU, "", "UPDATE"] == pytest.approx(310e-6)
-    assert rows[Part.QUEUE, "", "UPDATE"] == pytest.approx(20e-6)
-    assert rows[Part.CLIENT, "", ""] == pytest.approx(470e-6)
+    assert rows == {
+        (Part.CLIENT, "", ""): pytest.approx(670e-6),
+        (Part.CPU, "", "SELECT"): pytest.approx(310e-6),
+        (Part.QUEUE, "", "SELECT"): pytest.approx(20e-6),
+    }
+
+
+def test_waits_are_as_sampled_and_keep_the_cpu_and_the_queue_that_lie_in_them():
+    side = [window(count(CLIENT, 50), count(RUNNING, 100, "UPDATE"), count(WAITING, 850, "UPDATE", "IO/WalSync"),
+                   cpu=120e-6, queue=700e-6)] * 3  # fmt: skip
+    rows = rows_of(make_accounts([side, side], choose_method([side, side])))
+    assert rows[Part.WAIT, "IO/WalSync", "UPDATE"] == pytest.approx(850e-6)
+    # off the CPU are 180 of 1000 µs, of which the client has 50 / 900
+    assert rows[Part.CLIENT, "", ""] == pytest.approx(10e-6)
+    assert rows[Part.CPU, "", "UPDATE"] == pytest.approx(140e-6 * 120 / 820)
+    assert rows[Part.QUEUE, "", "UPDATE"] == pytest.approx(140e-6 * 700 / 820)
 
 
 def test_time_off_the_cpu_without_an_event_is_the_rest_and_the_client_is_sampled():
@@ -58,25 +71,37 @@ def test_time_off_the_cpu_without_an_event_is_the_rest_and_the_client_is_sampled
     assert rows[Part.REST, "", "UPDATE"] == pytest.approx(200e-6)
 
 
-def test_one_side_with_unnamed_time_is_enough():
-    plain, slept = [seen(cpu=310e-6, queue=0.0)] * 3, [seen(cpu=100e-6, queue=0.0)] * 3
-    assert choose_method([plain, slept]) is Method.UNNAMED
-    assert choose_method([slept, plain]) is Method.UNNAMED
+def test_unnamed_time_of_one_side_leaves_the_other_as_it_is():
+    plain, slept = [seen(cpu=340e-6, queue=0.0)] * 3, [seen(cpu=100e-6, queue=0.0)] * 3
+    assert choose_method([plain, slept]) is choose_method([slept, plain]) is Method.UNNAMED
+    accounts = make_accounts([plain, slept], Method.UNNAMED)
+    assert rows_of(accounts, 0)[Part.REST, "", "UPDATE"] == 0
+    assert rows_of(accounts, 1)[Part.REST, "", "UPDATE"] == pytest.approx(200e-6)
 
 
-def test_cpu_used_while_reading_belongs_to_the_event_where_more_is_read():
-    def reading(client, running, read, cpu):
-        return window(
-            count(CLIENT, client), count(RUNNING, running, "SELECT"), count(WAITING, read, "SELECT", "IO/DataFileRead"),
-            cpu=cpu, queue=0.0,
-        )  # fmt: skip
+@pytest.mark.parametrize("method", list(Method))
+def test_the_sampling_error_is_that_of_drawn_samples(method):
+    rng = np.random.default_rng(3)
+    truth = np.array([0.5, 0.15, 0.05, 0.2, 0.1])
+    names = [
+        (CLIENT, "", ""),
+        (RUNNING, "A", ""),
+        (RUNNING, "B", ""),
+        (WAITING, "A", "IO/X"),
+        (WAITING, "B", "LWLock/Y"),
+    ]
 
-    small, large = [reading(300, 300, 400, 700e-6)] * 4, [reading(600, 400, 0, 400e-6)] * 4
-    assert choose_method([large, small]) is Method.OVERLAPPING
-    rows = rows_of(make_accounts([large, small], Method.OVERLAPPING), side=1)
-    assert rows[Part.CPU, "", "SELECT"] == pytest.approx(300e-6)
-    assert rows[Part.WAIT, "IO/DataFileRead", "SELECT"] == pytest.approx(400e-6)
-    assert rows[Part.CLIENT, "", ""] == pytest.approx(300e-6)
+    def draw():
+        drawn = rng.multinomial(400, truth)
+        return window(*(count(state, int(k), query, event) for (state, query, event), k in zip(names, drawn, strict=True)),
+                      cpu=0.12e-3, queue=0.02e-3)  # fmt: skip
+
+    accounts = make_accounts([[draw() for _ in range(3000)]], method)
+    (side,) = accounts.sides
+    for place in range(len(accounts.keys)):
+        expected = float(side.sampling_variance([place]).mean()) ** 0.5
+        assert side.values[place].std() == pytest.approx(expected, rel=0.08, abs=1e-9)
+    assert side.sampling_variance(range(len(accounts.keys))).max() < 1e-14
 
 
 @pytest.mark.parametrize("method", list(Method))

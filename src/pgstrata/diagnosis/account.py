@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -14,6 +14,7 @@ import numpy as np
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method
 
+_RUNNING: Final = SessionState.RUNNING
 _CLEAR: Final = 3.0
 _LEAST_SHARE: Final = 0.02
 _CONSTANT: Final = re.compile(r"'(?:[^']|'')*'|\$\d+|\b\d+(?:\.\d+)?\b|\?")
@@ -38,10 +39,6 @@ class Seen:
     def samples(self) -> int:
         return sum(count.samples for count in self.sessions)
 
-    def share(self, wanted: Callable[[SessionCount], bool]) -> float:
-        """Share of the samples."""
-        return sum(count.samples for count in self.sessions if wanted(count)) / self.samples
-
 
 @lru_cache(maxsize=8192)
 def identify_query(text: str) -> str:
@@ -49,64 +46,43 @@ def identify_query(text: str) -> str:
     return _SPACE.sub(" ", _CONSTANT.sub("?", text)).strip().rstrip("; ").lower()
 
 
-def _is_running(count: SessionCount) -> bool:
-    return count.state is SessionState.RUNNING
-
-
-def _is_io(count: SessionCount) -> bool:
-    return count.state is SessionState.WAITING and count.wait_type == "IO"
-
-
 def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:
-    """How the parts are told apart, alike for all windows of a comparison.
-
-    With A the sampled time in a statement without an event, and C + R what the kernel counted: A is larger where time
-    goes by off the CPU without a name, C + R is where a CPU is used while an event is shown. Both count where they are
-    beyond three standard errors and 2 % of a transaction's time; the second only where it differs between two sides
-    together with the time of I/O events, because the system calls of every client have some of it.
+    """How the parts are told apart, for all windows of a comparison.
 
     Args:
         sides: the windows of each environment, with samples.
     """
     if any(seen.cpu is None or seen.queue is None for side in sides for seen in side):
         return Method.SAMPLED
-    level = min(float(np.mean([seen.seconds for seen in side])) for side in sides)
-    apart = [_mean_sampled(side, _is_running, _counted) for side in sides]
-    if any(mean > 0 and _is_clear(mean, error, level) for mean, error in apart):
-        return Method.UNNAMED
-    reads = [_mean_sampled(side, _is_io, _nothing) for side in sides]
-    for (gap, gap_error), (read, read_error) in zip(apart[1:], reads[1:], strict=True):
-        overlap, more = apart[0][0] - gap, read - reads[0][0]
-        if (
-            overlap * more > 0
-            and _is_clear(overlap, math.hypot(gap_error, apart[0][1]), level)
-            and _is_clear(more, math.hypot(read_error, reads[0][1]), level)
-        ):
-            return Method.OVERLAPPING
-    return Method.COUNTED
+    return Method.UNNAMED if any(_is_clearly_unnamed(side) for side in sides) else Method.COUNTED
 
 
-def _counted(seen: Seen) -> float:
-    return (seen.cpu or 0.0) + (seen.queue or 0.0)
+def has_unnamed(side: Sequence[Seen]) -> bool:
+    """Whether more time was sampled in statements without an event than the kernel counted: some had no name.
+
+    Where one side clearly has such time, this decides for the others, so that two that are alike are split alike.
+    """
+    return _unnamed(side)[0] > 0
 
 
-def _nothing(_seen: Seen) -> float:
-    return 0.0
+def _is_clearly_unnamed(side: Sequence[Seen]) -> bool:
+    """Beyond three standard errors, and beyond 2 % of a transaction's time."""
+    mean, error = _unnamed(side)
+    level = float(np.mean([seen.seconds for seen in side]))
+    return mean > max(_CLEAR * error, _LEAST_SHARE * level)
 
 
-def _mean_sampled(
-    side: Sequence[Seen], wanted: Callable[[SessionCount], bool], less: Callable[[Seen], float]
-) -> tuple[float, float]:
-    """Mean over the windows of the sampled seconds less something, and its standard error.
+def _unnamed(side: Sequence[Seen]) -> tuple[float, float]:
+    """Mean over the windows of the time sampled without an event less what was counted, and its standard error.
 
     The error is the larger of what the windows show and of what so many samples have at least (binomial).
     """
-    share = sum(seen.share(wanted) * seen.samples for seen in side) / sum(seen.samples for seen in side)
-    values = np.array([seen.share(wanted) * seen.seconds - less(seen) for seen in side])
-    variance = sum(seen.seconds**2 * share * (1 - share) / seen.samples for seen in side) / len(side) ** 2
-    shown = float(values.std(ddof=1)) / math.sqrt(len(side)) if len(side) > 1 else 0.0
-    return float(values.mean()), max(math.sqrt(variance), shown)
-
-
-def _is_clear(mean: float, error: float, level: float) -> bool:
-    return abs(mean) > max(_CLEAR * error, _LEAST_SHARE * level)
+    running = [sum(count.samples for count in seen.sessions if count.state is _RUNNING) for seen in side]
+    values = [
+        seen.seconds * number / seen.samples - (seen.cpu or 0.0) - (seen.queue or 0.0)
+        for seen, number in zip(side, running, strict=True)
+    ]
+    share = sum(running) / sum(seen.samples for seen in side)
+    drawn = sum(seen.seconds**2 * share * (1 - share) / seen.samples for seen in side) / len(side) ** 2
+    shown = float(np.var(values, ddof=1)) / len(side) if len(side) > 1 else 0.0
+    return float(np.mean(values)), math.sqrt(max(drawn, shown))

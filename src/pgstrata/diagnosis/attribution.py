@@ -155,7 +155,7 @@ class _Errors:
 
 def _sampling(accounts: Accounts, weights: FloatArray, rows: Sequence[int]) -> float:
     """Mean over the blocks of the variance that samples alone give to the difference of a sum of rows."""
-    return sum(float((accounts.sampling_variance(side, rows) * weights**2).mean()) for side in accounts.sides)
+    return sum(float((side.sampling_variance(rows) * weights**2).mean()) for side in accounts.sides)
 
 
 def _group(keys: Sequence[Key], name: Callable[[Key], _Name]) -> dict[_Name, list[int]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.account import Seen, identify_query
+from pgstrata.diagnosis.account import Seen, has_unnamed, identify_query
 from pgstrata.model.activity import SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
@@ -19,11 +19,14 @@ Key = tuple[Part, str, str]
 FEWEST_SAMPLES: Final = 5
 """Samples of all sides together below which an event or a statement does not stand alone."""
 _FEWEST_TO_DIVIDE: Final = 20
+_PSEUDO: Final = 0.5
+"""Samples that a class has beforehand, so that one that was never seen has an error too (after Jeffreys)."""
+_STEP: Final = 1e-3
+"""Of a share, for slopes by differences."""
 _CLIENT: Final = (Part.CLIENT, "", "")
 _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
     Method.COUNTED: (Part.CPU, Part.QUEUE),
     Method.UNNAMED: (Part.CPU, Part.QUEUE, Part.REST),
-    Method.OVERLAPPING: (Part.CPU, Part.QUEUE),
     Method.SAMPLED: (Part.RUNNING,),
 }
 """What the time in statements without an event is split into."""
@@ -33,9 +36,9 @@ _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
 class Side:
     """The accounts of some windows: `values` in seconds per transaction, shape (rows, windows), add up to `seconds`.
 
-    `counts` are the samples behind each row, shape (rows,), and `samples` all there are. For sampling errors: `shares`,
-    the pooled shares of the samples that rows were taken from, shape (rows,); by part `scales`, the seconds that a
-    share of one is worth, and `sizes`, the number of samples, shape (windows,).
+    `counts` are the samples behind each row, shape (rows,), and `samples` all there are. For sampling errors: `shares`
+    of the samples by class, pooled over the windows, shape (classes,); `slopes`, how a row grows with the share of a
+    class, shape (rows, windows, classes); `sizes`, the number of samples, shape (windows,).
     """
 
     seconds: FloatArray
@@ -43,8 +46,13 @@ class Side:
     counts: FloatArray
     samples: int
     shares: FloatArray
-    scales: Mapping[Part, FloatArray]
-    sizes: Mapping[Part, FloatArray]
+    slopes: FloatArray
+    sizes: FloatArray
+
+    def sampling_variance(self, rows: Sequence[int]) -> FloatArray:
+        """Of the sum of some rows in each window, multinomial, shape (windows,)."""
+        slopes = self.slopes[rows].sum(axis=0)
+        return np.asarray(((slopes**2 @ self.shares) - (slopes @ self.shares) ** 2) / self.sizes, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +62,18 @@ class Accounts:
     keys: tuple[Key, ...]
     sides: tuple[Side, ...]
 
-    def sampling_variance(self, side: Side, rows: Sequence[int]) -> FloatArray:
-        """Of the sum of some rows in each window, binomial within a part, shape (windows,).
-
-        Rows of several parts exclude each other, so that the sum over parts is rather too large.
-        """
-        found = np.zeros(side.seconds.size)
-        for part in {self.keys[row][0] for row in rows}:
-            share = min(1.0, sum(float(side.shares[row]) for row in rows if self.keys[row][0] is part))
-            found += side.scales[part] ** 2 * share * (1 - share) / side.sizes[part]
-        return found
-
 
 def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
     """The accounts of all windows, split alike.
 
-    CPU and run queue are divided among statements as the samples without an event are. Waits and statements with fewer
-    than `FEWEST_SAMPLES` in all sides together are put together.
+    With T the time of a transaction, C + R what the kernel counted, and W the sampled waits, COUNTED has T - C - R off
+    the CPU, of which client and network gets its share of the samples that are labelled client or wait; waits are as
+    sampled; CPU and run queue are what is left, in the ratio of C to R. So of what was counted while something else was
+    shown the same share lies in each label, waits keep what lies in them, and without waits nothing is sampled at all.
+
+    UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
+    rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
+    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
 
     Args:
         sides: the windows of each environment, each with samples.
@@ -84,11 +87,18 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         (Part.RUNNING, "", ""),
     )
     keys = [_CLIENT, *((part, "", query) for part in _SPLIT[method] for _, _, query in running), *waits]
-    seen = [_matrix(rows, (*running, *waits), folded) for rows in counted]
+    seen = [_matrix(rows, (_CLIENT, *running, *waits), folded) for rows in counted]
+    made = [
+        _make_side(side, each, len(running), _method_of(side, method), len(_SPLIT[method]))
+        for side, each in zip(sides, seen, strict=True)
+    ]
     return Accounts(
-        keys=tuple((part, event, texts.get(query, "")) for part, event, query in keys),
-        sides=tuple(_make_side(side, each, len(running), method) for side, each in zip(sides, seen, strict=True)),
-    )
+        keys=tuple((part, event, texts.get(query, "")) for part, event, query in keys), sides=tuple(made)
+    )  # fmt: skip
+
+
+def _method_of(side: Sequence[Seen], method: Method) -> Method:
+    return Method.COUNTED if method is Method.UNNAMED and not has_unnamed(side) else method
 
 
 def _count(seen: Seen, texts: dict[str, str]) -> Counter[Key]:
@@ -132,51 +142,95 @@ def _matrix(windows: Sequence[Counter[Key]], keys: Sequence[Key], folded: Mappin
     seen = np.zeros((len(keys), len(windows)))
     for window, rows in enumerate(windows):
         for key, samples in rows.items():
-            if key != _CLIENT:
-                seen[places[folded[key]], window] += samples
+            seen[places[folded[key]], window] += samples
     return seen
 
 
-def _make_side(side: Sequence[Seen], seen: FloatArray, statements: int, method: Method) -> Side:
-    """`seen` holds the samples without an event by statement, then those of the waits: shape (keys, windows)."""
-    size = np.array([seen.samples for seen in side], dtype=np.float64)
-    seconds = np.array([seen.seconds for seen in side])
-    cpu = np.array([seen.cpu or 0.0 for seen in side])
-    queue = np.array([seen.queue or 0.0 for seen in side])
-    sampled = seen * (seconds / size)
-    running, waiting = sampled[:statements], sampled[statements:]
-    among = _divide(seen[:statements])
-    match method:
-        case Method.COUNTED:
-            split = [among * cpu, among * queue]
-        case Method.UNNAMED:
-            split = [among * cpu, among * queue, running - among * (cpu + queue)]
-        case Method.OVERLAPPING:
-            on_cpu = np.divide(cpu, cpu + queue, out=np.ones_like(cpu), where=cpu + queue > 0)
-            split = [running * on_cpu, running * (1 - on_cpu)]
-        case Method.SAMPLED:
-            split = [running]
-    rows = np.vstack([*split, waiting])
+def _make_side(side: Sequence[Seen], seen: FloatArray, statements: int, method: Method, splits: int) -> Side:
+    """The accounts of one side.
+
+    Args:
+        side: the windows.
+        seen: samples by class and window: the client, then statements without an event, then waits.
+        statements: how many there are.
+        method: of this side.
+        splits: into how many parts time without an event is split on all sides: the last may be nothing here.
+    """
+    size = np.array([window.samples for window in side], dtype=np.float64)
+    drawn = _Drawn(
+        seconds=np.array([window.seconds for window in side]),
+        cpu=np.array([window.cpu or 0.0 for window in side]),
+        queue=np.array([window.queue or 0.0 for window in side]),
+        shares=seen / size,
+        among=_divide(seen[1 : 1 + statements]),
+    )
     counts = seen.sum(axis=1)
-    total = float(size.sum())
-    idle = total - float(counts.sum())
-    shares = (counts + 0.5) / (total + 1)
-    named = seen[:statements].sum(axis=0)
-    within = (counts[:statements] + 0.5) / (float(named.sum()) + 0.5 * statements)
-    exact = {Part.CPU: cpu, Part.QUEUE: queue} if method in {Method.COUNTED, Method.UNNAMED} else {}
-    beyond = shares[statements:].sum() if method is Method.COUNTED else shares.sum()
+    pooled = (counts + _PSEUDO) / (counts + _PSEUDO).sum()
+    running = counts[1 : 1 + statements]
     return Side(
-        seconds=seconds,
-        values=np.vstack([seconds - rows.sum(axis=0), rows]),
-        counts=np.concatenate([[idle], *(counts[:statements] for _ in split), counts[statements:]]),
-        samples=int(total),
-        shares=np.concatenate(
-            [[max(0.0, 1 - beyond)], *(within if part in exact else shares[:statements] for part in _SPLIT[method]),
-             shares[statements:]]
-        ),
-        scales=dict.fromkeys(Part, seconds) | exact,
-        sizes=dict.fromkeys(Part, size) | dict.fromkeys(exact, np.maximum(named, 1.0)),
-    )  # fmt: skip
+        seconds=drawn.seconds,
+        values=drawn.split(method, splits),
+        counts=np.concatenate([counts[:1], *(running for _ in range(splits)), counts[1 + statements :]]),
+        samples=int(size.sum()),
+        shares=pooled,
+        slopes=_slopes(drawn, pooled, method, splits) if len(side) else np.empty((0, 0, 0)),
+        sizes=size,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """What the accounts of some windows are made of: seconds, shape (windows,), and shares, shape (classes, windows).
+
+    `among` is how time without an event is divided among statements, shape (statements, windows).
+    """
+
+    seconds: FloatArray
+    cpu: FloatArray
+    queue: FloatArray
+    shares: FloatArray
+    among: FloatArray
+
+    def split(self, method: Method, splits: int) -> FloatArray:
+        """Seconds by row, shape (rows, windows): the client, the parts by statement, the waits."""
+        statements = len(self.among)
+        sampled = self.shares * self.seconds
+        client, running, waits = sampled[:1], sampled[1 : 1 + statements], sampled[1 + statements :]
+        counted = self.cpu + self.queue
+        match method:
+            case Method.COUNTED:
+                labels = client + waits.sum(axis=0)
+                share = np.divide(client, labels, out=np.ones_like(client), where=labels > 0)
+                client = (self.seconds - counted) * share
+                left = self.seconds - client[0] - waits.sum(axis=0)
+                on_cpu = np.divide(self.cpu, counted, out=np.ones_like(counted), where=counted > 0)
+                parts = [self.among * left * on_cpu, self.among * left * (1 - on_cpu)]
+            case Method.UNNAMED:
+                parts = [self.among * self.cpu, self.among * self.queue, running - self.among * counted]
+            case Method.SAMPLED:
+                parts = [running]
+        parts += [np.zeros_like(self.among)] * (splits - len(parts))
+        return np.vstack([client, *parts, waits])
+
+
+def _slopes(drawn: _Drawn, pooled: FloatArray, method: Method, splits: int) -> FloatArray:
+    """How each row grows with the share of each class around the pooled ones, shape (rows, windows, classes)."""
+    statements, windows = drawn.among.shape
+    base = np.repeat(pooled[:, np.newaxis], windows, axis=1)
+
+    def split(shares: FloatArray) -> FloatArray:
+        running = shares[1 : 1 + statements]
+        moved = replace(drawn, shares=shares, among=running / running.sum(axis=0))
+        return moved.split(method, splits)
+
+    found = []
+    for place in range(len(pooled)):
+        step = _STEP * pooled[place]
+        up, down = base.copy(), base.copy()
+        up[place] += step
+        down[place] -= step
+        found.append((split(up) - split(down)) / (2 * step))
+    return np.stack(found, axis=2)
 
 
 def _divide(running: FloatArray) -> FloatArray:

@@ -23,17 +23,15 @@ class Part(StrEnum):
 
 
 class Method(StrEnum):
-    """How the parts of one comparison were told apart; the same one in both environments and in all blocks.
+    """How the parts of one comparison were told apart.
 
-    COUNTED: CPU and run queue as the kernel counts them, waits sampled, client and network is what is left. UNNAMED: as
-    COUNTED, but there is time off the CPU without an event (REST), so that client and network is sampled. OVERLAPPING:
-    a CPU is used while events are shown (reads from the page cache), and more so in one of the environments; such time
-    belongs to the event, and all is sampled. SAMPLED: the kernel counted nothing, so all is sampled.
+    COUNTED: waits as sampled; CPU and run queue as the kernel counts them, without what lies in waits; client and
+    network is what is left. UNNAMED: as COUNTED, but in one of the environments time goes by off the CPU without an
+    event, which is REST. SAMPLED: the kernel counted nothing, so all is sampled.
     """
 
     COUNTED = "counted"
     UNNAMED = "unnamed"
-    OVERLAPPING = "overlapping"
     SAMPLED = "sampled"
 
 

@@ -33,12 +33,10 @@ PART_NAMES: Final = {
     Part.REST: "rest: off the CPU, no event",
 }
 METHOD_NOTES: Final = {
-    Method.COUNTED: "CPU and run queue as the kernel counts them; waits sampled; client and network is what is left, "
-    "so that nothing remains unexplained",
-    Method.UNNAMED: "CPU and run queue as the kernel counts them; all else sampled; the rest is time in statements "
+    Method.COUNTED: "waits as sampled, CPU and run queue as the kernel counts them, without what lies in waits; client "
+    "and network is what is left, so that nothing remains unexplained",
+    Method.UNNAMED: "waits as sampled, CPU and run queue as the kernel counts them; the rest is time in statements "
     "that was neither on a CPU nor in an event that the server names",
-    Method.OVERLAPPING: "all sampled, because a CPU is also used while I/O events are shown (pages of the page cache): "
-    "such time belongs to the event, CPU is that without an event",
     Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",
 }
 _MOST_ROWS: Final = 12
