@@ -192,7 +192,11 @@ def test_building_counts_in_the_budget_of_the_blocks_that_follow():
 def test_what_was_done_before_the_loop_counts_in_the_budget():
     world, plan = fakes.World(), make_plan(blocks=9)
     rig = fakes.make_rig(world, plan)
-    assert Conduct(rig=rig, plan=plan, budget=105.0, begun=world.now - 100).carry_out() is Ending.BUDGET
+    late = Conduct(rig=rig, plan=plan, budget=105.0, begun=world.now - 100)
+    assert late.carry_out() is Ending.BUDGET
+    assert late.preparing == pytest.approx(100.0)
+    short = Conduct(rig=fakes.make_rig(fakes.World(), plan), plan=plan, budget=1.0)
+    assert (short.carry_out(), short.preparing) == (Ending.BUDGET, 0.0)
     assert not world.log
 
 

@@ -92,6 +92,8 @@ class Conduct:
                     Event(kind=EventKind.STUDY_STARTED, text=what, done=len(self.done), total=len(self.plan.runs))
                 )
             if not self._affordable(block, todo):
+                if not prepared and self.spent + self.block_seconds <= (self.budget or 0.0):
+                    self.preparing = self._used()  # servers that were built first have left too little
                 return Ending.BUDGET
             if not prepared:
                 self._prepare(block, todo)
