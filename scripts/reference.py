@@ -141,6 +141,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "interleave"): '"rounds"',
     ("", "seed"): "-1",
     ("", "diagnosis"): '"on"',
+    ("", "profile_cpu"): '"perf"',
     ("factors", "server"): '["16", "19"]',
     ("factors", "host"): '["local", "db1"]',
     ("factors", "connection"): '["socket", "ssl"]',

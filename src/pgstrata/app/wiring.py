@@ -12,6 +12,7 @@ from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
+from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
@@ -25,7 +26,7 @@ from pgstrata.errors import PlanRefusedError
 from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ServerLayer
 from pgstrata.layers.settings import SettingsLayer
-from pgstrata.model.experiment import Allow, ConnectionKind, ServerKind
+from pgstrata.model.experiment import Allow, ConnectionKind, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Build, Fingerprint
@@ -48,7 +49,13 @@ def make_collectors() -> tuple[Collector, ...]:
 
 def make_samplers(sql: Sql | None = None) -> tuple[Sampler, ...]:
     """What is at work beside every measured window; without `sql` their parsers only."""
-    return (SessionsSampler(sql), SecondsSampler())
+    return (SessionsSampler(sql), SecondsSampler(), PerfSampler())
+
+
+def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
+    """Those that an experiment wants."""
+    *usual, perf = make_samplers(sql)
+    return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 
 
 def make_derive(allow: Allow) -> Callable[[Mapping[str, bytes]], RunRecord]:
@@ -100,7 +107,7 @@ def make_rig(
         client_facts=facts,
         client_fingerprint=parse_host_facts(facts),
         version=__version__,
-        samplers=make_samplers(homes.sql) if plan.experiment.diagnosis else (),
+        samplers=choose_samplers(plan.experiment, homes.sql),
         reopen=lambda spec: homes.make(spec, builds, again=True),
     )
     _keep_machines(plan, rig)

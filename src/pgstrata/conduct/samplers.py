@@ -80,7 +80,7 @@ def _end(sampling: Sampling) -> None:
     sampling.process.signal(StopSignal.TERM)
     sampling.process.signal(StopSignal.CONT, group=True)
     try:
-        sampling.process.wait(_END_TIMEOUT)
+        sampling.process.wait(sampling.patience)
     except TimeoutError:
         sampling.process.signal(StopSignal.KILL, group=True)
         with suppress(TimeoutError):

@@ -83,6 +83,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         text=mask_text(text),
         notes=notes,
         diagnosis=file.diagnosis,
+        profile_cpu=file.profile_cpu,
     )
 
 

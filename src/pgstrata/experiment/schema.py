@@ -261,6 +261,9 @@ class ExperimentFile(_Edge):
         int, PlainValidator(values.read_count("seed", 0, 2**63 - 1)), WithJsonSchema(_count(0, 2**63 - 1))
     ] = Field(1, description="What the order of the runs is drawn from.")
     diagnosis: Flag = Field(default=True, description="Whether samplers look for causes beside the measured windows.")
+    profile_cpu: Flag = Field(
+        default=False, description="Whether perf samples the stacks of the servers' processes, for flame graphs."
+    )
     factors: FactorsTable = Field(default_factory=FactorsTable, description="What varies.")
     common: StackTable = Field(default_factory=StackTable, description="What all environments share.")
     environments: list[EnvironmentTable] = Field(

@@ -212,7 +212,7 @@ class Experiment:
 
     The first of `environments` that is named `baseline` is what the others are compared with. `threshold` is a ratio
     (0.03), `budget` seconds or None. `text` is the source without secrets; `notes` say what was normalised or chosen.
-    `diagnosis`: whether samplers are at work beside the measured windows.
+    `diagnosis`: whether samplers are at work beside the measured windows; `profile_cpu`: whether perf is, too.
     """
 
     question: str
@@ -231,6 +231,7 @@ class Experiment:
     text: str
     notes: tuple[str, ...] = ()
     diagnosis: bool = True
+    profile_cpu: bool = False
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

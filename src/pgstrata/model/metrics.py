@@ -66,6 +66,10 @@ BACKEND_SYSTEM_CPU: Final = "backend_system_cpu_per_tx"
 VOLUNTARY: Final = "backend_voluntary_switches_per_tx"
 INVOLUNTARY: Final = "backend_involuntary_switches_per_tx"
 BACKEND_FAULTS: Final = "backend_page_faults_per_tx"
+SAMPLED_CPU: Final = "sampled_cpu_per_tx"
+CYCLES: Final = "cycles_per_tx"
+INSTRUCTIONS: Final = "instructions_per_tx"
+DTLB_MISSES: Final = "dtlb_misses_per_tx"
 CLIENT_CPU: Final = _metric(
     "client_cpu_per_tx", "client CPU per transaction", Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"
 )
@@ -86,6 +90,14 @@ METRICS: Final[Mapping[str, Metric]] = {
                 Unit.PER_TRANSACTION, _LOW, "fewer", "more"),
         _metric(BACKEND_FAULTS, "page faults of the sessions' processes per transaction", Unit.PER_TRANSACTION, _LOW,
                 "fewer", "more"),
+        _metric(SAMPLED_CPU, "CPU of the server's processes per transaction, by samples of perf",
+                Unit.SECONDS_PER_TRANSACTION, _LOW, "less", "more"),
+        _metric(CYCLES, "CPU cycles of the server's processes per transaction", Unit.PER_TRANSACTION, _LOW, "fewer",
+                "more"),
+        _metric(INSTRUCTIONS, "instructions of the server's processes per transaction", Unit.PER_TRANSACTION, _LOW,
+                "fewer", "more"),
+        _metric(DTLB_MISSES, "misses of the data TLB of the server's processes per transaction", Unit.PER_TRANSACTION,
+                _LOW, "fewer", "more"),
         _metric("latency_mean", "mean latency", Unit.SECONDS, _LOW, "faster", "slower"),
         *(
             _metric(name, "median latency" if name == "latency_p50" else f"{name.removeprefix('latency_')} latency",

@@ -76,12 +76,16 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`."""
+    """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`.
+
+    When it is told to end it takes `patience` seconds at most.
+    """
 
     host: Host
     process: Process
     output: str
     errors: str
+    patience: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

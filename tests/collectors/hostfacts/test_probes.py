@@ -102,3 +102,19 @@ def test_without_memory_or_disk_nothing_can_be_measured():
     poor = replace(HOST, files={"/proc/meminfo": "MemAvailable: 100000 kB"})
     assert len(unfit_reasons(poor, GB // 2)) == 2
     assert unfit_reasons(Abilities(), 50 * GB) == ()
+
+
+@pytest.mark.parametrize(
+    ("level", "programs", "said"),
+    [
+        ("1", {"perf": "/usr/bin/perf"}, "the kernel's too"),
+        ("2", {"perf": "/usr/bin/perf"}, "without the kernel: kernel.perf_event_paranoid is 2"),
+        ("3", {"perf": "/usr/bin/perf"}, "none: kernel.perf_event_paranoid is 3"),
+        ("", {"perf": "/usr/bin/perf"}, "none: this kernel has no performance events"),
+        ("2", {}, "none: install the package linux-perf"),
+    ],
+)
+def test_what_perf_shows_depends_on_the_kernels_level(level, programs, said):
+    files = {"/proc/sys/kernel/perf_event_paranoid": level} if level else {}
+    found = {probe.name: probe for probe in judge_state(Abilities(files=files, programs=programs), {}, "/data", 10**12)}
+    assert said in found["perf"].text

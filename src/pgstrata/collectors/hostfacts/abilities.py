@@ -15,13 +15,13 @@ from pgstrata.ports.host import Command, Host
 
 PROGRAMS: Final = (
     "taskset", "chrt", "losetup", "mount", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "ssh", "sudo", "git",
-    "cc", "gcc", "clang", "make", "bison", "flex", "perl", "meson", "ninja", "mvn",
+    "perf", "cc", "gcc", "clang", "make", "bison", "flex", "perl", "meson", "ninja", "mvn",
 )  # fmt: skip
 _CPU: Final = "/sys/devices/system/cpu"
 _PAGES: Final = "/sys/kernel/mm/hugepages"
 _FILES: Final = (
     "/proc/filesystems", "/proc/self/mountinfo", "/proc/self/status", "/proc/loadavg", "/proc/meminfo", "/proc/swaps",
-    "/proc/sys/vm/swappiness", f"{_CPU}/cpu0/cpufreq/scaling_governor",
+    "/proc/sys/vm/swappiness", "/proc/sys/kernel/perf_event_paranoid", f"{_CPU}/cpu0/cpufreq/scaling_governor",
     f"{_CPU}/cpu0/cpufreq/scaling_available_governors", f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost",
     f"{_PAGES}/hugepages-2048kB/nr_hugepages", f"{_PAGES}/hugepages-1048576kB/nr_hugepages",
     "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/transparent_hugepage/shmem_enabled",

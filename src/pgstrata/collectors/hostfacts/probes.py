@@ -12,6 +12,7 @@ from typing import Final
 from pgstrata.collectors.hostfacts.abilities import Abilities, find_mount
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.doctor import Probe
+from pgstrata.model.packages import render_remedy
 from pgstrata.units import Unit, render_bytes, render_value
 
 LEAST_MEMORY: Final = 512 * 1024**2
@@ -27,6 +28,8 @@ _SLOW_CLOCK: Final = 1e-7
 _CACHED_FLUSH: Final = 10e-6
 """Seconds: no device that keeps its data is faster."""
 _SPREAD: Final = 1.25
+_NO_KERNEL: Final = 2
+_NOTHING_SEEN: Final = 3
 _SWAPPED: Final = 64 * 1024**2
 _FAST_CLOCKS: Final = frozenset({"tsc", "kvm-clock", "xen", "arch_sys_counter", "hyperv_clocksource_tsc_page"})
 _STEADY: Final = frozenset({"performance", "userspace"})
@@ -56,6 +59,24 @@ def judge_state(abilities: Abilities, facts: Mapping[str, str], folder: str, fre
     yield Probe(name="cgroups", title="control groups", text=cgroups)
     systemd = "yes" if "/run/systemd/system" in abilities.existing else "no"
     yield Probe(name="systemd", title="systemd", text=systemd)
+    yield Probe(name="perf", title="stacks of the server's processes", text=_perf(abilities))
+
+
+def _perf(abilities: Abilities) -> str:
+    """What perf shows to the user that servers run as, and what would make more of it possible; see perf_event_open(2).
+
+    Levels of kernel.perf_event_paranoid: 1 shows the kernel too, 2 what runs outside of it, 3 (Debian) nothing.
+    """
+    if "perf" not in abilities.programs:
+        return f"none: {render_remedy('perf')}"
+    level = _number(abilities.files.get("/proc/sys/kernel/perf_event_paranoid", "").split())
+    if level is None:
+        return "none: this kernel has no performance events"
+    if level >= _NOTHING_SEEN:
+        return f"none: kernel.perf_event_paranoid is {level:.0f}, 2 would show servers, 1 the kernel too"
+    if level >= _NO_KERNEL:
+        return f"by perf, without the kernel: kernel.perf_event_paranoid is {level:.0f}, 1 would show it"
+    return "by perf, the kernel's too"
 
 
 def judge_limits(limits: str) -> Probe:
