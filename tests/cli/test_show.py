@@ -89,3 +89,18 @@ def test_other_forms_read_no_percentile_that_they_do_not_show(place):
 def test_the_report_has_pairs_on_request(place):
     show(place, "--pairs", command="report")
     assert "18 against 17" in (place / "study" / "report.html").read_text()
+
+
+def test_why_says_what_is_missing_where_no_sessions_were_sampled(place):
+    text = show(place, "--why")
+    assert "18: the difference cannot be split: no sessions were sampled" in text.replace("\n  ", " ")
+    assert max(map(len, text.splitlines())) <= 78
+    document = json.loads(show(place, "--why", "--json"))["why"]
+    assert document["attributions"] == []
+    assert {item["environment"] for item in document["unattributed"]} == {"pg17", "pg18", "pg16-control"}
+
+
+def test_why_and_pairs_are_not_one_text(place):
+    done = pgstrata(place, "show", "study", "--why", "--pairs")
+    assert done.returncode == 2
+    assert "ask for one of them" in done.stderr

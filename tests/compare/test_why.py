@@ -1,0 +1,109 @@
+"""Which runs an attribution is made of, and what is said where there is none."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent))
+from pgstrata.compare.why import find_why
+from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.model.attribution import Method, Part
+from pgstrata.model.runs import Validity
+from studies import BASE, CELL, OTHER, make_plan, make_run
+
+
+def sampled(client=60, running=20, waiting=20):
+    rows = [(SessionState.CLIENT, "", "", "", client), (SessionState.RUNNING, "", "", "UPDATE t", running),
+            (SessionState.WAITING, "IO", "WalSync", "END", waiting)]  # fmt: skip
+    return tuple(
+        SessionCount(state=state, wait_type=kind, event=event, query=query, samples=samples)
+        for state, kind, event, query, samples in rows
+        if samples
+    )
+
+
+def run(environment, block, sessions=None, tps=1000.0, **rest):
+    values = {"tps": tps * (1 + 0.01 * block), "backend_cpu_per_tx": 0.8e-3, "run_queue_per_tx": 0.1e-3, **rest}
+    return replace(make_run(environment, block, **values), sessions=sampled() if sessions is None else sessions)
+
+
+def both(blocks=range(1, 5), **rest):
+    slow = {"tps": 800.0, "sessions": sampled(60, 20, 60)} | rest
+    return [each for block in blocks for each in (run(BASE, block), run(OTHER, block, **slow))]
+
+
+def test_the_time_of_a_transaction_is_that_of_all_clients():
+    (found,) = find_why(make_plan(), both()).attributions
+    assert (found.environment, found.reference, found.cell, found.blocks) == (OTHER, BASE, CELL, 4)
+    assert found.method is Method.COUNTED
+    # 4 clients at 800 and 1000 transactions per second, a few more in later blocks
+    assert found.total.reference == pytest.approx(4 / 1000, rel=0.05)
+    assert found.total.difference == pytest.approx(1e-3, rel=0.05)
+    assert found.causes[0].event == "IO/WalSync"
+
+
+def test_runs_that_may_not_enter_and_blocks_that_are_not_shared_are_left_out():
+    runs = both()
+    runs[0] = replace(runs[0], validity=Validity.INVALID)
+    runs.append(run(OTHER, 9))
+    (found,) = find_why(make_plan(), runs).attributions
+    assert found.blocks == 3
+
+
+def test_in_slices_the_time_is_that_of_the_rounds_which_both_have():
+    runs = []
+    for block in (1, 2, 3):
+        for name, rounds in ((BASE, (1000.0, 2000.0, 0.0)), (OTHER, (500.0, 1000.0, 700.0))):
+            made = make_run(name, block, together=f"t{block}", rounds=rounds, tps=1.0)
+            runs.append(replace(made, sessions=sampled()))
+    (found,) = find_why(make_plan(), runs).attributions
+    assert found.method is Method.SAMPLED
+    assert found.total.reference == pytest.approx(4 / 1500)
+    assert found.total.value == pytest.approx(4 / 750)
+
+
+def test_what_was_counted_beside_is_paired_in_the_same_blocks():
+    runs = [each for block in range(1, 5) for each in (
+        run(BASE, block, wal_per_tx=500.0 + block, checkpoints=0.0), run(OTHER, block, wal_per_tx=800.0 + block, checkpoints=0.0)
+    )]  # fmt: skip
+    (found,) = find_why(make_plan(), runs).attributions
+    (wal,) = (item for item in found.beside if item.metric == "wal_per_tx")
+    assert (wal.difference, wal.blocks) == (pytest.approx(300.0), 4)
+    assert "checkpoints" not in {item.metric for item in found.beside}
+
+
+@pytest.mark.parametrize(
+    ("runs", "why", "remedy"),
+    [
+        (both(blocks=(1,)), "1 of the 2 blocks", "resumes"),
+        ([replace(each, sessions=()) for each in both()], "no sessions were sampled", "diagnosis = true"),
+        ([replace(each, sessions=() if each.block > 1 else each.sessions) for each in both()], "in 1 of 4 blocks",
+         "longer runs"),
+    ],
+)  # fmt: skip
+def test_where_there_is_no_attribution_it_says_why_and_what_helps(runs, why, remedy):
+    found = find_why(make_plan(), runs)
+    assert found.attributions == ()
+    (missing,) = found.missing
+    assert why in missing.why
+    assert remedy in missing.remedy
+
+
+def test_a_fixed_rate_has_no_attribution():
+    plan = make_plan()
+    cells = tuple(replace(cell, rate=100.0) for cell in plan.experiment.cells)
+    plan = replace(plan, experiment=replace(plan.experiment, cells=cells))
+    cell = cells[0].identity
+    found = find_why(plan, [replace(each, cell=cell) for each in both()])
+    assert "fixed rate" in found.missing[0].why
+
+
+def test_levels_are_told_in_the_blocks_that_all_of_them_have():
+    found = find_why(make_plan(), both()[:-1])
+    assert {item.environment: item.blocks for item in found.accounts} == {BASE: 3, OTHER: 3}
+    waits = {
+        item.environment: row.seconds for item in found.accounts for row in item.account.rows if row.part is Part.WAIT
+    }
+    assert waits[OTHER] > waits[BASE]

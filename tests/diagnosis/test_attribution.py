@@ -1,0 +1,125 @@
+"""What a difference is split into, and which causes are named, on drawn windows."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgstrata.diagnosis.account import Seen
+from pgstrata.diagnosis.attribution import attribute, average
+from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.model.attribution import Method, Part
+
+NAMES = [
+    (SessionState.CLIENT, "", "", ""),
+    (SessionState.RUNNING, "", "", "UPDATE t"),
+    (SessionState.RUNNING, "", "", "END"),
+    (SessionState.WAITING, "IO", "WalSync", "END"),
+    (SessionState.WAITING, "LWLock", "WALWrite", "END"),
+]
+PLAIN = (300e-6, 80e-6, 20e-6, 150e-6, 50e-6)
+
+
+def draw(rng, seconds, samples=600, noise=0.02, *, counted=True):
+    """A window with these seconds by name, disturbed."""
+    own = np.array(seconds) * np.exp(rng.normal(0, noise, len(NAMES)))
+    drawn = rng.multinomial(samples, own / own.sum())
+    return Seen(
+        seconds=float(own.sum()),
+        sessions=tuple(
+            SessionCount(state=state, wait_type=kind, event=event, query=query, samples=int(number))
+            for (state, kind, event, query), number in zip(NAMES, drawn, strict=True)
+            if number
+        ),
+        cpu=float(own[1:3].sum()) if counted else None,
+        queue=0.0 if counted else None,
+    )
+
+
+def split(seconds, blocks=6, reference=PLAIN, seed=1, **rest):
+    rng = np.random.default_rng(seed)
+    value = [draw(rng, seconds, **rest) for _ in range(blocks)]
+    base = [draw(rng, reference, **rest) for _ in range(blocks)]
+    return attribute(value, base, environment="new", reference_name="old", cell="c")
+
+
+def with_more(place, seconds):
+    return tuple(own + seconds * (place == each) for each, own in enumerate(PLAIN))
+
+
+def test_the_wait_that_grew_is_the_first_cause():
+    found = split(with_more(3, 200e-6))
+    assert found.method is Method.COUNTED
+    assert found.total.resolved
+    assert found.total.difference == pytest.approx(200e-6, rel=0.2)
+    first = found.causes[0]
+    assert (first.part, first.event, first.query) == (Part.WAIT, "IO/WalSync", "END")
+    assert first.interval.low < 200e-6 < first.interval.high
+
+
+def test_what_was_saved_is_below_zero():
+    found = split(PLAIN, reference=with_more(1, 100e-6))
+    assert found.causes[0].part is Part.CPU
+    assert found.causes[0].query == "UPDATE t"
+    assert found.causes[0].interval.high < 0
+
+
+def test_client_and_network_comes_behind_a_part_of_the_server_that_matters():
+    found = split(tuple(a + b for a, b in zip(PLAIN, (300e-6, 0, 0, 150e-6, 0), strict=True)), samples=3000)
+    assert [cause.part for cause in found.causes[:2]] == [Part.WAIT, Part.CLIENT]
+    assert found.causes[1].difference > found.causes[0].difference
+
+
+def test_client_and_network_is_the_cause_where_the_server_has_hardly_a_part():
+    found = split(with_more(0, 900e-6))
+    assert found.causes[0].part is Part.CLIENT
+
+
+def test_equal_environments_have_no_cause():
+    named = sum(bool(split(PLAIN, seed=seed).causes) for seed in range(100))
+    assert named <= 5
+
+
+def test_two_blocks_and_few_samples_are_enough_for_a_large_cause_and_for_no_more():
+    assert not split(with_more(3, 20e-6), blocks=2, samples=40).causes
+    found = split(with_more(3, 5e-3), blocks=2, samples=100, noise=0.005)
+    assert [cause.event for cause in found.causes][:1] == ["IO/WalSync"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), blocks=st.integers(2, 7), samples=st.integers(1, 300), counted=st.booleans(),
+    place=st.integers(0, 4), more=st.floats(0, 1e-3),
+)  # fmt: skip
+def test_parts_queries_and_rows_each_add_up_to_the_total(seed, blocks, samples, counted, place, more):
+    found = split(with_more(place, more), blocks=blocks, samples=samples, seed=seed, counted=counted)
+    for items in (found.parts, found.queries, found.rows):
+        for field in ("value", "reference", "difference"):
+            total = getattr(found.total, field)
+            assert math.fsum(getattr(item, field) for item in items) == pytest.approx(total, abs=1e-12)
+    assert sum(item.samples for item in found.queries if item.query == "") <= found.samples
+    for item in (found.total, *found.rows):
+        assert item.interval.low <= item.difference <= item.interval.high
+
+
+def test_no_block_matters_more_because_it_was_slow():
+    rng = np.random.default_rng(1)
+    windows = [[], []]
+    for level in (1, 1, 1, 1, 5):
+        for side, seconds in zip(windows, (with_more(3, 120e-6), PLAIN), strict=True):
+            side.append(draw(rng, [level * each for each in seconds], samples=3000))
+    found = attribute(*windows, environment="new", reference_name="old", cell="c")
+    assert found.total.resolved
+    assert found.total.difference / found.total.reference == pytest.approx(0.2, rel=0.1)
+
+
+def test_the_accounts_of_several_levels_have_the_same_rows():
+    rng = np.random.default_rng(1)
+    sides = [[draw(rng, with_more(3, k * 1e-4)) for _ in range(3)] for k in range(3)]
+    method, accounts = average(sides)
+    assert method is Method.COUNTED
+    assert len({tuple((row.part, row.event) for row in account.rows) for account in accounts}) == 1
+    for account in accounts:
+        assert math.fsum(row.seconds for row in account.rows) == pytest.approx(account.seconds)

@@ -1,0 +1,118 @@
+"""Why in plain text: what is claimed, what is left open, and that it fits a mailing list."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.compare import compare_study, find_axes
+from pgstrata.compare.why import find_why
+from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.model.answer import Answer, Study
+from pgstrata.model.server import Fingerprint
+from pgstrata.report.json_form import answer_json
+from pgstrata.report.why import name_query, render_why, say_attribution, say_causes
+
+sys.path.append(str(Path(__file__).parent.parent))
+from studies import make_environment, make_plan, make_run
+
+QUERY = (
+    "UPDATE pgbench_accounts SET abalance = abalance + ? WHERE aid = ? AND <b>a statement that is long</b>\x1b[31m\n;"
+)
+LEVELS = ("on", "local", "off")
+ENVIRONMENTS = tuple(
+    make_environment(level, levels={"settings.synchronous_commit": level}, settings={"synchronous_commit": level})
+    for level in LEVELS
+)
+
+
+def make_record(environment, block, waited, **rest):
+    rows = [(SessionState.CLIENT, "", "", "", 300), (SessionState.RUNNING, "", "", QUERY, 100 + block),
+            (SessionState.RUNNING, "", "", "END;", 20), (SessionState.WAITING, "IO", "WalSync", "END;", waited)]  # fmt: skip
+    sessions = tuple(
+        SessionCount(state=state, wait_type=kind, event=event, query=query, samples=samples)
+        for state, kind, event, query, samples in rows
+        if samples
+    )
+    seconds = 1e-6 * sum(count.samples for count in sessions) * (1 + 0.01 * block)
+    values = {"tps": 4 / seconds, "backend_cpu_per_tx": 105e-6, "run_queue_per_tx": 15e-6, **rest}
+    return replace(make_run(environment, block, **values), sessions=sessions)
+
+
+@pytest.fixture(scope="module")
+def answer():
+    plan = make_plan(ENVIRONMENTS, blocks=8, factors=("settings.synchronous_commit",))
+    runs = tuple(
+        make_record(level, block, waited + block % 3, wal_per_tx=500.0 + waited + block, checkpoints=float(block % 2))
+        for block in range(1, 9)
+        for level, waited in zip(LEVELS, (400, 395, 0), strict=True)
+    )
+    nothing = Fingerprint(facts={})
+    study = Study(
+        name="s", plan=plan, runs=runs, host=nothing, client=nothing, environments={}, created="", version="0"
+    )
+    why = find_why(plan, runs)
+    return Answer(
+        study=study, comparisons=compare_study(plan, runs), warnings=(), axes=find_axes(plan, runs),
+        attributions=why.attributions, unattributed=why.missing, accounts=why.accounts,
+    )  # fmt: skip
+
+
+def of(answer, environment):
+    return next(item for item in answer.attributions if item.environment == environment)
+
+
+def test_the_sentence_has_the_saving_its_parts_and_their_statement(answer):
+    text = say_attribution(answer, of(answer, "off"))
+    assert text.startswith("synchronous_commit = off saves 4")
+    assert " µs per transaction (8" in text
+    assert ", 8 blocks): -4" in text
+    assert "IO/WalSync in END" in text
+    assert say_causes(of(answer, "off")).startswith("first cause: IO/WalSync in END (-4")
+
+
+def test_a_difference_that_is_not_certain_claims_nothing(answer):
+    found = of(answer, "off")
+    open_ = replace(found, total=replace(found.total, resolved=False), causes=())
+    assert "no difference in the time of a transaction is certain" in say_attribution(answer, open_)
+    assert say_causes(open_) == ""
+
+
+def test_the_text_fits_a_mailing_list_and_has_every_table(answer):
+    text = render_why(answer)
+    assert max(map(len, text.splitlines())) <= 78
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    for part in (
+        "µs per transaction",
+        "part and statement",
+        "beside it",
+        "Along synchronous_commit",
+        "unresolved",
+        "WAL",
+    ):
+        assert part in text
+    assert "..\n" not in text.replace("...", "")
+
+
+def test_levels_stand_beside_each_other_and_add_up(answer):
+    lines = render_why(answer).split("Along synchronous_commit")[1].splitlines()
+    columns = lines[2].split()
+    assert columns == ["synchronous_commit", *LEVELS]
+    rows = [[float(word) for word in line.split()[-3:]] for line in lines[4:] if line.strip()]
+    assert [sum(row[place] for row in rows[:-1]) for place in range(3)] == pytest.approx(rows[-1], abs=3)
+
+
+def test_statements_are_one_line_without_control_characters():
+    assert name_query("a\x1b[0m\n b\t;") == "a?[0m b"
+    assert len(name_query("x" * 200)) <= 44
+
+
+def test_the_json_form_has_all_of_it_only_where_it_is_asked_for(answer):
+    document = json.loads(answer_json(answer, why=True))["why"]
+    assert [item["environment"] for item in document["attributions"]] == ["local", "off"]
+    assert document["attributions"][1]["causes"][0]["event"] == "IO/WalSync"
+    assert document["attributions"][1]["method"] == "counted"
+    assert {item["environment"] for item in document["accounts"]} == set(LEVELS)
+    assert "why" not in json.loads(answer_json(answer))
