@@ -28,7 +28,6 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "iproute2": "ip ss tc",
     "kmod": "lsmod modprobe",
     "linux-perf": "perf",
-    "linux-perf": "perf",
     "make": "make",
     "maven": "mvn",
     "mawk": "awk",
