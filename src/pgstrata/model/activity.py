@@ -23,9 +23,26 @@ class SessionCount:
     """So many samples of the client's sessions were alike.
 
     `wait_type` and `event` have the spelling of the newest server version; both are empty unless `state` is WAITING.
-    `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT).
+    `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT). Of waits for
+    locks `blocker` is the query of the session at the end of the chain of those that block, where it is known.
     """
 
+    state: SessionState
+    wait_type: str
+    event: str
+    query: str
+    samples: int
+    blocker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCount:
+    """So many samples of the server's other processes were alike; `kind` is that of pg_stat_activity.
+
+    Those that had nothing to do are left out. Parallel workers are here, with the query that they help.
+    """
+
+    kind: str
     state: SessionState
     wait_type: str
     event: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pgstrata.model.activity import SessionCount
+from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
 
 
@@ -49,7 +49,8 @@ class RunRecord:
     `started` is wall-clock time in ISO 8601 with offset; `dead_time` are the seconds spent on each step around the
     measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
     `together` is empty for a run that was alone; runs that took turns in slices with each other share one, and their
-    series `round_tps` hold the same rounds. `sessions` are what the sampled sessions of the client were seen doing.
+    series `round_tps` hold the same rounds. `sessions` are what the sampled sessions of the client were seen doing,
+    `processes` what the server's other processes did meanwhile.
     """
 
     identity: str
@@ -67,6 +68,7 @@ class RunRecord:
     statements: tuple[StatementLatency, ...] = ()
     together: str = ""
     sessions: tuple[SessionCount, ...] = ()
+    processes: tuple[ProcessCount, ...] = ()
 
     def rounds(self) -> tuple[float, ...]:
         """Transactions per second of each round of slices, in order; empty for a run that was alone."""

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgstrata.model.activity import SessionCount
+from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.runs import Reason
 from pgstrata.model.shared import Shared
 from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
@@ -90,11 +91,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """What samples of a window say."""
+    """What samples of a window say; `remarks` are doubts about them, for the run's reasons."""
 
     measurements: tuple[Measurement, ...] = ()
     series: tuple[Series, ...] = ()
     sessions: tuple[SessionCount, ...] = ()
+    processes: tuple[ProcessCount, ...] = ()
+    remarks: tuple[Reason, ...] = ()
 
 
 class Sampler(Protocol):

@@ -51,7 +51,7 @@ def courses(samples, sessions="", window=WINDOW):
 
 
 def session(pid, kind="client backend", ours=1):
-    return f"1.0\t{pid}\t{kind}\t{ours}\tactive\t\t\t1\t\tselect ?\n"
+    return f"1.0\t{pid}\t{kind}\t{ours}\tactive\t\t\t1\t\t\tselect ?\n"
 
 
 class TestTheHost:

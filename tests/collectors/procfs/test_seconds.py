@@ -38,7 +38,7 @@ def sample(moment, *processes):
 
 
 def session(time, pid, *, ours=1, kind="client backend"):
-    return f"{time:.4f}\t{pid}\t{kind}\t{ours}\tactive\t\t\t1\t\tselect ?\n"
+    return f"{time:.4f}\t{pid}\t{kind}\t{ours}\tactive\t\t\t1\t\t\tselect ?\n"
 
 
 def measured(samples, sessions, window=WINDOW, captures=()):

@@ -1,34 +1,45 @@
-"""Samples of pg_stat_activity as counts. Pure.
+"""The rows of samples of pg_stat_activity. Pure.
 
-A line is a row: time (seconds, the server's clock), pid, kind of process, whether it is the driver's, state, type and
-name of the wait event, query id, pids that block it, query without constants.
+A line is a row: time (seconds, the server's clock), pid, kind of process, whether it calls itself as the driver does,
+state, type and name of the wait event, query id, pid of the process that it helps, pids that block it, query without
+constants. A line that begins with @ has the clocks: the client's before, the server's, the client's after, and the
+seconds between two samples.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
+from pgstrata.collectors.sessions.names import unify_names
+from pgstrata.collectors.sessions.text import normalise, read_masked
 from pgstrata.errors import ParseError
-from pgstrata.model.activity import SessionCount, SessionState
-from pgstrata.ports.collector import Sampled, Window
 
 SAMPLES: Final = "sessions.samples"
 """Evidence name of what the sampler wrote."""
-_IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
+SESSION: Final = "client backend"
+WORKER: Final = "parallel worker"
+_SESSIONS: Final = frozenset({SESSION, ""})
+_CLOCKS: Final = "@ "
+_HEAD: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSample:
-    """One process of the server at one moment; `time` in seconds of the server's wall clock."""
+    """One process of the server at one moment; `time` in seconds of the server's wall clock.
+
+    `ours`: it is a session of the driver; parallel workers that help one are `helping`. Wait events are spelt as the
+    newest server does, `query` is normalised.
+    """
 
     time: float
     pid: int
     kind: str
     ours: bool
+    helping: bool
     state: str
     wait_type: str
     event: str
@@ -37,20 +48,12 @@ class SessionSample:
     query: str
 
 
-def parse_sessions(text: bytes, window: Window) -> Sampled:
-    """What the driver's sessions were seen doing in the window, counted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """The server's clock minus the client's, and the seconds between two samples, as far as the sampler wrote them."""
 
-    Raises:
-        ParseError: a row has an unknown shape.
-    """
-    ours = within((sample for sample in parse_samples(text) if sample.ours), window)
-    counted = Counter(map(_class_of, ours))
-    return Sampled(
-        sessions=tuple(
-            SessionCount(state=state, wait_type=wait_type, event=event, query=query, samples=samples)
-            for (state, wait_type, event, query), samples in counted.most_common()
-        )
-    )
+    offset: float = 0.0
+    period: float = 0.1
 
 
 def parse_samples(text: bytes) -> Iterator[SessionSample]:
@@ -60,37 +63,43 @@ def parse_samples(text: bytes) -> Iterator[SessionSample]:
         ParseError: a row has an unknown shape.
     """
     for line in text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n"):
-        if line:
+        if line and not line.startswith(_CLOCKS):
             yield _read(line)
 
 
-def within(samples: Iterable[SessionSample], window: Window) -> Iterator[SessionSample]:
-    """Those in the turns of a run that took turns; all of one that was alone."""
-    if not window.turns:
-        yield from samples
-        return
-    starts = [begin for begin, _ in window.turns]
-    for sample in samples:
-        place = bisect_right(starts, sample.time) - 1
-        if place >= 0 and sample.time <= window.turns[place][1]:
-            yield sample
+def parse_clocks(text: bytes) -> Clocks:
+    """How far the server's clock is from the client's, where it is farther than one can tell, and the period."""
+    for line in text[:_HEAD].decode("utf-8", "replace").split("\n"):
+        if line.startswith(_CLOCKS):
+            try:
+                before, server, after, period = map(float, line.removeprefix(_CLOCKS).split())
+            except ValueError:
+                break  # a date without fractions of a second, as of another system
+            offset = server - (before + after) / 2
+            return Clocks(offset=offset if abs(offset) > (after - before) / 2 else 0.0, period=period)
+    return Clocks()
+
+
+def split_moments(samples: Iterable[SessionSample]) -> Iterator[tuple[SessionSample, ...]]:
+    """All that was seen at once."""
+    for _, together in groupby(samples, key=lambda sample: sample.time):
+        yield tuple(together)
 
 
 def _read(line: str) -> SessionSample:
-    words = line.split("\t")
+    words = line.split("\t", 10)
     try:
-        time, pid, kind, ours, state, wait_type, event, query_id, blockers, query = words
+        time, pid, kind, own, state, wait_type, event, query_id, _, blockers, query = words
+        wait_type, event = unify_names(wait_type, event)
         return SessionSample(
-            time=float(time), pid=int(pid), kind=kind, ours=ours == "1", state=state, wait_type=wait_type, event=event,
-            query_id=query_id, blockers=tuple(map(int, blockers.split())), query=query.strip(),
+            time=float(time), pid=int(pid), kind=kind, ours=own == "1" and kind in _SESSIONS,
+            helping=own == "1" and kind == WORKER, state=state, wait_type=wait_type, event=event, query_id=query_id,
+            blockers=tuple(map(int, blockers.split())), query=_normalised(query),
         )  # fmt: skip
     except ValueError:
         raise ParseError(f"unknown shape of a sample: {line[:200]!r}", where=SAMPLES) from None
 
 
-def _class_of(sample: SessionSample) -> tuple[SessionState, str, str, str]:
-    if sample.state not in _IN_STATEMENT or sample.wait_type == "Client":
-        return SessionState.CLIENT, "", "", ""
-    if sample.wait_type:
-        return SessionState.WAITING, sample.wait_type, sample.event, sample.query
-    return SessionState.RUNNING, "", "", sample.query
+@lru_cache(maxsize=4096)
+def _normalised(masked: str) -> str:
+    return normalise(read_masked(masked))

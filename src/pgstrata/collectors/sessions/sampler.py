@@ -1,7 +1,8 @@
 """Samples pg_stat_activity by a psql of its own, at a fixed rate, into a file.
 
 The statements lie beside as `sql/sample.VERSION.sql`: the highest that is not newer than the server is used. Constants
-of query texts are replaced on the server, so that none of them reaches the evidence.
+of query texts are replaced on the server, so that none of them reaches the evidence. Any user may sample: what sessions
+of other users do is hidden from one without the right to see it, and does not count.
 """
 
 from __future__ import annotations
@@ -10,13 +11,25 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors.sessions.parse import SAMPLES, parse_sessions
+from pgstrata.collectors.sessions.counts import parse_sessions
+from pgstrata.collectors.sessions.parse import SAMPLES
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
 
 SECONDS: Final = 0.1
 """Between two samples. At 10 Hz the statement costs about 0.003 CPUs on the server and 0.002 in psql (measured)."""
 _DRIVER: Final = "pgbench"
+# A server may read backslashes in strings as escapes; the client's clock is read on both sides of the server's.
+_SCRIPT: Final = """\
+SET standard_conforming_strings = on;
+\\set before `date +%s.%N`
+SELECT extract(epoch FROM clock_timestamp()) AS server \\gset
+\\set after `date +%s.%N`
+\\echo @ :before :server :after {seconds}
+PREPARE sample AS
+{statement};
+EXECUTE sample \\watch {seconds}
+"""
 
 
 class SessionsSampler:
@@ -49,8 +62,14 @@ class SessionsSampler:
 
 def render_script(statement: str, application: str) -> str:
     """The statement, prepared once and given again and again."""
-    quoted = application.replace("'", "''")
-    return f"\\set application '{quoted}'\nPREPARE sample AS\n{statement.rstrip()};\nEXECUTE sample \\watch {SECONDS}\n"
+    parameters = {"application": application, "constant": (files(__package__) / "constants.regex").read_text().strip()}
+    for name, value in parameters.items():
+        statement = statement.replace(f":'{name}'", _literal(value))
+    return _SCRIPT.format(statement=statement.rstrip(), seconds=SECONDS)
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def statement_for(version: int) -> str:

@@ -1,0 +1,94 @@
+"""What was seen in a window, counted: the driver's sessions, who blocked them, and the processes beside them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pgstrata.collectors.sessions.parse import SESSION, SessionSample, parse_clocks, parse_samples, split_moments
+from pgstrata.collectors.sessions.window import unseen, within
+from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
+from pgstrata.model.runs import Reason
+from pgstrata.ports.collector import Sampled, Window
+
+MOST_UNSEEN: Final = 0.2
+"""Share of a window that may go unseen without a word."""
+_IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
+_UNKNOWN: Final = frozenset({"", "disabled", "starting"})
+_PREPARED: Final = 0
+_Class = tuple[SessionState, str, str, str]
+
+
+def parse_sessions(text: bytes, window: Window) -> Sampled:
+    """What the driver's sessions were seen doing in the window, counted; the rest of the server beside them.
+
+    Raises:
+        ParseError: a row has an unknown shape.
+    """
+    clocks = parse_clocks(text)
+    moments = within(split_moments(parse_samples(text)), window, clocks)
+    sessions: Counter[tuple[_Class, str]] = Counter()
+    processes: Counter[tuple[str, _Class]] = Counter()
+    for moment in moments:
+        together = {sample.pid: sample for sample in moment}
+        for sample in moment:
+            seen = _class_of(sample)
+            if seen is not None and sample.ours:
+                sessions[seen, _root_query(sample, together)] += 1
+            elif seen is not None and (sample.helping or sample.kind != SESSION):
+                processes[sample.kind, seen] += 1
+    return Sampled(
+        sessions=tuple(
+            SessionCount(
+                state=state, wait_type=wait_type, event=event, query=query, samples=samples, blocker=blocker
+            )
+            for ((state, wait_type, event, query), blocker), samples in sessions.most_common()
+        ),
+        processes=tuple(
+            ProcessCount(kind=kind, state=state, wait_type=wait_type, event=event, query=query, samples=samples)
+            for (kind, (state, wait_type, event, query)), samples in processes.most_common()
+        ),
+        remarks=tuple(_remarks(unseen(moments, window, clocks))),
+    )  # fmt: skip
+
+
+def _class_of(sample: SessionSample) -> _Class | None:
+    """What a process was doing; None where it does not say. Processes without a client have no state."""
+    if sample.kind == SESSION:
+        if sample.state in _UNKNOWN:
+            return None
+        if sample.state not in _IN_STATEMENT or sample.wait_type == "Client":
+            return SessionState.CLIENT, "", "", ""
+    if sample.wait_type:
+        return SessionState.WAITING, sample.wait_type, sample.event, sample.query
+    return SessionState.RUNNING, "", "", sample.query
+
+
+def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:
+    """The query of the session at the end of the chain of those that block, where a session waits for a lock.
+
+    Its last one if it is idle in its transaction; empty where the chain leads out of what was seen. In a circle, the
+    one that was come to last.
+    """
+    if not sample.blockers:
+        return ""
+    passed = {sample.pid}
+    while True:
+        further = [pid for pid in sample.blockers if pid not in passed]
+        if not further:
+            break
+        if further == [_PREPARED]:
+            return "prepared transaction"
+        found = next((together[pid] for pid in further if pid in together), None)
+        if found is None:
+            return ""
+        passed.add(found.pid)
+        sample = found
+    return sample.query or sample.kind
+
+
+def _remarks(share: float) -> Iterator[Reason]:
+    if share > MOST_UNSEEN:
+        text = f"sessions were not seen in {share:.0%} of the measured time: what they waited for is known of the rest"
+        yield Reason(code="samples_missing", text=text)

@@ -1,0 +1,137 @@
+"""Query texts without their constants: one text for whatever differs in constants, parameters, comments or case alone.
+
+Three things happen to a text, in this order. The server itself replaces constants, so that none of them leaves it, by
+the expression in `constants.regex` (a PostgreSQL regular expression, which follows PostgreSQL's own lexer, `scan.l`).
+`read_masked` takes away the marks that this leaves. `normalise` does all of it again with any text, and makes alike
+what means the same: texts of pg_stat_statements, of the prepared and of the simple protocol come out equal.
+
+What cannot be told for sure is taken for a constant to the end of the text: a backslash before a quote, which ends a
+constant or not depending on a setting, a comment within a comment, what follows a quote of dollars with a tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+LONGEST: Final = 400
+"""Characters of a normalised text that are kept."""
+_HASHED: Final = 12
+# What the server leaves of a quoted identifier and of a comment, each with a question mark behind it.
+_MARKED: Final = re.compile(r'("(?:[^"]|"")*"?)\??|(?:--|/\*)\??')
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<quoted>"(?:[^"]|"")*(?:"|\Z))
+    | (?P<space>\s+|--[^\n\r]*|/\*(?:[^*/]|\*+[^*/]|/+[^*/])*+(?:\*+/|/+\*.*|[*/]*\Z))
+    | (?P<constant>
+          (?:\b[bBeEnNxX]|\b[uU]&)?'(?:''|[^'\\]|\\[^'])*+(?:'|\\'.*|\\?\Z)
+        | \$\$(?:[^$]|\$[^$])*+(?:\$\$|\$?\Z)
+        | \$[^\W\d]\w*\$.*
+        | \$[0-9]+
+        | \.?\b[0-9](?:[eE][-+][0-9]|[\w.])*
+        | \?)
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+# After these words a sign belongs to the number behind it; after any other word it is an operator.
+_NO_OPERANDS: Final = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "between",
+        "by",
+        "case",
+        "distinct",
+        "else",
+        "from",
+        "having",
+        "in",
+        "is",
+        "like",
+        "limit",
+        "not",
+        "offset",
+        "on",
+        "or",
+        "returning",
+        "select",
+        "set",
+        "some",
+        "then",
+        "values",
+        "when",
+        "where",
+    ]
+)
+_LIST: Final = re.compile(r"\b(in ?\(|array ?\[) ?\?(?: ?, ?\?)* ?([)\]])")
+
+
+def read_masked(text: str) -> str:
+    """A text as the server masked it, without the marks."""
+    return _MARKED.sub(lambda found: found[1] or " ", text)
+
+
+def normalise(text: str) -> str:
+    """The text with `?` for each constant, parameter and list of them, in small letters, without comments.
+
+    Quoted identifiers stay as they are. Texts longer than `LONGEST` are cut there.
+    """
+    line = _Line()
+    for found in _TOKEN.finditer(text):
+        line.add(found.lastgroup or "", found[0])
+    return _LIST.sub(r"\1?\2", line.text()).rstrip("; ")[:LONGEST]
+
+
+def hash_query(normalised: str) -> str:
+    """What stands for a normalised text where no text is to be kept; empty for none."""
+    if not normalised:
+        return ""
+    return hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:_HASHED]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """A normalised text in the making; `gap`: whether a space comes before the next token."""
+
+    parts: list[str] = field(default_factory=list)
+    gap: bool = False
+
+    def add(self, kind: str, text: str) -> None:
+        if kind == "space" or (kind == "other" and not text.isprintable()):
+            self.gap = True
+        elif kind == "constant":
+            self._add_constant()
+        elif kind == "quoted":
+            self._append("".join(letter if letter.isprintable() else " " for letter in text))
+        else:
+            self._append(text.lower())
+
+    def _add_constant(self) -> None:
+        if self.parts and self.parts[-1] in {"+", "-"} and not self._after_operand():
+            self.parts.pop()
+            self.gap = False
+        if self.parts and self.parts[-1] == "?" and self.gap:
+            self.gap = False  # a constant that goes on in the next line
+        else:
+            self._append("?")
+
+    def _after_operand(self) -> bool:
+        """Whether the sign at the end stands between two operands."""
+        before = next((part for part in reversed(self.parts[:-1]) if part != " "), "")
+        if before[:1].isalpha() or before[:1] == "_":
+            return before not in _NO_OPERANDS
+        return before in {")", "]", "?"} or before.startswith('"')
+
+    def _append(self, text: str) -> None:
+        if self.gap and self.parts:
+            self.parts.append(" ")
+        self.gap = False
+        self.parts.append(text)
+
+    def text(self) -> str:
+        return "".join(self.parts)

@@ -1,0 +1,164 @@
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.collectors.sessions.counts import parse_sessions
+from pgstrata.collectors.sessions.parse import parse_clocks, parse_samples
+from pgstrata.errors import ParseError
+from pgstrata.model.activity import SessionState
+from pgstrata.ports.collector import Window
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "sessions"
+CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
+WINDOW = Window(
+    seconds=2.0, transactions=100, client_cpu=1.0, postmaster_pid=None, door_pids=(), server_version=180000
+)  # fmt: skip
+
+
+def row(time, pid=1, *, kind="client backend", own=1, state="active", wait="\t", blockers="", query="SELECT ?"):
+    return f"{time}\t{pid}\t{kind}\t{own}\t{state}\t{wait}\t\t\t{blockers}\t{query}\n"
+
+
+def parse(*rows, head="@ 99.9 100.0 100.1 0.1\n", **window):
+    return parse_sessions((head + "".join(rows)).encode(), replace(WINDOW, **window))
+
+
+def counts(sampled):
+    found = {}
+    for count in sampled.sessions:
+        key = f"{count.wait_type}/{count.event}" if count.state is SessionState.WAITING else count.state.value
+        found[key] = found.get(key, 0) + count.samples
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
+def test_every_capture_gives_the_expected_counts(case):
+    found = parse_sessions((case / "sessions.samples").read_bytes(), WINDOW)
+    assert counts(found) == json.loads((case / "expected.json").read_text())
+    queries = {count.query for count in found.sessions}
+    assert queries <= {
+        "", "begin", "end", "select ?, v from hot where id = ?", "update hot set v = v + ? where id = least(?, ?)"
+    }  # fmt: skip
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
+def test_waits_for_a_row_in_a_capture_go_to_a_query_unless_they_were_over_too_soon(case):
+    found = parse_sessions((case / "sessions.samples").read_bytes(), WINDOW)
+    waits = [count for count in found.sessions if count.wait_type == "Lock"]
+    assert sum(count.samples for count in waits if count.blocker) >= 5
+
+
+def test_captures_of_all_majors_are_there():
+    assert {case.parent.name for case in CASES} == {"9.6", "13", "14", "15", "16", "17", "18"}
+
+
+@pytest.mark.parametrize("version", ["9.6", "18"])
+def test_a_file_may_end_anywhere(version):
+    text = (CAPTURES / version / "hot-rows" / "sessions.samples").read_bytes()
+    whole = list(parse_samples(text))
+    for end in range(0, len(text), 7):
+        assert list(parse_samples(text[:end])) == whole[: text[:end].count(b"\n") - 1 if end > 70 else 0]
+        parse_sessions(text[:end], WINDOW)
+
+
+@pytest.mark.parametrize("text", [b"garbage\n", b"1\t2\n", b"\0\n", b"x" * 100_000 + b"\n", row("now").encode()])
+def test_garbage_is_refused_with_its_line(text):
+    with pytest.raises(ParseError, match="unknown shape of a sample"):
+        parse_sessions(text, WINDOW)
+
+
+def test_texts_of_any_bytes_break_no_row():
+    text = row(1.0).encode().replace(b"SELECT ?", b"SELECT \xff\xfe\x01\x0b\x0c\r\x85\xe2\x80\xa8 <b>\\")
+    (sample,) = parse_samples(text)
+    assert sample.query == "select \ufffd\ufffd \ufffd <b>\\"
+
+
+def test_a_session_says_what_it_does():
+    found = parse(
+        row(1.0, 1), row(1.0, 2, wait="IO\tWALSync"), row(1.0, 3, state="idle"),
+        row(1.0, 4, state="idle in transaction", wait="Client\tClientRead"), row(1.0, 5, wait="Client\tClientWrite"),
+        row(1.0, 6, state=""), row(1.0, 7, state="disabled"),
+    )  # fmt: skip
+    assert counts(found) == {"running": 1, "IO/WalSync": 1, "client": 3}
+
+
+def test_other_processes_are_counted_apart():
+    found = parse(
+        row(1.0), row(1.0, 2, kind="parallel worker", wait="IPC\tBgWorkerStartup", query="SELECT a1"),
+        row(1.0, 3, kind="checkpointer", own=0, state="", wait="IO\tDataFileWrite", query=""),
+        row(1.0, 4, own=0, query="SELECT b"),
+    )  # fmt: skip
+    assert counts(found) == {"running": 1}
+    assert [(count.kind, count.wait_type, count.event, count.query, count.samples) for count in found.processes] == [
+        ("parallel worker", "IPC", "BgworkerStartup", "select a1", 1),
+        ("checkpointer", "IO", "DataFileWrite", "", 1),
+    ]
+
+
+def test_waits_for_locks_go_to_the_query_at_the_end_of_the_chain():
+    lock = "Lock\ttransactionid"
+    found = parse(
+        row(1.0, 1, wait=lock, blockers="2", query="UPDATE a"), row(1.0, 2, wait=lock, blockers="3 1", query="UPDATE b"),
+        row(1.0, 3, own=0, state="idle in transaction", query="UPDATE c"),
+        row(2.0, 1, wait=lock, blockers="2", query="UPDATE a"), row(2.0, 2, wait=lock, blockers="1", query="UPDATE b"),
+        row(3.0, 1, wait=lock, blockers="0"), row(3.0, 2, wait=lock, blockers="99"),
+    )  # fmt: skip
+    assert sorted((count.query, count.blocker) for count in found.sessions) == [
+        ("select ?", ""), ("select ?", "prepared transaction"), ("update a", "update b"), ("update a", "update c"),
+        ("update b", "update a"), ("update b", "update c"),
+    ]  # fmt: skip
+
+
+def test_what_the_driver_does_before_and_after_its_sessions_does_not_count():
+    before = [row(1.0 + at / 10, 9, query="SELECT count(*) FROM pgbench_branches") for at in range(4)]
+    coming = [row(1.4, 1, query="SELECT early")]
+    during = [row(1.5 + at / 10, pid) for at in range(10) for pid in (1, 2)]
+    going = [row(2.5, 2, query="SELECT late")]
+    found = parse(*before, *coming, *during, *going)
+    assert [(count.query, count.samples) for count in found.sessions] == [("select ?", 20)]
+
+
+def test_with_a_session_for_each_transaction_all_samples_count():
+    found = parse(*(row(1.0 + at / 10, 100 + at) for at in range(10)))
+    assert counts(found) == {"running": 10}
+
+
+def test_only_the_turns_count_and_not_how_they_begin():
+    times = (0.99, 1.001, 1.05, 1.24, 1.26, 2.01, 2.1)
+    found = parse(
+        *(row(time, query=f"SELECT q{time}".replace(".", "_")) for time in times), turns=((1, 1.25), (2, 2.25))
+    )
+    assert sorted(count.query for count in found.sessions) == ["select q1_05", "select q1_24", "select q2_1"]
+
+
+def test_a_server_with_another_clock_is_matched_to_the_turns():
+    found = parse(row(1001.1), head="@ 1.0 1001.0 1.01 0.1\n", turns=((1.0, 1.25),))
+    assert counts(found) == {"running": 1}
+    assert parse_clocks(b"@ 1.0 1.2 1.3 0.05\n").offset == 0
+    assert parse_clocks(b"@ 1.0 1.2 1.3 0.05\n").period == 0.05
+    assert parse_clocks(b"@ %N 1.2 %N 0.1\n").offset == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "turns", "share"),
+    [
+        ([at / 10 for at in range(20)], (), None),
+        ([at / 10 for at in range(10)], (), "30%"),
+        ([0.0, 0.1, 0.2, 1.7, 1.8, 1.9], (), "50%"),
+        ([0.0, 0.1, 0.2, -5.0, -4.9, -4.8], (), "50%"),
+        ([1.05, 1.15, 1.25], ((1.0, 1.3),), None),
+        ([1.05, 1.15], ((1.0, 1.3), (2.0, 2.3)), "32%"),
+    ],
+)
+def test_a_window_that_was_not_seen_is_told(times, turns, share):
+    found = parse(*(row(10 + time) for time in times), turns=tuple((10 + a, 10 + b) for a, b in turns))
+    assert [reason.code for reason in found.remarks] == (["samples_missing"] if share else [])
+    assert share is None or re.search(rf"\b{share}", found.remarks[0].text)
+
+
+def test_a_window_without_any_sample_is_told():
+    assert [reason.code for reason in parse().remarks] == ["samples_missing"]
