@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
@@ -39,6 +40,7 @@ def derive_record(
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
+    header = replace(header, remarks=(*header.remarks, *sampled.remarks))
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
     if any(reason.code in DROPPING for reason in judged[2]):
         measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
@@ -69,6 +71,7 @@ def _record(
         statements=_statements(result),
         together=header.together,
         sessions=sampled.sessions,
+        processes=sampled.processes,
     )
 
 
@@ -132,20 +135,36 @@ def _collected(
 def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Sequence[Sampler]) -> Sampled:
     if window is None:
         return Sampled()
-    unpacked = {**evidence, **dict(_unpacked(evidence, samplers))}
-    found = [sampler.parse(unpacked, window) for sampler in samplers if f"{sampler.name}.samples" in unpacked]
+    unpacked, found = dict(evidence), []
+    for sampler in samplers:
+        name = f"{sampler.name}.samples"
+        try:
+            if packed := evidence.get(f"{name}.gz"):
+                unpacked[name] = _unpack(packed, f"{name}.gz")
+        except ParseError as error:
+            found.append(_lost(sampler, error))
+    for sampler in samplers:
+        try:
+            if f"{sampler.name}.samples" in unpacked:
+                found.append(sampler.parse(unpacked, window))
+        except ParseError as error:
+            found.append(_lost(sampler, error))
     return Sampled(
         measurements=tuple(item for each in found for item in each.measurements),
         series=tuple(item for each in found for item in each.series),
         sessions=tuple(item for each in found for item in each.sessions),
+        processes=tuple(item for each in found for item in each.processes),
+        remarks=tuple(item for each in found for item in each.remarks),
     )
 
 
-def _unpacked(evidence: Mapping[str, bytes], samplers: Sequence[Sampler]) -> Iterator[tuple[str, bytes]]:
-    for sampler in samplers:
-        name = f"{sampler.name}.samples"
-        if packed := evidence.get(f"{name}.gz"):
-            try:
-                yield name, gzip.decompress(packed)
-            except (OSError, EOFError, zlib.error) as error:
-                raise ParseError(f"damaged: {error}", where=f"{name}.gz") from None
+def _unpack(packed: bytes, name: str) -> bytes:
+    try:
+        return gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ParseError(f"damaged: {error}", where=name) from None
+
+
+def _lost(sampler: Sampler, error: ParseError) -> Sampled:
+    """What nobody can read was not seen; the run itself is none the worse for it."""
+    return Sampled(remarks=(Reason(code="sampler_lost", text=f"what the sampler {sampler.name} saw: {error}"),))

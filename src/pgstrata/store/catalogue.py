@@ -12,18 +12,19 @@ import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import StudyError
-from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 4
+_SCHEMA_VERSION = 5
 _SCHEMA = """
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -69,6 +70,18 @@ CREATE TABLE session (
     event TEXT NOT NULL,
     query TEXT NOT NULL,
     samples INTEGER NOT NULL,
+    blocker TEXT NOT NULL,
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE process (
+    run INTEGER NOT NULL REFERENCES run,
+    position INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    wait_type TEXT NOT NULL,
+    event TEXT NOT NULL,
+    query TEXT NOT NULL,
+    samples INTEGER NOT NULL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE fingerprint (
@@ -81,6 +94,7 @@ CREATE TABLE fingerprint (
 _RUN_COLUMNS = (
     "id, identity, block, environment, cell, status, validity, reasons, started, measured_seconds, dead_time, together"
 )
+_SEEN = "state, wait_type, event, query, samples"
 _PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
 
 
@@ -201,10 +215,17 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
         [(key, place, item.text, item.seconds) for place, item in enumerate(record.statements)],
     )
     connection.executemany(
-        "INSERT INTO session (run, position, state, wait_type, event, query, samples) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO session (run, position, {_SEEN}, blocker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples)
+            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples, item.blocker)
             for place, item in enumerate(record.sessions)
+        ],
+    )
+    connection.executemany(
+        f"INSERT INTO process (run, position, {_SEEN}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples, item.kind)
+            for place, item in enumerate(record.processes)
         ],
     )
 
@@ -242,11 +263,14 @@ def load_runs(
     lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
     seen = _load_sessions(connection) if sessions else {}
+    beside = _load_processes(connection) if sessions else {}
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
     return tuple(
         [
-            _read_run(
-                row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ()), seen.get(row[0], ())
+            replace(
+                _read_run(row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ())),
+                sessions=tuple(seen.get(row[0], ())),
+                processes=tuple(beside.get(row[0], ())),
             )
             for row in rows
         ]
@@ -258,7 +282,6 @@ def _read_run(
     measured: Sequence[Measurement],
     lines: Sequence[Series],
     statements: Sequence[StatementLatency],
-    sessions: Sequence[SessionCount],
 ) -> RunRecord:
     identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time, together = row
     return RunRecord(
@@ -276,7 +299,6 @@ def _read_run(
         dead_time=json.loads(dead_time),
         statements=tuple(statements),
         together=together,
-        sessions=tuple(sessions),
     )
 
 
@@ -321,10 +343,21 @@ def _load_statements(connection: sqlite3.Connection) -> dict[int, list[Statement
 
 def _load_sessions(connection: sqlite3.Connection) -> dict[int, list[SessionCount]]:
     found: dict[int, list[SessionCount]] = {}
-    query = "SELECT run, state, wait_type, event, query, samples FROM session ORDER BY run, position"
-    for run, state, wait_type, event, text, samples in connection.execute(query):
+    query = f"SELECT run, blocker, {_SEEN} FROM session ORDER BY run, position"
+    for run, blocker, state, wait_type, event, text, samples in connection.execute(query):
         item = SessionCount(
-            state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples
+            state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples, blocker=blocker
+        )  # fmt: skip
+        found.setdefault(run, []).append(item)
+    return found
+
+
+def _load_processes(connection: sqlite3.Connection) -> dict[int, list[ProcessCount]]:
+    found: dict[int, list[ProcessCount]] = {}
+    query = f"SELECT run, kind, {_SEEN} FROM process ORDER BY run, position"
+    for run, kind, state, wait_type, event, text, samples in connection.execute(query):
+        item = ProcessCount(
+            kind=kind, state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples
         )  # fmt: skip
         found.setdefault(run, []).append(item)
     return found
