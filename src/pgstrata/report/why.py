@@ -87,7 +87,13 @@ def render_change(item: Contribution, size: float) -> str:
     """-310 ± 20, in a unit of `size` seconds."""
     half = half_of(item.interval) / size
     digits = choose_decimals(half)
-    return f"{item.difference / size:+.{digits}f} ± {half:.{digits}f}"
+    return f"{_signed(item.difference / size, digits)} ± {half:.{digits}f}"
+
+
+def _signed(value: float, digits: int) -> str:
+    """A change with its sign; nothing has none."""
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text[1:]
 
 
 # ------------------------------------------------------------------------------------------------ sentences
@@ -116,13 +122,13 @@ def _say_parts(item: Attribution, size: float) -> str:
     """The parts that are certain, then those that are not, then the sum of what is left."""
     shown = sorted(item.parts, key=lambda part: (not part.resolved, -abs(part.difference)))[:_MOST_SAID]
     sure = [f"{render_change(part, size)} {_name_with_query(item, part)}" for part in shown if part.resolved]
-    open_ = [f"{render_change(part, size)} {_name_with_query(item, part)}" for part in shown if not part.resolved]
+    open_ = [f"{render_change(part, size)} {name_part(part)}" for part in shown if not part.resolved]
     left = item.total.difference - sum(part.difference for part in shown)
     texts = [", ".join(sure)] if sure else []
     if open_:
         texts.append(f"unresolved {', '.join(open_)}")
     if len(shown) < len(item.parts):
-        texts.append(f"{left / size:+.1f} in {count(len(item.parts) - len(shown), 'smaller part')}")
+        texts.append(f"{_signed(left / size, 1)} in {count(len(item.parts) - len(shown), 'smaller part')}")
     return "; ".join(texts)
 
 
@@ -169,8 +175,8 @@ def render_why(answer: Answer) -> str:
 
 
 def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
-    text = text.replace("..", ".") if text.endswith("..") and not text.endswith("...") else text
-    return wrap_text(text, WIDTH, first=first, rest=rest)
+    # a sentence may end with a name that was cut
+    return wrap_text(text.replace("....", "..."), WIDTH, first=first, rest=rest)
 
 
 def _list(texts: Iterable[str]) -> list[str]:
@@ -190,7 +196,9 @@ def _attribution_part(answer: Answer, item: Attribution) -> list[str]:
         lines += ["", *_contributions(heads[1], shown, size, name_among_rows)]
         if left:
             rest = sum(row.difference for row in left) / size
-            lines += _wrap(f"and {count(len(left), 'smaller row')}, {rest:+.1f} {unit} together", first="  ", rest="  ")
+            lines += _wrap(
+                f"and {count(len(left), 'smaller row')}, {_signed(rest, 1)} {unit} together", first="  ", rest="  "
+            )
     lines += _wrap(f"{count(item.samples, 'sample')} of sessions in {count(item.blocks, 'block')}; "
                    f"{METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved may be chance, with "
                    "regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
@@ -212,13 +220,13 @@ def name_among_rows(item: Contribution) -> str:
 def _contributions(
     title: str, items: Sequence[Contribution], size: float, name: Callable[[Contribution], str] = name_row
 ) -> list[str]:
-    halves = [half_of(item.interval) / size for item in items if half_of(item.interval) > 0]
-    digits = choose_decimals(min(halves, default=1.0))
+    halves = sorted(half_of(item.interval) / size for item in items)
+    digits = choose_decimals(halves[len(halves) // 2])
     names = Column(title=title, cells=tuple(name(item) for item in items))
     columns = [
         Column(title="before", cells=tuple(f"{item.reference / size:.{digits}f}" for item in items)),
         Column(title="after", cells=tuple(f"{item.value / size:.{digits}f}" for item in items)),
-        Column(title="change", cells=tuple(f"{item.difference / size:+.{digits}f}" for item in items)),
+        Column(title="change", cells=tuple(_signed(item.difference / size, digits) for item in items)),
         Column(title="±", cells=tuple(f"{half_of(item.interval) / size:.{digits}f}" for item in items)),
         Column(title="samples", cells=tuple(f"{item.samples:,}" for item in items)),
         Column(title="state", cells=tuple(name_state(resolved=item.resolved) for item in items), words=True),
