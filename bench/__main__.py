@@ -29,10 +29,12 @@ from startup import measure_startup
 from switch import measure_switch
 from threads import measure_threads
 from verdicts import measure_verdicts
+from why import measure_why
 
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
     "large-study": measure_large_study,
+    "why": measure_why,
     "reset": measure_reset,
     "dead-time": measure_dead_time,
     "observer": measure_observer,
