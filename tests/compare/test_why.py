@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 from pgstrata.compare.why import find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
-from pgstrata.model.runs import Validity
+from pgstrata.model.runs import Reason, Validity
 from studies import BASE, CELL, OTHER, make_plan, make_run
 
 
@@ -89,6 +89,13 @@ def test_where_there_is_no_attribution_it_says_why_and_what_helps(runs, why, rem
     (missing,) = found.missing
     assert why in missing.why
     assert remedy in missing.remedy
+
+
+def test_a_sampler_that_was_lost_is_named():
+    lost = Reason(code="sampler_lost", text="the sampler sessions ended early: no more connections")
+    runs = [replace(each, sessions=(), reasons=(lost,)) for each in both()]
+    (missing,) = find_why(make_plan(), runs).missing
+    assert "no more connections" in missing.why
 
 
 def test_a_fixed_rate_has_no_attribution():

@@ -10,10 +10,10 @@ import pytest
 from pgstrata.compare import compare_study, find_axes
 from pgstrata.compare.why import find_why
 from pgstrata.model.activity import SessionCount, SessionState
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Answer, Study, Verdict
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.json_form import answer_json
-from pgstrata.report.why import name_query, render_why, say_attribution, say_causes
+from pgstrata.report.why import cause_sentences, name_query, render_why, say_attribution, say_causes
 
 sys.path.append(str(Path(__file__).parent.parent))
 from studies import make_environment, make_plan, make_run
@@ -71,6 +71,19 @@ def test_the_sentence_has_the_saving_its_parts_and_their_statement(answer):
     assert ", 8 blocks): -4" in text
     assert "IO/WalSync in END" in text
     assert say_causes(of(answer, "off")).startswith("first cause: IO/WalSync in END (-4")
+
+
+def test_the_first_cause_is_told_where_a_verdict_has_found_a_difference(answer):
+    (text,) = cause_sentences(answer)
+    assert text.startswith("synchronous_commit = off: the first cause is IO/WalSync in END, -4")
+    assert text.endswith("µs per transaction")
+
+
+def test_no_cause_is_told_of_a_control_and_against_the_verdict(answer):
+    comparisons = tuple(replace(item, control=True) for item in answer.comparisons)
+    assert cause_sentences(replace(answer, comparisons=comparisons)) == []
+    comparisons = tuple(replace(item, verdict=Verdict.WORSE) for item in answer.comparisons)
+    assert cause_sentences(replace(answer, comparisons=comparisons)) == []
 
 
 def test_a_difference_that_is_not_certain_claims_nothing(answer):

@@ -20,6 +20,7 @@ from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.report.why import cause_sentences
 from pgstrata.report.words import answer_sentences
 from pgstrata.units import render_duration
 
@@ -41,10 +42,12 @@ def run_with_progress(plan: Plan, file: Path, study: Path | None, budget: float 
         sink.close()
     _say_ending(outcome, file, out)
     if outcome.done:
-        answer = load_answer(folder)
+        answer = load_answer(folder, why=True)
         print(file=out)
         for sentence in answer_sentences(answer):
             print(_wrapped(sentence.text), file=out)
+        for text in cause_sentences(answer):
+            print(_wrapped(f"{text} (pgstrata show --why {folder})"), file=out)
         print(f"\nmore: pgstrata show {folder}   pgstrata report {folder}", file=out)
 
 

@@ -28,6 +28,7 @@ BESIDE_METRICS: Final = (
 """What is shown beside an account."""
 WHY_METRICS: Final = (TPS.name, BACKEND_CPU.name, RUN_QUEUE.name, *BESIDE_METRICS)
 """What an attribution needs of runs, beside their sessions and the rounds of slices."""
+_LOST: Final = "sampler_lost"
 
 _Found = Mapping[tuple[str, str, int], RunRecord]
 
@@ -135,10 +136,14 @@ def _refuse(
         return None
     if len(shared) < FEWEST_BLOCKS:
         return f"{len(shared)} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
-    if not any(found[name, cell.identity, block].sessions for name in names for block in shared):
+    runs = [found[name, cell.identity, block] for name in names for block in shared]
+    if not any(run.sessions for run in runs):
+        lost = next((reason.text for run in runs for reason in run.reasons if reason.code == _LOST), "")
+        if lost:
+            return f"no sessions were sampled: {lost}", "see the runs' reasons; with the cause mended, measure again"
         return (
-            "no sessions were sampled: `diagnosis = false`, an older pgstrata, or sampling that failed",
-            "measure again with `diagnosis = true`, the default; evidence of failed sampling is in the runs' reasons",
+            "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet",
+            "measure again with `diagnosis = true`, the default",
         )
     return (
         f"sessions were sampled in {len(seen)} of {len(shared)} blocks, and it takes {FEWEST_BLOCKS}",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from pgstrata.model.answer import ALL_CELLS, Answer
+from pgstrata.model.answer import ALL_CELLS, Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
     Beside,
@@ -17,9 +17,9 @@ from pgstrata.model.attribution import (
     Span,
     Unattributed,
 )
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
-from pgstrata.report.names import count, name_cell, name_environment, name_factor
+from pgstrata.report.names import count, name_cell, name_environment, name_factor, name_where
 from pgstrata.report.ordered import axis_groups
 from pgstrata.report.words import answer_sentences
 from pgstrata.units import Unit, render_bytes, render_value
@@ -148,6 +148,29 @@ def say_causes(item: Attribution) -> str:
     size, unit = choose_unit(max(item.total.value, item.total.reference))
     texts = [f"{name_row(cause)} ({render_change(cause, size)} {unit})" for cause in item.causes[:_MOST_SAID]]
     return f"first cause: {texts[0]}" + (f"; then {'; '.join(texts[1:])}" if texts[1:] else "")
+
+
+def cause_sentences(answer: Answer) -> list[str]:
+    """The first cause of each difference in throughput that a verdict has found, for few of them; nothing else.
+
+    Controls have none, nor has a difference that goes the other way in the account.
+    """
+    experiment = answer.study.plan.experiment
+    found = {(item.environment, item.cell): item for item in answer.attributions if item.causes}
+    texts = []
+    for comparison in answer.comparisons:
+        item = found.get((comparison.environment, comparison.cell))
+        signs = {Verdict.BETTER: -1.0, Verdict.WORSE: 1.0}
+        sign = signs.get(comparison.verdict) if comparison.metric == TPS.name and not comparison.control else None
+        if item is not None and sign is not None and item.total.difference * sign > 0:
+            name = name_environment(experiment.environment(item.environment), experiment)
+            size, unit = choose_unit(max(item.total.value, item.total.reference))
+            where = f" on {name_where(item.cell, experiment)}" if len(experiment.cells) > 1 else ""
+            texts.append(
+                f"{name}{where}: the first cause is {name_row(item.causes[0])}, "
+                f"{render_change(item.causes[0], size)} of {render_change(item.total, size)} {unit} per transaction"
+            )
+    return texts[:_MOST_SAID]
 
 
 def say_missing(answer: Answer, item: Unattributed) -> str:
