@@ -15,7 +15,7 @@ from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
-from pgstrata.model.courses import COURSES
+from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
 from pgstrata.workloads import builtin_workloads
@@ -156,3 +156,4 @@ def test_every_page_of_the_documentation_can_be_reached_from_the_readme(page):
 def test_all_series_of_a_run_are_explained():
     text = (ROOT / "docs" / "reference" / "evidence.md").read_text()
     assert not [each for each in COURSES.values() if f"| `{each.name}` | {each.title} | {each.unit} |" not in text]
+    assert not [each for each in EVENTS.values() if f"| `{each.name}` | {each.title} |" not in text]

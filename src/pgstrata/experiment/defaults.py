@@ -197,6 +197,7 @@ def _normalised() -> tuple[Choice, ...]:
     return (
         Choice(setting="timezone", value="GMT", reason="otherwise taken from the machine"),
         Choice(setting="log_timezone", value="GMT", reason="otherwise taken from the machine"),
+        Choice(setting="log_line_prefix", value="%m [%p] ", reason="empty before 10; events of the log have a time"),
         Choice(setting="log_checkpoints", value="on", reason="off before 15; checkpoints are counted"),
         Choice(setting="effective_io_concurrency", value="16", reason="1 before 18"),
         Choice(setting="jit", value="off", reason="off before 12; compiling short queries only adds noise", since=11),

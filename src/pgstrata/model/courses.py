@@ -75,3 +75,14 @@ COURSES: Final[Mapping[str, Course]] = {
         memory_stalled="share of time in which a task waited for memory",
     ),
 }
+
+EVENTS: Final[Mapping[str, Course]] = _courses(
+    Unit.COUNT,
+    checkpoint_starts="checkpoints that began",
+    checkpoint_ends="checkpoints that were complete",
+    autovacuums_done="tables that autovacuum finished with",
+    temporary_files="temporary files",
+    errors="errors",
+    deadlocks="deadlocks",
+)
+"""What the server's log tells: `times` are whole seconds in which it happened, `values` how often."""

@@ -8,10 +8,12 @@ from typing import Final
 
 from pgstrata.collectors.procfs.courses import make_courses
 from pgstrata.collectors.procfs.own_sessions import measure_own_sessions
-from pgstrata.collectors.procfs.samples import SAMPLES, parse_seconds
+from pgstrata.collectors.procfs.samples import SAMPLES, Seconds, parse_seconds
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
+from pgstrata.collectors.serverlog.parse import LOG, make_events
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
+from pgstrata.model.metrics import Series
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.host import Command, StopSignal
 
@@ -47,5 +49,13 @@ class SecondsSampler:
         ticks = captures[0].ticks if captures else DEFAULT_TICKS
         return Sampled(
             measurements=tuple(measure_own_sessions(seconds, sessions, window, captures)),
-            series=make_courses(seconds, sessions, window, ticks),
+            series=(*make_courses(seconds, sessions, window, ticks), *_events(evidence.get(LOG, b""), seconds)),
         )
+
+
+def _events(log: bytes, seconds: Seconds) -> tuple[Series, ...]:
+    """What the server told of itself between the first sample and the last, by its own host's clock."""
+    if seconds.wall is None or not seconds.samples:
+        return ()
+    length = seconds.samples[-1].moment - seconds.samples[0].moment
+    return make_events(log, seconds.wall, seconds.wall + length)
