@@ -18,7 +18,7 @@ from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer, Refreshed
-from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
+from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.store.load import load_study
 from pgstrata.store.study import NOISE, PLAN_FILE
 
@@ -33,7 +33,7 @@ def load_answer(
     With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared; with `pairs`
     every environment is compared with every other; with `why` the differences are split into what time was spent on.
     """
-    beside = (*(LATENCY_QUANTILES if shifts else ()), *(WHY_METRICS if why else ()))
+    beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
     loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES, sessions=why)
     found = find_why(loaded.plan, loaded.runs) if why else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pgstrata.app.answer import load_answer
+from pgstrata.app.stacks import load_stacks
 from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.report.html import render_html
 
@@ -12,7 +14,8 @@ from pgstrata.report.html import render_html
 def write_report(study: Path, output: Path | None, *, pairs: bool) -> Path:
     """The file that was written: by default report.html in the study's folder."""
     target = output or study / "report.html"
-    text = render_html(load_answer(study, series=True, shifts=True, pairs=pairs, why=True))
+    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True)
+    text = render_html(replace(answer, stacks=load_stacks(study, answer.study)))
     partial = target.with_name(f".{target.name}.new")
     try:
         partial.write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.stacks import RunStacks
 
 ALL_CELLS: Final = "all"
 """The cell of a headline: the geometric mean over all cells of a block."""
@@ -227,3 +228,5 @@ class Answer:
     """Differences that have no attribution, where somebody asked."""
     accounts: tuple[LevelAccount, ...] = ()
     """By cell and environment, where somebody asked why."""
+    stacks: tuple[RunStacks, ...] = ()
+    """Of the runs in which perf was at work, for a report."""

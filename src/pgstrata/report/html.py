@@ -21,6 +21,7 @@ from pgstrata.report.designs import headline_note
 from pgstrata.report.doubts import doubt_sentences
 from pgstrata.report.drawing import Figure
 from pgstrata.report.effects import draw_effects, draw_effects_along
+from pgstrata.report.flames import make_flames
 from pgstrata.report.ladders import draw_axis
 from pgstrata.report.limits import unmeasured
 from pgstrata.report.looks import tell_stories
@@ -138,6 +139,7 @@ def _results(answer: Answer) -> Mapping[str, Any]:
         "glance": make_glance(answer) if len(experiment.cells) > _FEW_CELLS else (),
         "contrasts": contrast_rows(answer),
         "why": make_why(answer),
+        "flames": make_flames(answer),
         "ordered": _ordered(answer),
         "all_cells": len(experiment.cells),
         "open_details": len(experiment.cells) <= _FEW_CELLS,

@@ -122,6 +122,13 @@ def list_runs(study: Path) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def load_file(study: Path, identity: str, name: str) -> bytes:
+    """One file of a run; empty where there is none."""
+    path = study / EVIDENCE / check_name(identity) / check_name(name)
+    with storage_errors(study):
+        return path.read_bytes() if path.is_file() else b""
+
+
 def load_evidence(study: Path, identity: str) -> Mapping[str, bytes]:
     """All files of a run by name, run.json included; StudyError if there is no such run."""
     folder = study / EVIDENCE / check_name(identity)

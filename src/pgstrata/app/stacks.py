@@ -1,0 +1,43 @@
+"""The stacks of a study's runs, from their evidence."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
+from pgstrata.compare.pairs import may_enter
+from pgstrata.errors import ParseError
+from pgstrata.model.answer import Study
+from pgstrata.model.metrics import SAMPLED_CPU
+from pgstrata.model.stacks import RunStacks
+from pgstrata.store.evidence import load_file
+
+
+def load_stacks(folder: Path, study: Study) -> tuple[RunStacks, ...]:
+    """Of all runs that may enter a comparison and have any; the study is read with the metric `SAMPLED_CPU`."""
+    return tuple(_load(folder, study)) if study.plan.experiment.profile_cpu else ()
+
+
+def _load(folder: Path, study: Study) -> Iterator[RunStacks]:
+    for run in study.runs:
+        if not may_enter(run):
+            continue
+        folded = _read(load_file(folder, run.identity, f"{SAMPLES}.gz"))
+        samples, seconds = sum(folded.stacks.values()), run.value(SAMPLED_CPU)
+        whole = bool(samples and seconds)
+        yield RunStacks(
+            environment=run.environment, cell=run.cell, block=run.block,
+            seconds=seconds / samples if samples and seconds else 0.0,
+            stacks=folded.stacks if whole else {}, user_only=folded.user_only,
+            lacking="" if whole else folded.lacking or "sampling ended before the run did",
+        )  # fmt: skip
+
+
+def _read(packed: bytes) -> Folded:
+    try:
+        return parse_folded(gzip.decompress(packed) if packed else b"")
+    except (OSError, EOFError, zlib.error, ParseError):
+        return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")

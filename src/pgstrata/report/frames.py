@@ -1,0 +1,160 @@
+"""What a differential flame graph is drawn from: frames with their CPU time in two environments, block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Final
+
+from pgstrata.model.stacks import RunStacks
+
+ERRORS: Final = 3.0
+"""A change of so many standard errors is coloured: with hundreds of frames fewer would colour chance."""
+LEAST_WIDTH: Final = 0.002
+MOST_FRAMES: Final = 400
+MOST_DEPTH: Final = 60
+_NEARLY: Final = 0.995
+_FEWEST_BLOCKS: Final = 2
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """CPU seconds per transaction: means over the blocks, their difference and its standard error."""
+
+    value: float
+    reference: float
+    error: float
+
+    @property
+    def difference(self) -> float:
+        """Environment minus reference."""
+        return self.value - self.reference
+
+    @property
+    def resolved(self) -> bool:
+        """Whether more than noise is in the difference."""
+        return abs(self.difference) > ERRORS * self.error and self.difference != 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A frame where it is drawn: `depth` from the root, `left` and `width` as shares of the whole."""
+
+    name: str
+    depth: int
+    left: float
+    width: float
+    change: Change
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Seconds per transaction by block, and the sum of their Poisson variances, of both sides."""
+
+    value: dict[int, float] = field(default_factory=dict)
+    reference: dict[int, float] = field(default_factory=dict)
+    variance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flames:
+    """Two environments in one cell: `whole` is all, `inclusive` by path, `own` by function without what it called."""
+
+    blocks: int
+    samples: int
+    whole: Change
+    inclusive: Mapping[Path, Change]
+    own: Mapping[str, Change]
+
+
+def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -> Flames | None:
+    """In the blocks that both have; None with fewer than two.
+
+    The standard error is that between the blocks, or that of counting (Poisson) where this is larger: of a frame that
+    is rarely seen blocks tell too little.
+    """
+    sides = [{run.block: run for run in side if run.stacks} for side in (runs, references)]
+    blocks = sorted(sides[0].keys() & sides[1].keys())
+    if len(blocks) < _FEWEST_BLOCKS:
+        return None
+    inclusive: dict[Path, _Counts] = {}
+    own: dict[str, _Counts] = {}
+    samples = 0
+    for place, side in enumerate(sides):
+        for block in blocks:
+            run = side[block]
+            for stack, count in run.stacks.items():
+                path = tuple(stack.split(";")[:MOST_DEPTH])
+                samples += count
+                for depth in range(len(path) + 1):
+                    _add(inclusive.setdefault(path[:depth], _Counts()), place, block, count, run.seconds)
+                _add(own.setdefault(path[-1], _Counts()), place, block, count, run.seconds)
+    changes = {path: _change(counts, blocks) for path, counts in inclusive.items()}
+    return Flames(
+        blocks=len(blocks), samples=samples, whole=changes[()], inclusive=changes,
+        own={name: _change(counts, blocks) for name, counts in own.items()},
+    )  # fmt: skip
+
+
+def _add(counts: _Counts, place: int, block: int, count: int, seconds: float) -> None:
+    side = counts.reference if place else counts.value
+    side[block] = side.get(block, 0.0) + count * seconds
+    counts.variance += count * seconds**2
+
+
+def _change(counts: _Counts, blocks: Sequence[int]) -> Change:
+    differences = [counts.value.get(block, 0.0) - counts.reference.get(block, 0.0) for block in blocks]
+    between = stdev(differences) / math.sqrt(len(blocks))
+    counting = math.sqrt(counts.variance) / len(blocks)
+    return Change(
+        value=fmean(counts.value.get(block, 0.0) for block in blocks),
+        reference=fmean(counts.reference.get(block, 0.0) for block in blocks),
+        error=max(between, counting),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ where they stand
+
+
+def arrange_frames(flames: Flames) -> tuple[Frame, ...]:
+    """Frames from the root on, the widest first within their caller; by their time in the environment.
+
+    What is common to all stacks of a kind of process (main and its like) is left out, as are frames of less than 0.2 %
+    of the whole, and of the others all but the widest hundreds.
+    """
+    total = flames.whole.value
+    if total <= 0:
+        return ()
+    least, limit = LEAST_WIDTH * total, _limit(flames)
+    children: dict[Path, list[Path]] = {}
+    for path, change in flames.inclusive.items():
+        if path and change.value >= least and change.value > limit:
+            children.setdefault(path[:-1], []).append(path)
+    frames: list[Frame] = []
+
+    def place(path: Path, depth: int, left: float, *, skipping: bool) -> None:
+        below = sorted(children.get(path, ()), key=lambda item: (-flames.inclusive[item].value, item))
+        for child in below:
+            change = flames.inclusive[child]
+            alone = change.value >= _NEARLY * flames.inclusive[path].value and len(below) == 1
+            called = sum(flames.inclusive[each].value for each in children.get(child, ()))
+            skipped = skipping and alone and len(child) > 1 and called >= _NEARLY * change.value
+            if not skipped:
+                frames.append(
+                    Frame(name=child[-1], depth=depth, left=left / total, width=change.value / total, change=change)
+                )
+            place(child, depth + (not skipped), left, skipping=skipping and (skipped or len(child) == 1))
+            left += change.value
+
+    place((), 0, 0.0, skipping=True)
+    return tuple(frames)
+
+
+def _limit(flames: Flames) -> float:
+    """What a frame has to be wider than, so that there are not more than there may be."""
+    widths = sorted((change.value for path, change in flames.inclusive.items() if path), reverse=True)
+    return widths[MOST_FRAMES] if len(widths) > MOST_FRAMES else 0.0
