@@ -104,6 +104,23 @@ def test_parts_queries_and_rows_each_add_up_to_the_total(seed, blocks, samples, 
         assert item.interval.low <= item.difference <= item.interval.high
 
 
+def test_a_wait_for_a_lock_names_the_statement_that_blocked_it_most_often():
+    def window(waited):
+        rows = [
+            ("", "", 100 - waited),
+            ("UPDATE a", "INSERT b", waited // 3),
+            ("UPDATE a", "UPDATE a", waited - waited // 3),
+        ]
+        return Seen(seconds=1e-3, sessions=tuple(
+            SessionCount(state=SessionState.WAITING if query else SessionState.CLIENT, wait_type="Lock" if query else "",
+                         event="tuple" if query else "", query=query, samples=samples, blocker=blocker)
+            for query, blocker, samples in rows if samples
+        ))  # fmt: skip
+
+    found = attribute([window(60)] * 3, [window(30)] * 3, environment="new", reference_name="old", cell="c")
+    assert {row.event: row.blocker for row in found.rows} == {"Lock/tuple": "UPDATE a", "": ""}
+
+
 def test_no_block_matters_more_because_it_was_slow():
     rng = np.random.default_rng(1)
     windows = [[], []]

@@ -149,6 +149,7 @@ class _Errors:
             part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
             difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
             samples=int(sum(side.counts[rows].sum() for side in self.accounts.sides)),
+            blocker=self.accounts.blockers[rows[0]] if len(rows) == 1 else "",
         )  # fmt: skip
         return _Tested(shown=shown, p=two_sided_tail(centre / error, freedom) if error > 0 else float(centre == 0))
 

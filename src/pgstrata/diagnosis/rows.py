@@ -57,10 +57,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Several sides with the same rows."""
+    """Several sides with the same rows; `blockers` are the commonest of each row, empty where there is none."""
 
     keys: tuple[Key, ...]
     sides: tuple[Side, ...]
+    blockers: tuple[str, ...]
 
 
 def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
@@ -92,9 +93,22 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         _make_side(side, each, len(running), _method_of(side, method), len(_SPLIT[method]))
         for side, each in zip(sides, seen, strict=True)
     ]
+    blockers = _find_blockers(sides, folded)
     return Accounts(
-        keys=tuple((part, event, texts.get(query, "")) for part, event, query in keys), sides=tuple(made)
-    )  # fmt: skip
+        keys=tuple((part, event, texts.get(query, "")) for part, event, query in keys),
+        sides=tuple(made),
+        blockers=tuple(blockers.get(key, "") for key in keys),
+    )
+
+
+def _find_blockers(sides: Sequence[Sequence[Seen]], folded: Mapping[Key, Key]) -> Mapping[Key, str]:
+    """By row, which statement was most often seen to block it."""
+    found: dict[Key, Counter[str]] = {}
+    for side in sides:
+        for count in (count for seen in side for count in seen.sessions if count.blocker):
+            key = folded[Part.WAIT, f"{count.wait_type}/{count.event}", identify_query(count.query)]
+            found.setdefault(key, Counter())[count.blocker] += count.samples
+    return {key: counted.most_common(1)[0][0] for key, counted in found.items()}
 
 
 def _method_of(side: Sequence[Seen], method: Method) -> Method:

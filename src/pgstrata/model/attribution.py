@@ -76,7 +76,8 @@ class Contribution:
 
     `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is that of 95 %
     for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the
-    number of rows leaves out zero. `part` is None for the total and for queries.
+    number of rows leaves out zero. `part` is None for the total and for queries. Of rows that wait for locks `blocker`
+    is the statement that was most often at the end of the chain of those that block, where one was seen.
     """
 
     part: Part | None
@@ -88,6 +89,7 @@ class Contribution:
     interval: Span | None
     resolved: bool
     samples: int
+    blocker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

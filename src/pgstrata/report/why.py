@@ -57,8 +57,9 @@ def name_part(item: Contribution) -> str:
 
 
 def name_row(item: Contribution) -> str:
-    """IO/WalSync in END."""
-    return f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
+    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t."""
+    name = f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
+    return f"{name}, behind {name_query(item.blocker)}" if item.query and item.blocker else name
 
 
 def name_query(text: str, width: int = _QUERY_WIDTH) -> str:

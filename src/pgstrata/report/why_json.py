@@ -49,6 +49,7 @@ def _contribution(item: Contribution) -> dict[str, Any]:
         "interval": _span(item.interval),
         "resolved": item.resolved,
         "samples": item.samples,
+        "blocker": item.blocker,
     }
 
 
