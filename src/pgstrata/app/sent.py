@@ -91,6 +91,8 @@ class SentServers:
         send_tree(self.here, self.door, f"{self.cache}/{name}", target)
         prefix = f"{target}/{inside}".rstrip("/")
         self.inspector.require_enterable(prefix)
-        there = self.inspector.inspect(build.spec, prefix, build.supplier, {})
+        # what was compiled here looks for its libraries where it was installed here
+        libraries = {"LD_LIBRARY_PATH": f"{prefix}/lib"} if build.spec.kind is ServerKind.BUILD else {}
+        there = self.inspector.inspect(build.spec, prefix, build.supplier, libraries)
         # it is the same build; what its programs need to start is another machine's matter
         return replace(build, prefix=prefix, process_environment=there.process_environment)
