@@ -24,6 +24,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.app.sent import SentServers
 from pgstrata.app.wiring import make_derive
 from pgstrata.conduct import losses
+from pgstrata.errors import UsageError
 from pgstrata.experiment.hosts import parse_host
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.ssh_link import Patience
@@ -188,10 +189,12 @@ def test_what_was_compiled_here_takes_its_libraries_from_where_it_lies_over_ther
     notes = []
     with open_machine(notes.append) as machine, site.open_site(far.destination) as there:
         opened = OpenedHost(spec=parse_host(f"ssh:{far.destination}"), site=there, host=there.door)
-        ready = machine.servers.resolve(parse_server("embedded", {}))
+        ready = machine.servers.resolve(parse_server("embedded"))
         compiled = replace(ready, spec=replace(ready.spec, kind=ServerKind.BUILD))
         sent = SentServers.make(machine, opened, notes.append).send(compiled)
         assert sent.prefix.startswith(there.places.cache)
+        with pytest.raises(UsageError, match="no bin/postgres on that host"):
+            SentServers.make(machine, opened, notes.append).resolve(parse_server("prefix:/nowhere"))
         assert sent.process_environment == {"LD_LIBRARY_PATH": f"{sent.prefix}/lib"}
 
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from pgstrata.app.machine import Machine
 from pgstrata.app.opened import OpenedHost
-from pgstrata.errors import HostNotFitError
+from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.hosts.tree import send_tree
 from pgstrata.model.experiment import ServerKind, ServerSpec
@@ -56,14 +56,24 @@ class SentServers:
         """The build of a level over there.
 
         Raises:
+            UsageError: `prefix:` names a folder without a server.
             HostNotFitError: it is for another architecture, a library is missing there, or there is no room.
             PgstrataError: as `Servers.resolve`.
         """
         if spec.kind is not ServerKind.PREFIX:
             self._refuse_foreign(spec.text)
             return self.send(self.servers.resolve(spec))
+        self._require_there(spec)
         self.inspector.require_enterable(spec.value)
         return self.inspector.inspect(spec, spec.value, PREFIX_SUPPLIER, {})
+
+    def _require_there(self, spec: ServerSpec) -> None:
+        if not self.door.exists(f"{spec.value}/bin/postgres"):
+            raise UsageError(
+                "there is no bin/postgres on that host", where=f"{self.door.name}:{spec.value}",
+                remedy="prefix:DIR is an installation over there: name the folder that holds its bin/postgres, or take "
+                "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
+            )  # fmt: skip
 
     def client_tools(self) -> Build:
         """psql and pgbench over there, with which data are made."""

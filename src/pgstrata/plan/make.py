@@ -57,8 +57,8 @@ def make_plan(
 
 
 def _host_notes(experiment: Experiment) -> tuple[str, ...]:
-    """What is not known of other machines while nothing is connected to."""
+    """What is not known of other machines before they are opened for a run."""
     if not experiment.apart:
         return ()
     names = " and ".join(host.text for host in experiment.apart)
-    return (f"{names}: the room there, and whether it can be reached, is found out at the start of the run",)
+    return (f"{names}: the room there is found out at the start of the run",)
