@@ -9,26 +9,19 @@ import os
 import shutil
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pgstrata.app import server_hosts, site
 from pgstrata.app.answer import load_answer
-from pgstrata.app.machine import open_machine
-from pgstrata.app.opened import OpenedHost
 from pgstrata.app.question import load_plan
 from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
-from pgstrata.app.sent import SentServers
 from pgstrata.app.wiring import make_derive
 from pgstrata.conduct import losses
-from pgstrata.errors import UsageError
-from pgstrata.experiment.hosts import parse_host
-from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.ssh_link import Patience
-from pgstrata.model.experiment import Allow, ServerKind
+from pgstrata.model.experiment import Allow
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.text import render_text
@@ -179,23 +172,6 @@ def test_nothing_is_left_over_there(made, folder):
             except OSError:
                 continue
             assert f"{there}/data".encode() not in words, words
-
-
-def test_what_was_compiled_here_takes_its_libraries_from_where_it_lies_over_there(made, far, monkeypatch):
-    study, _, _ = made
-    for name in ("DATA", "STATE", "LOCK"):
-        monkeypatch.setenv(f"PGSTRATA_{name}", str(study.parent / "here" / name.lower()))
-    monkeypatch.setenv(site.SSH_CONFIG, far.config)
-    notes = []
-    with open_machine(notes.append) as machine, site.open_site(far.destination) as there:
-        opened = OpenedHost(spec=parse_host(f"ssh:{far.destination}"), site=there, host=there.door)
-        ready = machine.servers.resolve(parse_server("embedded"))
-        compiled = replace(ready, spec=replace(ready.spec, kind=ServerKind.BUILD))
-        sent = SentServers.make(machine, opened, notes.append).send(compiled)
-        assert sent.prefix.startswith(there.places.cache)
-        with pytest.raises(UsageError, match="no bin/postgres on that host"):
-            SentServers.make(machine, opened, notes.append).resolve(parse_server("prefix:/nowhere"))
-        assert sent.process_environment == {"LD_LIBRARY_PATH": f"{sent.prefix}/lib"}
 
 
 def test_only_the_client_may_come_in_and_its_password_is_nowhere_in_the_study(made, folder):

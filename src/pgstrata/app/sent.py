@@ -105,4 +105,5 @@ class SentServers:
         libraries = {"LD_LIBRARY_PATH": f"{prefix}/lib"} if build.spec.kind is ServerKind.BUILD else {}
         there = self.inspector.inspect(build.spec, prefix, build.supplier, libraries)
         # it is the same build; what its programs need to start is another machine's matter
-        return replace(build, prefix=prefix, process_environment=there.process_environment)
+        # (an installation that was looked at before is remembered with the libraries of then)
+        return replace(build, prefix=prefix, process_environment={**libraries, **there.process_environment})

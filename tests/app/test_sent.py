@@ -1,0 +1,53 @@
+"""Servers for another machine, without one: the far side is a second door to this one, and what is sent is sent."""
+
+from dataclasses import replace
+
+import pytest
+
+from pgstrata.app.machine import open_machine
+from pgstrata.app.sent import SentServers
+from pgstrata.errors import UsageError
+from pgstrata.experiment.servers import parse_server
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.experiment import ServerKind
+from pgstrata.servers.inspect import Inspector
+from pgstrata.servers.packages import Packages
+
+pytestmark = pytest.mark.server
+
+
+class Door(LocalHost):
+    """A door as that of ssh, to this machine."""
+
+    def session(self, words):
+        return words
+
+
+@pytest.fixture
+def sent(tmp_path, monkeypatch):
+    """What sends servers of this machine's cache to a folder of the test's own."""
+    for name in ("DATA", "STATE", "LOCK"):
+        monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
+    with open_machine(lambda _: None) as machine:
+        door, cache = Door(), machine.places.cache
+        packages = Packages(here=machine.here, host=door, cache=cache, note=print, bring=False)
+        yield SentServers(
+            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", door=door, machine="",
+            folder=str(tmp_path / "there"), note=lambda _: None,
+            inspector=Inspector(here=machine.here, host=door, cache=str(tmp_path / "known"), packages=packages),
+        )  # fmt: skip
+        door.close()
+
+
+def test_what_was_compiled_here_takes_its_libraries_from_where_it_lies_over_there(sent):
+    ready = sent.servers.resolve(parse_server("embedded"))
+    assert sent.send(ready).process_environment == {}
+    compiled = replace(ready, spec=replace(ready.spec, kind=ServerKind.BUILD))
+    there = sent.send(compiled)
+    assert there.prefix.startswith(sent.folder)
+    assert there.process_environment == {"LD_LIBRARY_PATH": f"{there.prefix}/lib"}
+
+
+def test_a_prefix_that_is_not_over_there_is_refused_by_that_reason(sent):
+    with pytest.raises(UsageError, match="no bin/postgres on that host"):
+        sent.resolve(parse_server("prefix:/nowhere"))
