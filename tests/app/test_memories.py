@@ -30,7 +30,7 @@ GIVEN = '[common.settings]\nshared_buffers = "64MB"\neffective_cache_size = "1GB
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     config = tmp_path / "config"
-    config.write_text("Host nowhere\n    ProxyCommand exit 1\n    UserKnownHostsFile none\n")
+    config.write_text("Host nowhere\n    HostName 127.0.0.1\n    Port 1\n")
     monkeypatch.setenv(SSH_CONFIG, str(config))
 
     def run(given="", **more):
