@@ -41,6 +41,7 @@ SECTIONS: Final = (
     ("Before the first block", Subject.ENVIRONMENT, None),
     ("After a run: invalid", Subject.RUN, Force.INVALID),
     ("After a run: suspect", Subject.RUN, Force.SUSPECT),
+    ("After a run: a word", Subject.RUN, Force.WARNING),
     ("With a comparison", Subject.COMPARISON, None),
     ("With a study", Subject.STUDY, None),
     ("With figures of another tool (`pgstrata decide`)", Subject.DATA, None),
