@@ -21,6 +21,7 @@ from live import measure_live, measure_live_runs, measure_live_writing
 from neighbours import measure_neighbours
 from observer import measure_dead_time, measure_observer
 from ordered import measure_ordered
+from perf import measure_perf
 from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reset": measure_reset,
     "dead-time": measure_dead_time,
     "observer": measure_observer,
+    "perf": measure_perf,
     "switch": measure_switch,
     "remote": measure_remote,
     "slices": measure_slices,

@@ -58,7 +58,8 @@ class Silence:
     def emit(self, event: Event) -> None: ...
 
 
-def _plan(folder: Path, workload: str, blocks: int, seconds: int) -> Plan:
+def plan_runs(folder: Path, workload: str, blocks: int, seconds: int) -> Plan:
+    """An experiment on the embedded server, run by run."""
     file = folder / "experiment.toml"
     file.write_text(EXPERIMENT.format(workload=workload, blocks=blocks, seconds=seconds))
     return load_plan(file)
@@ -67,7 +68,7 @@ def _plan(folder: Path, workload: str, blocks: int, seconds: int) -> Plan:
 def measure_observer() -> Sequence[Figure]:
     """Randomised pairs on one server: a run as pgstrata makes it, and `pgbench -c 2 -j 2 -T` with nothing else."""
     with tempfile.TemporaryDirectory() as name, open_machine(print) as machine:
-        plan = _plan(Path(name), "select-only", 7, SECONDS)
+        plan = plan_runs(Path(name), "select-only", 7, SECONDS)
         with StudyStore.create(Path(name) / "study", plan, __version__) as store:
             rig = make_rig(plan, machine, store, Silence(), name)
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
@@ -140,7 +141,7 @@ def _plain_tps(rig: Rig, machine: Machine, server: RunningServer, build: Build) 
 def measure_dead_time() -> Sequence[Figure]:
     """Median time between two measured windows at scale 10, without the declared warm-up; where it goes."""
     with tempfile.TemporaryDirectory() as name:
-        plan = _plan(Path(name), "simple-update", 7, 3)
+        plan = plan_runs(Path(name), "simple-update", 7, 3)
         study = Path(name) / "study"
         run_experiment(plan, study, Silence())
         runs = load_study(study).runs

@@ -23,6 +23,7 @@ WINDOW = Window(
 )  # fmt: skip
 TEXT = """\
 # hertz 50
+# ticks 12
 # event cpu-clock:u
 session;main;PostgresMain;exec_simple_query 60
 session;main;PostgresMain 30
@@ -74,6 +75,7 @@ def test_cpu_time_and_counters_per_transaction_count_what_was_between_slices():
     values = {item.metric: item.value for item in found.measurements}
     assert values == pytest.approx({"sampled_cpu_per_tx": 0.002, "cycles_per_tx": 4000.0, "dtlb_misses_per_tx": 0.5})
     assert values.keys() <= METRICS.keys()
+    assert parse_folded(TEXT.encode()).cpu == 0.12
 
 
 def test_what_ended_early_or_is_lacking_gives_no_value():
@@ -84,7 +86,7 @@ def test_what_ended_early_or_is_lacking_gives_no_value():
 
 
 def test_an_unknown_shape_is_an_error():
-    for text in (b"session;main many\n", b"# count cycles lots\n", b"# hertz fast\n"):
+    for text in (b"session;main many\n", b"# count cycles lots\n", b"# hertz fast\n", b"# ticks ?\n"):
         with pytest.raises(ParseError):
             parse_folded(text)
 

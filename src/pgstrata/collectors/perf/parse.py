@@ -12,6 +12,8 @@ from pgstrata.ports.collector import Window
 
 SAMPLES: Final = "perf.samples"
 """Evidence name of what the sampler wrote."""
+_TICKS: Final = 100
+"""A second, USER_HZ of Linux on all its common architectures."""
 _COUNTED: Final = {"cycles": CYCLES, "instructions": INSTRUCTIONS, "dTLB-load-misses": DTLB_MISSES}
 
 
@@ -20,7 +22,7 @@ class Folded:
     """Samples by stack ("session;main;..."), taken `hertz` times a second of CPU time.
 
     `user_only`: what runs in the kernel was not seen. `whole`: nothing of the run is missing. `lacking` says why there
-    is nothing. `counts` are hardware counters by name.
+    is nothing. `counts` are hardware counters by name; `cpu` is what perf itself used in the window, seconds.
     """
 
     hertz: float = 0.0
@@ -29,6 +31,7 @@ class Folded:
     user_only: bool = False
     whole: bool = False
     lacking: str = ""
+    cpu: float = 0.0
 
 
 def parse_folded(text: bytes) -> Folded:
@@ -53,12 +56,13 @@ def parse_folded(text: bytes) -> Folded:
         except ValueError:
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
     try:
-        hertz = float(said.get("hertz", "0"))
+        hertz, cpu = float(said.get("hertz", "0")), int(said.get("ticks", "0")) / _TICKS
     except ValueError:
-        raise ParseError(f"unknown rate: {said['hertz'][:40]!r}", where=SAMPLES) from None
+        raise ParseError("unknown rate or CPU time", where=SAMPLES) from None
     return Folded(
         hertz=hertz, stacks=stacks, counts=counts, user_only=said.get("event", "").endswith(":u"),
         whole="whole" in said and "ended" not in said, lacking=said.get("lacking", ""),
+        cpu=cpu,
     )  # fmt: skip
 
 

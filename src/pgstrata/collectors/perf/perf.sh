@@ -13,6 +13,8 @@ finish() {
     trap '' TERM
     [ -n "$perf" ] || exit 0
     kill -0 "$perf" 2>/dev/null || echo "# ended early"
+    # what perf itself used so far: user and system time in ticks, proc_pid_stat(5)
+    { read -r used <"/proc/$perf/stat"; } 2>/dev/null && set -- $used && echo "# ticks $((${14} + ${15}))"
     for pid in "$perf" $stat; do
         kill -s INT "$pid" 2>/dev/null
         wait "$pid"

@@ -18,8 +18,8 @@ from pgstrata.ports.host import Command, StopSignal
 HERTZ: Final = 49
 """Samples per second of CPU time; not a divisor of the kernel's own ticks."""
 _MOST_BYTES: Final = "200M"
-_PATIENCE: Final = 60.0
-"""Unwinding takes about half a millisecond a sample."""
+_PATIENCE: Final = 120.0
+"""Unwinding takes less than two milliseconds a sample, of which 200 MB hold 40,000."""
 
 
 class PerfSampler:
