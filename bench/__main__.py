@@ -13,6 +13,7 @@ from agreement import measure_agreement
 from anomalies import measure_anomalies
 from attribution import measure_attribution
 from bisection import measure_bisection
+from causes import measure_causes
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from floors import measure_floors
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "neighbours": measure_neighbours,
     "ordered": measure_ordered,
     "bisection": measure_bisection,
+    "causes": measure_causes,
     "anomalies": measure_anomalies,
     "attribution": measure_attribution,
 }

@@ -1,0 +1,208 @@
+"""Whether the right cause is named: known ones, each injected into one of two environments on real servers.
+
+What must be found stands in `causes/table.toml`, written down beforehand. A kind is measured several times, each time
+as a study of its own with another seed; `KINDS=jit,hot-row` and `REPEATS=2` make less of it. `same` is the plain
+environment of a kind against itself: no cause may be named.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from figures import Figure
+from observer import Silence
+
+from pgstrata.app.answer import load_answer
+from pgstrata.app.question import load_plan
+from pgstrata.app.run import run_experiment
+from pgstrata.collectors.pgstat.parse import parse_counters
+from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.model.runs import RunRecord
+from pgstrata.store.load import load_study
+
+FOLDER = Path(__file__).parent / "causes"
+REPEATS = int(os.environ.get("REPEATS", "5"))
+GOAL = 90.0
+SAME = "same"
+SAME_GOAL = 95.0
+# Kinds whose plain environment is compared with itself: all of it is waiting, or all of it computing.
+STILL = ("commit-wait", "extra-work", "small-cache", "hot-row")
+MILLISECOND = 1e-3
+CONTROL = 'controls = ["same"]\n'
+PLAIN, INJECTED = "plain", "injected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The row of the table for one kind."""
+
+    part: str
+    query: str
+    known: str | Sequence[float]
+    event: str = ""
+    mark: str = ""
+
+    def is_named_by(self, row: Contribution) -> bool:
+        same_part = row.part is not None and row.part.value == self.part
+        return same_part and row.event == self.event and row.query.startswith(self.query)
+
+
+@dataclass(slots=True)
+class Score:
+    """How often a kind was found, and its share was right; `notes` say what was found instead."""
+
+    first: int = 0
+    covered: int = 0
+    made: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def measure_causes() -> Iterator[Figure]:
+    """A line for each kind, then both shares over all kinds with their binomial intervals, then the control."""
+    table = {name: Expected(**row) for name, row in tomllib.loads((FOLDER / "table.toml").read_text()).items()}
+    wanted = os.environ.get("KINDS", "").split(",") if os.environ.get("KINDS") else [*table, SAME]
+    total = Score()
+    for kind in (name for name in table if name in wanted):
+        if (lack := _lack(kind)) is not None:
+            print(f"    {kind}: not measured, {lack}", flush=True)
+            continue
+        score = _measure_kind(kind, table[kind])
+        for name in ("first", "covered", "made"):
+            setattr(total, name, getattr(total, name) + getattr(score, name))
+        yield Figure(
+            name=f"causes: {kind} ranked first", value=_percent(score.first, score.made), goal=GOAL, unit="%",
+            low_is_good=False, notes=(f"share right in {score.covered} of {score.made}", *score.notes),
+        )  # fmt: skip
+    if total.made:
+        for name, count in (("ranked first", total.first), ("share right", total.covered)):
+            yield Figure(name=f"causes: {name}, all", value=_percent(count, total.made), goal=GOAL, unit="%",
+                         low_is_good=False, notes=(_binomial(count, total.made),))  # fmt: skip
+    if SAME in wanted:
+        yield from _measure_same(table)
+
+
+def _lack(kind: str) -> str | None:
+    """What this machine has not that a kind needs."""
+    library = Path("/usr/lib/postgresql/15/lib/llvmjit.so")
+    return f"{library} is not there (Debian's postgresql-15)" if kind == "jit" and not library.exists() else None
+
+
+def _measure_kind(kind: str, expected: Expected) -> Score:
+    score = Score()
+    found = [_measure(kind, seed, expected) for seed in range(1, REPEATS + 1)]
+    known = [mean(shares) for _, shares in found if shares]
+    truth = (min(expected.known), max(expected.known)) if not isinstance(expected.known, str) else _spread(known)
+    for attribution, _ in found:
+        score.made += 1
+        first = attribution.causes[0] if attribution and attribution.causes else None
+        row = _row_of(expected, attribution.rows) if attribution else None
+        score.first += first is not None and expected.is_named_by(first)
+        score.covered += row is not None and _covers(row, truth)
+        score.notes.append(f"{_say(first)}; the row itself {_say(row)}; known {truth[0]:.3g} to {truth[1]:.3g} s")
+    return score
+
+
+def _measure(kind: str, seed: int, expected: Expected) -> tuple[Attribution | None, Sequence[float]]:
+    """The attribution of one study, and the known share by block."""
+    with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
+        study = Path(scratch) / "study"
+        run_experiment(load_plan(FOLDER / f"{kind}.toml", seed=seed), study, Silence(), stop_early=False)
+        answer = load_answer(study, why=True)
+        attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
+        return attribution, list(_known_shares(study, expected))
+
+
+def _known_shares(study: Path, expected: Expected) -> Iterator[float]:
+    """By block, in seconds per transaction: what the other instrument says, injected minus plain."""
+    if not isinstance(expected.known, str):
+        return
+    runs = load_study(study, metrics=("server_cpu_per_tx", "transactions")).runs
+    values = {(run.block, run.environment): _known(study, run, expected) for run in runs}
+    for block in sorted({run.block for run in runs}):
+        plain, injected = values.get((block, PLAIN)), values.get((block, INJECTED))
+        if plain is not None and injected is not None:
+            yield injected - plain
+
+
+def _known(study: Path, run: RunRecord, expected: Expected) -> float | None:
+    if expected.known == "cpu":
+        return run.value("server_cpu_per_tx")
+    if expected.known == "latency":
+        return next((one.seconds for one in run.statements if one.text.startswith(expected.query)), None)
+    folder, transactions = study / "evidence" / run.identity, run.value("transactions")
+    first, last = (parse_counters((folder / f"pgstat.{end}").read_bytes()) for end in ("before", "after"))
+    name = str(expected.known)
+    return (last[name] - first[name]) * MILLISECOND / transactions if transactions else None
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean with two standard errors to each side; without a second value the mean alone."""
+    if not values:
+        return math.nan, math.nan
+    centre = mean(values)
+    if len(values) == 1:
+        return centre, centre
+    error = math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1) / len(values))
+    return centre - 2 * error, centre + 2 * error
+
+
+def _row_of(expected: Expected, rows: Iterable[Contribution]) -> Contribution | None:
+    return next((row for row in rows if expected.is_named_by(row)), None)
+
+
+def _covers(row: Contribution, truth: tuple[float, float]) -> bool:
+    return row.interval is not None and row.interval.low <= truth[1] and truth[0] <= row.interval.high
+
+
+def _say(row: Contribution | None) -> str:
+    if row is None:
+        return "no cause"
+    span = f" [{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
+    return f"{row.part} {row.event} in {row.query[:30]!r} {row.difference:+.3g} s{span}"
+
+
+def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
+    """The plain environment against itself, in several kinds."""
+    named, made, notes = 0, 0, []
+    for kind in (name for name in STILL if name in table):
+        for seed in range(1, REPEATS + 1):
+            with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
+                study = Path(scratch) / "study"
+                run_experiment(_same_plan(kind, seed, Path(scratch)), study, Silence(), stop_early=False)
+                for attribution in load_answer(study, why=True).attributions:
+                    made += 1
+                    named += bool(attribution.causes)
+                    notes += [f"{kind}: {_say(cause)}" for cause in attribution.causes[:1]]
+    yield Figure(name="causes: none named for the same", value=_percent(made - named, made), goal=SAME_GOAL, unit="%",
+                 low_is_good=False, notes=(_binomial(made - named, made), *notes))  # fmt: skip
+
+
+def _same_plan(kind: str, seed: int, scratch: Path) -> Any:
+    """The experiment of a kind without its injection, and with a control."""
+    text = (FOLDER / f"{kind}.toml").read_text()
+    begin, _, rest = text.partition('[[environments]]\nname = "injected"')
+    cells = rest[rest.index("[[cells]]") :]
+    for file in FOLDER.glob("*.sql"):
+        (scratch / file.name).write_bytes(file.read_bytes())
+    (scratch / "same.toml").write_text(CONTROL + begin + cells)
+    return load_plan(scratch / "same.toml", seed=seed)
+
+
+def _percent(count: int, made: int) -> float:
+    return 100 * count / made if made else math.nan
+
+
+def _binomial(count: int, made: int) -> str:
+    """With Wilson's interval for a proportion (Wilson 1927) at 95 %."""
+    share, z2 = count / made, 1.96**2
+    centre = (share + z2 / (2 * made)) / (1 + z2 / made)
+    half = 1.96 * math.sqrt(share * (1 - share) / made + z2 / (4 * made**2)) / (1 + z2 / made)
+    return f"{count} of {made}, 95 % interval {100 * (centre - half):.0f} to {100 * (centre + half):.0f} %"
