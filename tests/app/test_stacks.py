@@ -1,0 +1,59 @@
+"""Stacks from the evidence of a study's runs, as a report takes them."""
+
+import gzip
+import sys
+from pathlib import Path
+
+from pgstrata.app.report import write_report
+from pgstrata.app.stacks import load_stacks
+from pgstrata.store.load import load_study
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from stored import write_study
+
+QUESTION = """
+question = "Which code?"
+blocks = 3
+{key}
+[factors]
+server = ["16", "18"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 1
+run = "1s"
+"""
+TEXT = "# hertz 49\n# event cpu-clock:u\nsession;main;ExecAgg {count}\nsession;main 100\n# whole\n"
+
+
+def make_study(place, key="profile_cpu = true"):
+    """Three blocks of runs without any evidence of stacks yet."""
+    values = {"tps": 1000.0, "sampled_cpu_per_tx": 0.0004}
+    write_study(place, QUESTION.format(key=key), lambda _plan, _run: values)
+
+
+def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_path):
+    make_study(tmp_path)
+    folder = tmp_path / "study"
+    runs = load_study(folder).runs
+    for run in runs:
+        file = folder / "evidence" / run.identity / "perf.samples.gz"
+        if run.block == 1:
+            file.write_bytes(gzip.compress(TEXT.format(count=300).encode()))
+        elif run.block == 2:
+            file.write_bytes(b"damaged")
+    found = load_stacks(folder, load_study(folder))
+    whole = [item for item in found if item.stacks]
+    assert {item.block for item in whole} == {1}
+    assert whole[0].seconds == 0.0004 / 400
+    assert whole[0].user_only
+    assert {item.block: item.lacking for item in found if item.lacking} == {
+        2: "the evidence cannot be read", 3: "sampling ended before the run did",
+    }  # fmt: skip
+    report = write_report(folder, None, pairs=False)
+    assert "Runs without stacks: the evidence cannot be read" in report.read_text()
+
+
+def test_an_experiment_without_the_key_has_no_stacks(tmp_path):
+    make_study(tmp_path, key="")
+    assert load_stacks(tmp_path / "study", load_study(tmp_path / "study")) == ()
