@@ -194,12 +194,14 @@ def test_checksums_and_connection_explain_what_follows_from_them():
         "settings.data_checksums": "off",
         "initdb.data_checksums": "off",
         "settings.ssl": "off",
+        "settings.tcp_keepalives_idle": "0",
         "connection.kind": "socket",
     }
     second = {
         "settings.data_checksums": "on",
         "initdb.data_checksums": "on",
         "settings.ssl": "on",
+        "settings.tcp_keepalives_idle": "7200",
         "connection.kind": "tcp",
     }
     assert differences(environments, first, second) == ()

@@ -1,6 +1,6 @@
 """Hand-written fakes of every door that the loop talks to; what happened is in `World.log`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pgstrata.conduct.rig import Rig, ServerHost, Supply
 from pgstrata.errors import ServerFailedError
@@ -16,6 +16,7 @@ from pgstrata.testing_ledger import FakeLedger
 WORKLOAD = Workload(
     name="select-only", title="", data=Data.PGBENCH, writes=False, builtin="select-only", bytes_per_scale=1
 )
+CONNECT = replace(WORKLOAD, name="connect", reconnects=True)
 CUSTOM = Workload(name="custom", title="", data=Data.PGBENCH, writes=True, builtin="", bytes_per_scale=1)
 
 
@@ -292,7 +293,7 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=()):
     )  # fmt: skip
     return Rig(
         server_hosts={HostSpec(): home}, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
-        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM},
+        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM, "connect": CONNECT},
         events=Recorder(), scratch="/scratch", warm_sql=lambda workload: "SELECT 1;",
         client_facts=home.facts, client_fingerprint=home.fingerprint,
         version="0",

@@ -114,6 +114,13 @@ def test_runs_near_the_ceiling_are_suspect():
     assert {record.validity for record in rig.store.kept.values()} == {Validity.SUSPECT}
 
 
+def test_a_workload_that_connects_for_each_transaction_has_no_ceiling():
+    world = fakes.World(ceiling=1.0)
+    rig = carry_out(make_plan(cells=(replace(CELL, workload="connect"),)), world)
+    assert not ceilings_tried(world)
+    assert not reasons(rig)
+
+
 def test_a_resumed_study_judges_by_the_ceiling_that_it_began_with():
     plan, store = make_plan(), fakes.FakeStore()
     carry_out(plan, fakes.World(), store=store)

@@ -27,6 +27,11 @@ def test_a_connection_for_each_transaction_over_socket_tcp_and_tls(sandbox):
     assert done.returncode == 0, done.stderr
     study = load_study(sandbox.root / "study-connections")
     assert all(run.value("tps") > 0 for run in study.runs)
+    # connecting is what this workload does, not what keeps it from doing it
+    assert not [reason for run in study.runs for reason in run.reasons if reason.code == "near_ceiling"]
+    # what the client hashes to prove its password is little beside connecting
+    cpu = {run.environment: run.value("client_cpu_per_tx") for run in study.runs}
+    assert cpu["tcp"] < 8 * cpu["socket"]
     # the certificate of a clone is no change of the environment, though each clone has another one
     assert not [reason for run in study.runs for reason in run.reasons if reason.code == "fingerprint_changed"]
     facts = {name: fingerprint.facts for name, fingerprint in study.environments.items()}

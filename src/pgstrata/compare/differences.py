@@ -156,7 +156,8 @@ def _asked_for_setting(environment: Environment, setting: str) -> Asked:
     asked: list[object] = [environment.settings.get(name) for name in (setting, *_FOLLOWS_FROM.get(setting, ()))]
     if setting.startswith(_FIXED_BY_INITDB):
         asked += _asked_of_initdb(environment)
-    if setting.startswith("ssl"):
+    # a unix socket has no keepalives: the server shows 0 for them
+    if setting.startswith(("ssl", "tcp_")):
         asked.append(environment.connection)
     if setting.startswith("huge_page"):
         asked.append(environment.layers.get("pages"))

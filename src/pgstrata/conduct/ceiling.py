@@ -1,7 +1,8 @@
 """What the client alone could drive: `select 1` over the same way, by as many clients, before the first block.
 
 A workload near this ceiling costs the server little besides asking and answering. It is kept with the study, so that a
-resumed one judges its runs by the same figure.
+resumed one judges its runs by the same figure. Workloads that connect for each transaction have none: the server's work
+is to let clients in, and `select 1` asks for just that.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.model.experiment import Script, ServerKind
 from pgstrata.model.metrics import TPS
 from pgstrata.model.server import Fingerprint
+from pgstrata.plan import workload_of
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
@@ -47,6 +49,8 @@ def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None)
         server: see `arm`.
         tps: what a trial of the cell reached; None if there was none, then any ceiling will do.
     """
+    if _connects_each_time(rig, arm):
+        return
     known, way = _known(rig), topology(arm)
     ceiling = known.get(way, 0.0)
     if ceiling > (tps or 0.0) / _CLOSE:
@@ -59,8 +63,12 @@ def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None)
 
 def client_facts(rig: Rig, arm: Arm) -> Mapping[str, str]:
     """What a run is judged by: threads of the client, and the ceiling if one is known."""
-    ceiling = _known(rig).get(topology(arm))
+    ceiling = None if _connects_each_time(rig, arm) else _known(rig).get(topology(arm))
     return {THREADS: str(arm.cell.threads), **({CEILING: repr(ceiling)} if ceiling is not None else {})}
+
+
+def _connects_each_time(rig: Rig, arm: Arm) -> bool:
+    return workload_of(arm.cell, rig.workloads).reconnects
 
 
 def _known(rig: Rig) -> dict[str, float]:

@@ -19,6 +19,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
+from pgstrata.datasets.password import render_password
 from pgstrata.datasets.wal import move_wal
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
@@ -39,9 +40,9 @@ from pgstrata.ports.server import Clone, Dataset, RunningServer, ServerControl, 
 from pgstrata.units import render_bytes
 
 DATABASE: Final = "bench"
-_RECIPE: Final = "2"  # another one wherever datasets are made otherwise than before
+_RECIPE: Final = "3"  # another one wherever datasets are made otherwise than before
 _PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
-# The socket's folder admits nobody else; md5 takes SCRAM where the server stores it, which is from 14 on.
+# The socket's folder admits nobody else; md5 takes SCRAM too; what the server stores is said in `password`.
 _ACCESS: Final = b"local all all trust\nhost all all 127.0.0.1/32 md5\n"
 _SUPERUSER: Final = "pgstrata"
 _CHECKSUMS_OPTION_FROM: Final = 180000  # initdb --no-data-checksums; off is the default before
@@ -260,7 +261,7 @@ class ClusterDatasets:
     def _load(self, server: RunningServer, environment: Environment, cell: Cell) -> None:
         password = secrets.token_hex(16)
         self._host.write(f"{server.clone.location}/{_PASSWORD_FILE}", password.encode())
-        self._sql.execute(server.address, f"ALTER ROLE {_SUPERUSER} PASSWORD '{password}';")
+        self._sql.execute(server.address, render_password(_SUPERUSER, password, server.build.version.number))
         self._sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
         address = server.address.with_database(DATABASE)
         self._sql.execute(address, self._recipe.marker)

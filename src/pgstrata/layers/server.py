@@ -62,7 +62,7 @@ def check_socket_path(folder: str) -> None:
 def render_access(way: Way) -> bytes:
     """Who may come in by TCP: with a password, from the client's address and from the server's own machine.
 
-    md5 takes SCRAM where the server stores it, which is from 14 on.
+    md5 takes SCRAM too, where a dataset's password is stored as such.
     """
     clients = dict.fromkeys(("127.0.0.1", way.client))
     lines = (f"host all all {ip_network(client)} md5\n" for client in clients)
@@ -162,7 +162,8 @@ class ClusterControl:
             check_socket_path(host)
             return Address(host=host, port=port, user=USER, database=clone.database)
         password = Secret(self._host.read(f"{clone.location}/{PASSWORD_FILE}").decode().strip())
-        encryption = {"sslmode": "require"} if kind is ConnectionKind.TLS else {}
+        # without it libpq would ask each server first whether it has TLS
+        encryption = {"sslmode": "require" if kind is ConnectionKind.TLS else "disable"}
         return Address(
             host=self._way.server,
             port=port,
