@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pgstrata.conduct.derive import derive_record
 from pgstrata.model.experiment import Allow
-from pgstrata.model.runs import RunStatus, StatementLatency
+from pgstrata.model.runs import Measurement, RunStatus, StatementLatency
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -44,3 +44,19 @@ def test_every_percentile_that_the_driver_knows_is_measured():
 
 def test_a_run_that_left_nothing_has_no_statements():
     assert derive_record(_HEADER, {}, _parse, (), Allow()).statements == ()
+
+
+class _PerSecond:
+    name = "steps"
+
+    def parse(self, before, after, window):
+        return (Measurement(metric="client_cpu", value=window.client_cpu / window.seconds),)
+
+
+def test_a_run_that_failed_before_its_time_was_known_is_a_record_of_its_failure():
+    evidence = {"pgbench.out": b"x", "steps.before": b"0", "steps.after": b"1"}
+    failed = replace(_HEADER, seconds=0.0, failure="the server went away")
+    record = derive_record(failed, evidence, _parse, (_PerSecond(),), Allow())
+    assert record.status is RunStatus.FAILED
+    whole = derive_record(_HEADER, evidence, _parse, (_PerSecond(),), Allow())
+    assert "client_cpu" in {item.metric for item in whole.measurements}

@@ -32,7 +32,8 @@ def derive_record(
     """
     try:
         result = parse(evidence) if driver_ran(evidence) else None
-        window = _window(header, result) if result else None
+        # one that failed before its time was known may have left output all the same
+        window = _window(header, result) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         measurements = (
             *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
