@@ -31,6 +31,7 @@ from startup import measure_startup
 from switch import measure_switch
 from threads import measure_threads
 from verdicts import measure_verdicts
+from watching import measure_watching
 from why import measure_why
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dead-time": measure_dead_time,
     "observer": measure_observer,
     "perf": measure_perf,
+    "watching": measure_watching,
     "switch": measure_switch,
     "remote": measure_remote,
     "slices": measure_slices,

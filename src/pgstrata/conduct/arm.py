@@ -31,7 +31,10 @@ FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, Inter
 
 @dataclass(slots=True, kw_only=True)
 class Arm:
-    """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan."""
+    """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan.
+
+    `watchers` are samplers' processes, `watching_sessions` the servers' processes that answer them: host's name, pid.
+    """
 
     planned: PlannedRun
     environment: Environment
@@ -52,6 +55,8 @@ class Arm:
     together: str = ""
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
+    watchers: frozenset[tuple[str, int]] = frozenset()
+    watching_sessions: frozenset[tuple[str, int]] = frozenset()
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep a piece of evidence, unless there is nothing in it."""

@@ -117,6 +117,9 @@ def _window(header: RunHeader, result: DriverResult) -> Window:
         client_door_pids=header.client_door_pids,
         shared=header.shared,
         turns=result.turns,
+        sampler_pids=header.sampler_pids,
+        client_sampler_pids=header.client_sampler_pids,
+        sampler_backends=header.sampler_backends,
     )
 
 

@@ -13,6 +13,7 @@ from pgstrata.errors import LARGER_FILE_SYSTEM, SMALLER_WAL, DiskFullError, Pars
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
 from pgstrata.model.storage import Medium, Role, medium_of
+from pgstrata.ports.host import Host
 from pgstrata.ports.layer import ExplainsDeath
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.store import FinishedRun, RunHeader
@@ -94,6 +95,7 @@ def _ask_layers(rig: Rig, arm: Arm) -> None:
 
 def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> RunHeader:
     build = rig.supply(arm.environment).build
+    host = rig.server_host(arm.environment).host
     facts = {key: value for key, value in arm.facts.items() if not key.startswith("settings.")}
     return RunHeader(
         identity=arm.planned.identity,
@@ -106,7 +108,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         wall_drift=arm.wall_drift,
         client_cpu=arm.client_cpu,
         postmaster_pid=server.postmaster_pid if server else None,
-        door_pids=rig.server_host(arm.environment).host.door_pids,
+        door_pids=host.door_pids,
         server_version=build.version.number,
         sampling_rate=arm.sampling_rate,
         warmup_seconds=arm.warmup_seconds,
@@ -122,7 +124,14 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         apart=arm.environment.host.remote,
         client_door_pids=rig.client.door_pids if arm.environment.host.remote else (),
         shared=rig.server_host(arm.environment).shared,
+        sampler_pids=_pids(arm.watchers, host),
+        client_sampler_pids=_pids(arm.watchers, rig.client) if arm.environment.host.remote else (),
+        sampler_backends=_pids(arm.watching_sessions, host),
     )
+
+
+def _pids(known: frozenset[tuple[str, int]], host: Host) -> tuple[int, ...]:
+    return tuple(sorted(pid for name, pid in known if name == host.name))
 
 
 def _out_of_memory(rig: Rig, arm: Arm) -> bool:

@@ -83,7 +83,7 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
         if rig.control_alive(server):
             capture_after(rig, arm, subject)
         with step(rig, arm, "capture"):
-            stop_samplers(arm, at_work)
+            stop_samplers(rig, arm, at_work)
     finally:
         kill_samplers((at_work,))
     with step(rig, arm, "capture"):

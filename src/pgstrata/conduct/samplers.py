@@ -18,7 +18,7 @@ from pgstrata.errors import HostFileError, PgstrataError
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Sampler, Sampling
 from pgstrata.ports.host import Process, StopSignal
-from pgstrata.ports.server import RunningServer
+from pgstrata.ports.server import BACKEND, RunningServer
 
 SAMPLES: Final = "samples"
 _END_TIMEOUT: Final = 5.0
@@ -58,9 +58,13 @@ def _start(rig: Rig, arm: Arm, server: RunningServer, sampler: Sampler) -> Sampl
         return None
 
 
-def stop_samplers(arm: Arm, at_work: AtWork) -> None:
-    """End the samplers and keep what they saw."""
+def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
+    """End the samplers and keep what they saw; who they were is noted in the arm."""
+    server_host = rig.server_host(arm.environment).host
     for name, sampling in at_work.samplings.items():
+        arm.watchers |= {(sampling.host.name, sampling.process.pid)}
+        if sampling.host.name == rig.client.name:
+            arm.watching_sessions |= {(server_host.name, pid) for pid in _sessions(sampling)}
         died = sampling.process.poll() is not None
         _end(sampling)
         with suppress(HostFileError):
@@ -70,6 +74,21 @@ def stop_samplers(arm: Arm, at_work: AtWork) -> None:
         if died or f"{name}.{SAMPLES}.gz" not in arm.files:
             said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
             _remark(arm, name, f"ended before the run did: {said[-1][:200] if said else 'without a word'}")
+
+
+def share_watchers(arms: Sequence[Arm]) -> None:
+    """Samplers of arms that were up together are nobody's foreign CPU."""
+    watchers = frozenset[tuple[str, int]]().union(*(arm.watchers for arm in arms))
+    sessions = frozenset[tuple[str, int]]().union(*(arm.watching_sessions for arm in arms))
+    for arm in arms:
+        arm.watchers, arm.watching_sessions = watchers, sessions
+
+
+def _sessions(sampling: Sampling) -> tuple[int, ...]:
+    """The server's process that answers a sampler, where it asks one."""
+    path = f"{sampling.output}{BACKEND}"
+    said = sampling.host.read_files((path,)).get(path, b"").split()
+    return tuple(int(word) for word in said if word.isdigit())
 
 
 def _packed(content: bytes) -> bytes:

@@ -19,7 +19,7 @@ from pgstrata.conduct.arm import Arm, guarded, make_load, scratch_folder, step
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import capture_after, capture_before, quiesce
-from pgstrata.conduct.samplers import AtWork, kill_samplers, start_samplers, stop_samplers
+from pgstrata.conduct.samplers import AtWork, kill_samplers, share_watchers, start_samplers, stop_samplers
 from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.design import LEAD_SECONDS
@@ -181,7 +181,8 @@ def _measure(
             capture_after(rig, arms[number], rig.subject(server), rig.collectors[-1:])
     for number in places:
         # while the clients are still there: the last look at their sessions' processes
-        stop_samplers(arms[number], works[number])
+        stop_samplers(rig, arms[number], works[number])
+    share_watchers([arms[number] for number in places])
     with step(rig, arms[places[0]], "count"):
         for number in places:
             rig.driver.end(clients[number])

@@ -39,6 +39,9 @@ class Window:
     `turns` are begin and end of its slices in order of time, in seconds of the wall clock of the client's machine;
     empty for a run that was alone.
 
+    `sampler_pids` and `client_sampler_pids` are samplers on the server's and the client's host, of all environments
+    that took turns; `sampler_backends` are the servers' processes that answer them.
+
     `apart`: the client was on another host than the server, where `client_door_pids` are pgstrata itself; `shared` is
     what the two hosts have in common.
     """
@@ -56,6 +59,9 @@ class Window:
     client_door_pids: tuple[int, ...] = ()
     shared: Shared = Shared.NOTHING
     turns: tuple[tuple[float, float], ...] = ()
+    sampler_pids: tuple[int, ...] = ()
+    client_sampler_pids: tuple[int, ...] = ()
+    sampler_backends: tuple[int, ...] = ()
 
 
 class Collector(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from pgstrata.model.experiment import Cell, Environment, ServerSpec
 from pgstrata.model.launch import Launch, Needs
@@ -29,6 +29,10 @@ class Table:
         return value
 
 
+BACKEND: Final = ".backend"
+"""Behind the name of what a watching session writes: the file with the id of the server's process that answers it."""
+
+
 class Sql(Protocol):
     """Statements to a server, by the way that the driver takes."""
 
@@ -49,7 +53,7 @@ class Sql(Protocol):
         """A child process that works through a script which does not end, psql's own commands among it.
 
         It runs on `host`; rows go to FOLDER/NAME as they come, unaligned, with a tab between columns and without
-        titles, complaints to FOLDER/NAME.err.
+        titles, complaints to FOLDER/NAME.err, the id of the server's process to FOLDER/NAME.backend.
         """
         ...
 

@@ -17,8 +17,7 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
-    `together` is shared by runs that took turns in slices; `client_pid`, `resident_pids`, `apart`, `client_door_pids`
-    and `shared` as in `Window`.
+    `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`.
     """
 
     identity: str
@@ -47,6 +46,9 @@ class RunHeader:
     apart: bool = False
     client_door_pids: tuple[int, ...] = ()
     shared: Shared = Shared.NOTHING
+    sampler_pids: tuple[int, ...] = ()
+    client_sampler_pids: tuple[int, ...] = ()
+    sampler_backends: tuple[int, ...] = ()
 
 
 class Evidence(Protocol):

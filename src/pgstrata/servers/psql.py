@@ -14,7 +14,7 @@ from pgstrata.errors import DiskFullError, PgstrataError, SqlError, find_disk_fu
 from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
-from pgstrata.ports.server import Table
+from pgstrata.ports.server import BACKEND, Table
 
 # Large data take their time: reading them all, VACUUM, a checkpoint.
 _QUERY_TIMEOUT = 3600.0
@@ -51,7 +51,7 @@ class PsqlSql:
 
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         path = f"{folder}/{name}.sql"
-        self._host.write(path, script.encode())
+        self._host.write(path, f"{_tell_backend(f'{folder}/{name}{BACKEND}')}{script}".encode())
         command = self._command(address, ("-q", "-t", "-A", "-F", "\t", "-f", path), b"")
         return self._host.spawn(
             command, stdout=f"{folder}/{name}", stderr=f"{folder}/{name}.err", on_parent_death=StopSignal.KILL
@@ -78,6 +78,12 @@ class PsqlSql:
             secrets=connection.secrets,
             stdin=stdin,
         )
+
+
+def _tell_backend(path: str) -> str:
+    """A script that writes the process id of its session into a file of psql's host."""
+    quoted = path.replace("\\", "\\\\").replace("'", "''")
+    return f"\\o '{quoted}'\nSELECT pg_catalog.pg_backend_pid();\n\\o\n"
 
 
 def _sql_error(address: Address, done: Completed) -> PgstrataError:

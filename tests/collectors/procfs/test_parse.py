@@ -326,3 +326,33 @@ def test_what_others_use_on_the_clients_machine_is_seen():
     found = {one.metric: one.value for one in parse_client(before.encode(), after.encode(), window)}
     # 15 s busy, of which 4 s are the client's and 1 s is pgstrata's own
     assert found == {"client_foreign_cpu": pytest.approx(1.0), "client_steal_cpu": pytest.approx(0.05)}
+
+
+class TestSamplers:
+    """10 s: the server's own 3 s, 1 s of the session that answers a sampler; 2 s of samplers, and 0.5 s of pgstrata."""
+
+    BEFORE = text(processes=[process(pid, parent, 0) for pid, parent in ((100, 1), (200, 1), (7, 1))])
+    AFTER = text(
+        uptime="1010.00 1.00", cpu="700 0 0 0 0 0 0 0 0 0",
+        processes=[
+            process(100, 1, 300), process(101, 100, 100), process(7, 1, 50), process(8, 7, 150, 50),
+            process(200, 1, 0), process(201, 200, 50),
+        ],
+    )  # fmt: skip
+    WATCHED = replace(WINDOW, client_cpu=0.0, sampler_pids=(8,), sampler_backends=(101, 201), resident_pids=(200,))
+
+    def test_are_the_observer_with_the_sessions_that_answer_them(self):
+        found = measured(self.BEFORE, self.AFTER, self.WATCHED)
+        assert found["observer_cpu"] == pytest.approx((0.5 + 2.0 + 1.0 + 0.5) / 10)
+        assert found["server_cpu"] == pytest.approx(0.3)
+        assert found["foreign_cpu"] == 0
+
+    def test_that_were_there_before_count_from_then_on_and_those_that_have_gone_do_not(self):
+        before = text(processes=[process(pid, parent, 50) for pid, parent in ((100, 1), (7, 1), (8, 7), (101, 100))])
+        found = measured(before, self.AFTER, replace(self.WATCHED, sampler_pids=(8, 99)))
+        assert found["observer_cpu"] == pytest.approx((0.0 + 1.5 + 0.5 + 0.5) / 10)
+        assert found["server_cpu"] == pytest.approx(0.25)
+
+    def test_a_number_that_is_no_process_of_our_servers_is_not_taken_for_a_session(self):
+        found = measured(self.BEFORE, self.AFTER, replace(self.WATCHED, sampler_backends=(8,), sampler_pids=()))
+        assert found["observer_cpu"] == pytest.approx(0.05)

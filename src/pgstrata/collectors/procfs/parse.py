@@ -9,7 +9,7 @@ hosts with one kernel are one machine: the capture of the server's host then tel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -30,7 +30,8 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     - `server_cpu`: CPU time of the postmaster's process tree, see `tree_ticks`. In slices, `server_cpu` and
       `client_cpu` are over the environment's own turns.
     - `observer_cpu`: own time of pgstrata's processes; that of their children is left out, because a client that they
-      have waited for is among them.
+      have waited for is among them. Samplers with all that they start, and the servers' processes that answer them,
+      count too, and not as the server's.
     - `foreign_cpu`: the larger of two: busy time of the host without server, client and observer, which the kernel
       samples by ticks and gets too low where processes sleep often; and the time of all other processes, which is
       exact but without interrupts and the kernel's own threads.
@@ -47,7 +48,11 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     """
     first, last = parse_snapshot(before), parse_snapshot(after)
     if window.shared is Shared.PROCESSES:
-        window = replace(window, door_pids=tuple({*window.door_pids, *window.client_door_pids}))
+        window = replace(
+            window,
+            door_pids=tuple({*window.door_pids, *window.client_door_pids}),
+            sampler_pids=tuple({*window.sampler_pids, *window.client_sampler_pids}),
+        )
     seconds = _elapsed(first, last, window)
     if seconds <= 0:
         return ()
@@ -74,7 +79,10 @@ def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     if window.shared:
         return ()
     first, last = parse_snapshot(before), parse_snapshot(after)
-    there = replace(window, postmaster_pid=None, door_pids=window.client_door_pids)
+    there = replace(
+        window, postmaster_pid=None, door_pids=window.client_door_pids, sampler_pids=window.client_sampler_pids,
+        sampler_backends=(),
+    )  # fmt: skip
     seconds = _elapsed(first, last, there)
     if seconds <= 0:
         return ()
@@ -116,7 +124,7 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
         yield "server_cpu_per_tx", server / window.transactions
     if client + server > 0:
         yield "client_share", client / (client + server)
-    residents = sum(_tree_seconds(first, last, pid) or 0.0 for pid in window.resident_pids)
+    residents = sum(_tree_seconds(first, last, pid, window.sampler_backends) or 0.0 for pid in window.resident_pids)
     here = 0.0 if window.apart and not window.shared else client
     yield "foreign_cpu", _foreign_seconds(first, last, window, (server, here, observer or 0.0, residents)) / seconds
     if last.cpu is not None and last.cpu.cpus:
@@ -174,7 +182,9 @@ def _members(processes: Iterable[ProcessTime], roots: Iterable[int]) -> frozense
 
 
 def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | None:
-    return None if window.postmaster_pid is None else _tree_seconds(first, last, window.postmaster_pid)
+    if window.postmaster_pid is None:
+        return None
+    return _tree_seconds(first, last, window.postmaster_pid, window.sampler_backends)
 
 
 def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
@@ -184,11 +194,15 @@ def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
     return _tree_seconds(first, last, window.client_pid) or 0.0
 
 
-def _tree_seconds(first: Snapshot, last: Snapshot, root: int) -> float | None:
-    """CPU time of a process and all below it between two captures; None where it was not there in both."""
+def _tree_seconds(first: Snapshot, last: Snapshot, root: int, without: Iterable[int] = ()) -> float | None:
+    """CPU time of a process and all below it between two captures; None where it was not there in both.
+
+    `without` are children of it that are not counted.
+    """
     if not _same_process(first, last, root):
         return None
     used = tree_ticks(last.processes.values(), root) - tree_ticks(first.processes.values(), root)
+    used -= sum(_grown(first, last, pid) for pid in _children(last, without, {root}))
     return used / last.ticks if used >= 0 else None
 
 
@@ -197,7 +211,22 @@ def _observer_seconds(first: Snapshot, last: Snapshot, window: Window) -> float 
     if not known:
         return None
     used = sum(last.processes[pid].own - first.processes[pid].own for pid in known)
+    backends = _children(last, window.sampler_backends, {window.postmaster_pid, *window.resident_pids})
+    used += sum(_grown(first, last, pid) for pid in (*window.sampler_pids, *backends))
     return used / last.ticks if used >= 0 else None
+
+
+def _children(snapshot: Snapshot, pids: Iterable[int], parents: Collection[int | None]) -> list[int]:
+    return [pid for pid in pids if pid in snapshot.processes and snapshot.processes[pid].parent in parents]
+
+
+def _grown(first: Snapshot, last: Snapshot, pid: int) -> int:
+    """Ticks of a process and of the children that it has waited for, since the first capture or its later beginning."""
+    process = last.processes.get(pid)
+    if process is None:
+        return 0
+    before = first.processes[pid] if _same_process(first, last, pid) else None
+    return process.own + process.waited - (before.own + before.waited if before else 0)
 
 
 def _same_process(first: Snapshot, last: Snapshot, pid: int) -> bool:
