@@ -48,7 +48,7 @@ def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
     words = words_of(figure.svg)
     names = ["16", "IO/WalSync", "CPU", "client and network", "rest: off the CPU, no event", "18"]
     assert [word for word in words if word in names] == names[::-1]  # the axis counts from below
-    assert "+31 µs [+27, +35]" in words
+    assert "+31.0 µs [+27.0, +35.0]" in words
     assert "-9.1 µs [-10.1, -8.1]" in words
     assert "+0.8 µs [-2.2, +3.8] unresolved" in words
     assert "300 µs" in words

@@ -8,11 +8,13 @@ from typing import Final
 
 from pgstrata.model.attribution import Attribution, Contribution, Part
 from pgstrata.report.drawing import OPEN
-from pgstrata.report.why import PART_NAMES, choose_unit
+from pgstrata.report.why import PART_NAMES, choose_decimals, choose_unit, half_of
 
 MOST_PARTS: Final = 9
 PALE: Final = 0.35
 _LONGEST: Final = 36
+# An interval that wide leaves no meaning to a tenth.
+_WIDE: Final = 20.0
 # Okabe and Ito, as everywhere; waits by their class, so that an event has its colour in every chart.
 _COLOURS: Final = {
     Part.CLIENT: "#56b4e9",
@@ -73,16 +75,14 @@ def _colour(part: Part | None, event: str) -> str:
 def say_difference(contribution: Contribution) -> str:
     """+9.1 µs [+8.0, +10.2]; unresolved ones say so."""
     size, unit = choose_unit(contribution.difference)
-    text = f"{_signed(contribution.difference / size)} {unit}"
+    half = half_of(contribution.interval) / size
+    digits = max(choose_decimals(half), 1 if half < _WIDE else 0)
+    ends = [contribution.difference / size]
     if contribution.interval is not None:
-        low, high = contribution.interval.low / size, contribution.interval.high / size
-        text = f"{text} [{_signed(low)}, {_signed(high)}]"
+        ends += [contribution.interval.low / size, contribution.interval.high / size]
+    value, *interval = (f"{end:+.{digits}f}" if end else "0" for end in ends)
+    text = f"{value} {unit} [{', '.join(interval)}]" if interval else f"{value} {unit}"
     return text if contribution.resolved else f"{text} unresolved"
-
-
-def _signed(value: float) -> str:
-    text = f"{value:+.0f}" if abs(value) >= 100 else f"{value:+.3g}"  # noqa: PLR2004 - three digits are enough
-    return "0" if float(text) == 0 else text
 
 
 def fold_parts(attribution: Attribution, most: int = MOST_PARTS) -> tuple[Contribution, ...]:
