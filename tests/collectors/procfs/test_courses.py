@@ -1,6 +1,9 @@
 """The host and the server's processes over the seconds of a run."""
 
+import json
 import math
+import statistics
+from pathlib import Path
 
 import pytest
 
@@ -126,13 +129,24 @@ class TestProcesses:
             "bgwriter_cpu": 0.03, "autovacuum_cpu": 0.06, "io_workers_cpu": 0.04, "other_server_cpu": 0.09,
         }  # fmt: skip
 
-    def test_that_come_count_from_their_beginning_and_those_that_go_up_to_their_last_sample(self):
+    def test_that_come_count_from_their_beginning_and_where_one_went_nothing_is_known(self):
         samples = [
             host(500), host(501) + process(26, 0.4), host(502) + process(26, 0.6),
-            host(503) + process(26, 0.1, start=99), host(504),
+            host(503) + process(26, 0.7) + process(27, 0.1), host(504) + process(27, 0.2),
         ]  # fmt: skip
         samples[0] += self.titles
-        assert courses(samples)["autovacuum_cpu"].values == pytest.approx((0.4, 0.2, 0.1, 0.0))
+        samples[0] += "title 27 postgres: autovacuum worker bench\n"
+        found = courses(samples)
+        assert found["autovacuum_cpu"].values == pytest.approx((0.4, 0.2, 0.2, math.nan), nan_ok=True)
+
+    def test_that_had_the_same_id_are_not_mistaken_for_each_other(self):
+        samples = [
+            host(500) + process(26, 0.4),
+            host(501) + process(26, 0.5, start=99),
+            host(502) + process(26, 0.7, start=99),
+        ]
+        samples[0] += self.titles
+        assert courses(samples)["autovacuum_cpu"].values == pytest.approx((math.nan, 0.2), nan_ok=True)
 
     def test_of_the_server_read_and_write_for_disks(self):
         samples = [host(at) + process(21, 0, written=4096 * (at - 499)) + process(31, 0, parent=1) for at in (500, 501)]
@@ -156,3 +170,35 @@ class TestProcesses:
         ]
         samples[0] += self.titles
         assert courses(samples)["checkpointer_cpu"].values == pytest.approx((0.3,))
+
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "seconds"
+
+
+@pytest.mark.parametrize(
+    "case", [path.parent for path in CAPTURES.glob("*/*/expected.json")], ids=lambda case: case.name
+)
+class TestEveryCapture:
+    @staticmethod
+    def sampled(case):
+        told = json.loads((case / "window.json").read_text())
+        window = Window(**{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+        return SecondsSampler().parse({path.name: path.read_bytes() for path in case.glob("*.samples")}, window), window
+
+    def test_gives_the_expected_measurements_and_series(self, case):
+        expected = json.loads((case / "expected.json").read_text())
+        found, _ = self.sampled(case)
+        assert {one.metric: one.value for one in found.measurements} == pytest.approx(expected["measurements"])
+        assert {one.metric for one in found.series} == expected["series"].keys()
+        for one in found.series:
+            assert one.values == pytest.approx(expected["series"][one.metric], nan_ok=True, abs=1e-6), one.metric
+            assert one.times == pytest.approx(expected["times"])
+
+    def test_sessions_that_left_at_the_end_are_not_idle_there(self, case):
+        found, window = self.sampled(case)
+        (sessions,) = (one.values for one in found.series if one.metric == "sessions_cpu")
+        assert math.isnan(sessions[-1])
+        # what is seen second by second is what is told of a transaction
+        (per_transaction,) = (one.value for one in found.measurements if one.metric == "backend_cpu_per_tx")
+        told = per_transaction * window.transactions / window.seconds
+        assert statistics.mean(sessions[1:-1]) == pytest.approx(told, rel=0.05)

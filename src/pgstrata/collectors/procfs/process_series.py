@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -70,7 +71,8 @@ def tell_kinds(titles: Mapping[int, str], sessions: Iterable[SessionSample], win
 def process_rates(before: HostSample, after: HostSample, kinds: Kinds, ticks: int) -> Values:
     """CPU by kind, and bytes to and from disks of all the server's processes, in the seconds between two samples.
 
-    A process that began in between counts from its beginning; of one that ended, the last part is not known.
+    A process that began in between counts from its beginning. Where one ended, its last part is not known, and so
+    nothing of its kind: NaN.
     """
     seconds = after.moment - before.moment
     used: dict[str, float] = defaultdict(float)
@@ -88,7 +90,18 @@ def process_rates(before: HostSample, after: HostSample, kinds: Kinds, ticks: in
             ):  # fmt: skip
                 if now is not None:
                     used[name] += max(0, now - (then or 0)) / seconds
+    for process in before.processes.values():
+        kind = kinds.of(process)
+        if kind is not None and not _is_there(process, after):
+            used[kind] = math.nan
+            if kind != _CLIENT:
+                used["server_read"] = used["server_written"] = math.nan
     return used
+
+
+def _is_there(process: ProcessSample, sample: HostSample) -> bool:
+    found = sample.processes.get(process.pid)
+    return found is not None and found.start == process.start
 
 
 def _cpu(process: ProcessSample, ticks: int) -> float:
