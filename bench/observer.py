@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import tempfile
@@ -35,7 +36,7 @@ from pgstrata.stats.rule import estimate_many
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore
 
-PAIRS = 24
+PAIRS = int(os.environ.get("PAIRS") or 24)
 SECONDS = 5
 # Runs whose CPU is looked at, with samplers and without.
 LOOKS = 8
