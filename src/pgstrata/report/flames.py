@@ -87,7 +87,7 @@ def _relative_size(flames: Flames) -> float:
 def _notes(answer: Answer) -> Iterator[str]:
     lacking = sorted({run.lacking for run in answer.stacks if run.lacking})
     if any(run.user_only and run.stacks for run in answer.stacks):
-        yield "Without what ran in the kernel: kernel.perf_event_paranoid allows no more (see `pgstrata doctor`)"
+        yield "Without what ran in the kernel: kernel.perf_event_paranoid allows no more (see pgstrata doctor)"
     for text in lacking[:3]:
         yield f"Runs without stacks: {cut_name(text, _LONGEST)}"
 
@@ -99,7 +99,7 @@ def _part(answer: Answer, environment: str, cell: str, flames: Flames) -> FlameP
     )
     title = f"{name} against {reference}: {name_cell(experiment.cell(cell), experiment)}"
     said = (
-        f"{name} uses {_say_change(flames.whole, reference)} of CPU in the server's processes; "
+        f"CPU of the server's processes in {name}: {_say_change(flames.whole, reference)}; "
         f"{count(flames.samples, 'sample')} in {count(flames.blocks, 'block')}"
     )
     return FlamePart(title=title, said=said, figure=draw_flames(flames, title, reference), lines=_functions(flames))

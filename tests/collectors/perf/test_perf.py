@@ -62,8 +62,14 @@ def test_samples_are_folded_by_kind_of_process_and_stack():
     assert fold(SCRIPT) == {
         "session;main;exec_simple_query": 1,
         "session;main;exec_simple_query;do_syscall:64_[k]": 1,
-        "checkpointer;[unknown];[libz.so.1]": 1,
+        "checkpointer;[libz.so.1]": 1,
     }
+
+
+def test_how_a_process_came_to_its_work_and_what_compilers_add_to_names_are_left_out():
+    frames = ("exec_simple_query.part.0.cold", "PostgresMain", "ServerLoop.isra.0", "PostmasterMain", "main")
+    whole, cut = ("".join(f"\t 1f {name} (/srv/bin/postgres)\n" for name in names) for names in (frames, frames[:3]))
+    assert fold(f"7\n{whole}\n7\n{cut}\t 0 [unknown] ([unknown])\n\n") == {"session;PostgresMain;exec_simple_query": 2}
 
 
 def test_rare_frames_are_cut_and_their_samples_kept():

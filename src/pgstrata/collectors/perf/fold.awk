@@ -1,10 +1,14 @@
 # Folds the output of "perf script -F pid,ip,sym,dso" into lines "KIND;OUTERMOST;...;INNERMOST COUNT".
 # Before it lines "@ PID COMMAND" name processes. Frames that are in less than a part of `least` of all samples
-# are cut: their samples count for the frame that called them.
-function flush(   stack, i) {
+# are cut: their samples count for the frame that called them. Frames before a process's own work are left out.
+function flush(   stack, first, i) {
     if (pid == "") return
     stack = (pid in kind) ? kind[pid] : "session"
-    for (i = depth; i > 0; i--) stack = stack ";" frame[i]
+    # how a process came to its work is the same in all, and lacks in stacks that were too deep to be copied whole
+    first = (frame[depth] == "[unknown]" && depth > 1) ? depth - 1 : depth
+    for (i = 2; i <= depth; i++)
+        if (frame[i] ~ /^(ServerLoop|BackendStartup|postmaster_child_launch|BackendMain|PostmasterMain)$/) { first = i - 1; break }
+    for (i = first; i > 0; i--) stack = stack ";" frame[i]
     count[stack]++
     total++
     pid = ""
@@ -27,7 +31,9 @@ function kind_of(command) {
         name = substr(name, 1, RSTART - 1)
     }
     kernel = dso ~ /^\[.*\]$/ && dso !~ /^\[(vdso|unknown|heap|stack)/
-    if (name == "[unknown]") { sub(/^.*\//, "", dso); name = "[" (dso == "" || dso == "[unknown]" ? "unknown" : dso) "]" }
+    if (name == "[unknown]") { sub(/^.*\//, "", dso); name = dso ~ /^\[/ ? dso : "[" (dso == "" ? "unknown" : dso) "]" }
+    # what compilers make of a function differs between builds
+    while (sub(/\.(isra|part|constprop|cold|lto_priv)(\.[0-9]+)?$/, "", name)) { }
     gsub(/;/, ":", name)
     gsub(/[ \t]+/, "_", name)
     frame[++depth] = kernel ? name "_[k]" : name

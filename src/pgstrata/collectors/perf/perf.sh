@@ -38,7 +38,7 @@ if command -v perf >/dev/null 2>&1; then
     name_processes >"$data.names"
     pids=$(sed -n 's/^@ \([0-9]*\) .*/\1/p' "$data.names" | paste -sd , -)
     events=cycles,instructions,dTLB-load-misses
-    perf record -q -N -F "$2" -e cpu-clock --call-graph dwarf,4096 --max-size="$4" -o "$data" -p "$pids" \
+    perf record -q -N -F "$2" -e cpu-clock --call-graph dwarf,8192 --max-size="$4" -o "$data" -p "$pids" \
         >"$data.err" 2>&1 </dev/null &
     perf=$!
     case $(perf stat -x, -e "$events" -- true 2>&1) in

@@ -19,7 +19,7 @@ HERTZ: Final = 49
 """Samples per second of CPU time; not a divisor of the kernel's own ticks."""
 _MOST_BYTES: Final = "200M"
 _PATIENCE: Final = 120.0
-"""Unwinding takes less than two milliseconds a sample, of which 200 MB hold 40,000."""
+"""Unwinding takes less than two milliseconds a sample, of which 200 MB hold 20,000."""
 
 
 class PerfSampler:
