@@ -90,7 +90,7 @@ def test_other_processes_are_counted_apart():
     found = parse(
         row(1.0), row(1.0, 2, kind="parallel worker", wait="IPC\tBgWorkerStartup", query="SELECT a1"),
         row(1.0, 3, kind="checkpointer", own=0, state="", wait="IO\tDataFileWrite", query=""),
-        row(1.0, 4, own=0, query="SELECT b"),
+        row(1.0, 4, own=0, query="SELECT b"), row(1.0, 5, kind="", own=0, state="", query=""),
     )  # fmt: skip
     assert counts(found) == {"running": 1}
     assert [(count.kind, count.wait_type, count.event, count.query, count.samples) for count in found.processes] == [

@@ -36,7 +36,7 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
             seen = _class_of(sample)
             if seen is not None and sample.ours:
                 sessions[seen, _root_query(sample, together)] += 1
-            elif seen is not None and (sample.helping or sample.kind != SESSION):
+            elif seen is not None and sample.kind not in {SESSION, ""}:
                 processes[sample.kind, seen] += 1
     return Sampled(
         sessions=tuple(
@@ -55,7 +55,7 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
 
 def _class_of(sample: SessionSample) -> _Class | None:
     """What a process was doing; None where it does not say. Processes without a client have no state."""
-    if sample.kind == SESSION:
+    if sample.kind in {SESSION, ""}:
         if sample.state in _UNKNOWN:
             return None
         if sample.state not in _IN_STATEMENT or sample.wait_type == "Client":
