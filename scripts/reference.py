@@ -142,6 +142,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "seed"): "-1",
     ("", "diagnosis"): '"on"',
     ("", "profile_cpu"): '"perf"',
+    ("", "query_text"): '"no"',
     ("factors", "server"): '["16", "19"]',
     ("factors", "host"): '["local", "db1"]',
     ("factors", "connection"): '["socket", "ssl"]',

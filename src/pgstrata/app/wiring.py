@@ -47,14 +47,14 @@ def make_collectors() -> tuple[Collector, ...]:
     return (CanaryCollector(), PgstatCollector(), ClientCollector(), ProcfsCollector())
 
 
-def make_samplers(sql: Sql | None = None) -> tuple[Sampler, ...]:
+def make_samplers(sql: Sql | None = None, *, query_text: bool = True) -> tuple[Sampler, ...]:
     """What is at work beside every measured window; without `sql` their parsers only."""
-    return (SessionsSampler(sql), SecondsSampler(), PerfSampler())
+    return (SessionsSampler(sql, query_text=query_text), SecondsSampler(), PerfSampler())
 
 
 def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
     """Those that an experiment wants."""
-    *usual, perf = make_samplers(sql)
+    *usual, perf = make_samplers(sql, query_text=experiment.query_text)
     return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 
 

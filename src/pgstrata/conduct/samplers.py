@@ -68,7 +68,7 @@ def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
         died = sampling.process.poll() is not None
         _end(sampling)
         with suppress(HostFileError):
-            arm.keep(f"{name}.{SAMPLES}.gz", _packed(sampling.host.read(sampling.output)))
+            arm.keep(f"{name}.{SAMPLES}.gz", _packed(_shown(sampling)))
         with suppress(HostFileError):
             arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
         if died or f"{name}.{SAMPLES}.gz" not in arm.files:
@@ -89,6 +89,11 @@ def _sessions(sampling: Sampling) -> tuple[int, ...]:
     path = f"{sampling.output}{BACKEND}"
     said = sampling.host.read_files((path,)).get(path, b"").split()
     return tuple(int(word) for word in said if word.isdigit())
+
+
+def _shown(sampling: Sampling) -> bytes:
+    written = sampling.host.read(sampling.output)
+    return sampling.conceal(written) if sampling.conceal is not None else written
 
 
 def _packed(content: bytes) -> bytes:

@@ -84,6 +84,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         notes=notes,
         diagnosis=file.diagnosis,
         profile_cpu=file.profile_cpu,
+        query_text=file.query_text,
     )
 
 

@@ -264,6 +264,10 @@ class ExperimentFile(_Edge):
     profile_cpu: Flag = Field(
         default=False, description="Whether perf samples the stacks of the servers' processes, for flame graphs."
     )
+    query_text: Flag = Field(
+        default=True,
+        description="Whether texts of sampled queries are kept, without their constants; otherwise hashes of them are.",
+    )
     factors: FactorsTable = Field(default_factory=FactorsTable, description="What varies.")
     common: StackTable = Field(default_factory=StackTable, description="What all environments share.")
     environments: list[EnvironmentTable] = Field(

@@ -212,7 +212,8 @@ class Experiment:
 
     The first of `environments` that is named `baseline` is what the others are compared with. `threshold` is a ratio
     (0.03), `budget` seconds or None. `text` is the source without secrets; `notes` say what was normalised or chosen.
-    `diagnosis`: whether samplers are at work beside the measured windows; `profile_cpu`: whether perf is, too.
+    `diagnosis`: whether samplers are at work beside the measured windows; `profile_cpu`: whether perf is, too;
+    `query_text`: whether texts of sampled queries are kept, without their constants, or hashes of them.
     """
 
     question: str
@@ -232,6 +233,7 @@ class Experiment:
     notes: tuple[str, ...] = ()
     diagnosis: bool = True
     profile_cpu: bool = False
+    query_text: bool = True
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

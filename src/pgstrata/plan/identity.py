@@ -19,7 +19,7 @@ _NOT_FIXING: Final = {
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Environment: {"host": HostSpec()},
-    Experiment: {"diagnosis": True, "profile_cpu": False},
+    Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
 }
 """Fields that came later, with the value that they had before: plans without them keep their identity."""
 

@@ -5,7 +5,7 @@ Samplers: child processes that write down what they see during the window, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,7 +85,7 @@ class Collector(Protocol):
 class Sampling:
     """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`.
 
-    When it is told to end it takes `patience` seconds at most.
+    When it is told to end it takes `patience` seconds at most. What it wrote goes through `conceal` before it is kept.
     """
 
     host: Host
@@ -93,6 +93,7 @@ class Sampling:
     output: str
     errors: str
     patience: float = 5.0
+    conceal: Callable[[bytes], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

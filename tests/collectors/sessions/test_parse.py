@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pgstrata.collectors.sessions.counts import parse_sessions
-from pgstrata.collectors.sessions.parse import parse_clocks, parse_samples
+from pgstrata.collectors.sessions.parse import hide_queries, parse_clocks, parse_samples
+from pgstrata.collectors.sessions.text import hash_query
 from pgstrata.errors import ParseError
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window
@@ -69,6 +70,15 @@ def test_a_file_may_end_anywhere(version):
 def test_garbage_is_refused_with_its_line(text):
     with pytest.raises(ParseError, match="unknown shape of a sample"):
         parse_sessions(text, WINDOW)
+
+
+def test_hashes_stand_for_queries_where_no_text_is_wanted():
+    samples = row(1.0, query="SELECT a + -? ") + row(1.0, 2, query="select a + $1") + row(1.0, 3, query="SELECT b")
+    hidden = hide_queries((samples + "1.1\t4").encode())
+    assert b"SELECT" not in hidden.upper()
+    queries = [sample.query for sample in parse_samples(b"@ 1 1 1 0.1\n" + hidden)]
+    assert queries == [hash_query("select a + ?")] * 2 + [hash_query("select b")]
+    assert hide_queries(b"@ 1 1 1 0.1\n" + row(1.0, query="").encode()).decode() == "@ 1 1 1 0.1\n" + row(1.0, query="")
 
 
 def test_texts_of_any_bytes_break_no_row():

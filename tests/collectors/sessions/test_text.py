@@ -75,6 +75,6 @@ def test_the_marks_of_the_server_are_taken_away():
 
 
 def test_a_hash_stands_for_a_text():
-    assert len(hash_query("select ?")) == 12
+    assert len(hash_query("select ?")) == 13
     assert hash_query("select ?") != hash_query("select a")
     assert hash_query("") == ""

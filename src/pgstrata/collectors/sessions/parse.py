@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final
 
 from pgstrata.collectors.sessions.names import unify_names
-from pgstrata.collectors.sessions.text import normalise, read_masked
+from pgstrata.collectors.sessions.text import hash_query, normalise, read_masked
 from pgstrata.errors import ParseError
 
 SAMPLES: Final = "sessions.samples"
@@ -25,6 +25,7 @@ WORKER: Final = "parallel worker"
 _SESSIONS: Final = frozenset({SESSION, ""})
 _CLOCKS: Final = "@ "
 _HEAD: Final = 1000
+_QUERY: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,18 @@ def parse_clocks(text: bytes) -> Clocks:
     return Clocks()
 
 
+def hide_queries(text: bytes) -> bytes:
+    """Samples with a hash instead of each query, the same one for whatever differs in constants only."""
+    lines = text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
+    hidden = (line if line.startswith(_CLOCKS) else _hide(line) for line in lines)
+    return "\n".join(hidden).encode()
+
+
+def _hide(line: str) -> str:
+    words = line.split("\t", _QUERY)
+    return "\t".join((*words[:_QUERY], *(hash_query(_normalised(query)) for query in words[_QUERY:])))
+
+
 def split_moments(samples: Iterable[SessionSample]) -> Iterator[tuple[SessionSample, ...]]:
     """All that was seen at once."""
     for _, together in groupby(samples, key=lambda sample: sample.time):
@@ -87,7 +100,7 @@ def split_moments(samples: Iterable[SessionSample]) -> Iterator[tuple[SessionSam
 
 
 def _read(line: str) -> SessionSample:
-    words = line.split("\t", 10)
+    words = line.split("\t", _QUERY)
     try:
         time, pid, kind, own, state, wait_type, event, query_id, _, blockers, query = words
         wait_type, event = unify_names(wait_type, event)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.sessions.counts import parse_sessions
-from pgstrata.collectors.sessions.parse import SAMPLES
+from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
 
@@ -35,8 +35,9 @@ EXECUTE sample \\watch {seconds}
 class SessionsSampler:
     """Implements `ports.Sampler` with pg_stat_activity; paused and resumed with the client whose sessions it sees."""
 
-    def __init__(self, sql: Sql | None = None) -> None:
+    def __init__(self, sql: Sql | None = None, *, query_text: bool = True) -> None:
         self._sql = sql
+        self._conceal = None if query_text else hide_queries
 
     @property
     def name(self) -> str:
@@ -54,7 +55,9 @@ class SessionsSampler:
         script = render_script(statement_for(server.build.version.number), application)
         process = self._sql.watch(server.address, script, folder=folder, name=SAMPLES)
         output = f"{folder}/{SAMPLES}"
-        return Sampling(host=self._sql.host, process=process, output=output, errors=f"{output}.err")
+        return Sampling(
+            host=self._sql.host, process=process, output=output, errors=f"{output}.err", conceal=self._conceal
+        )  # fmt: skip
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return parse_sessions(evidence[SAMPLES], window)

@@ -91,7 +91,7 @@ def hash_query(normalised: str) -> str:
     """What stands for a normalised text where no text is to be kept; empty for none."""
     if not normalised:
         return ""
-    return hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:_HASHED]
+    return "q" + hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:_HASHED]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from pgstrata.ports.collector import Window
 WAKING: Final = 0.02
 """Seconds from the beginning of a turn that are not looked at.
 
-Measured with select-only and 2 clients in slices of 0.25 s at 10 Hz: of 160 samples in the first 5 ms 80 % saw a session
-that waited for its client, of 496 after 20 ms 62 %; the 32 between were like the later ones.
+Measured with select-only and 2 clients in slices of 0.25 s at 10 Hz: of 160 samples in the first 5 ms 80 % saw a
+session that waited for its client, of 496 after 20 ms 62 %; the 32 between were like the later ones.
 """
 _LATE: Final = 2.0
 """Periods between two samples from which on the time between them was not seen."""
