@@ -14,8 +14,10 @@ from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
+from pgstrata.collectors.plans.explain import PlanExplainer
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
+from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extension
 from pgstrata.collectors.sessions.sampler import SessionsSampler
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.observe import say_clocks
@@ -42,9 +44,13 @@ from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.pgbench_data import warm_sql
 
 
-def make_collectors() -> tuple[Collector, ...]:
-    """Collectors in the order of capture before a run; afterwards the order is reversed."""
-    return (CanaryCollector(), PgstatCollector(), ClientCollector(), ProcfsCollector())
+def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ...]:
+    """Collectors in the order of capture before a run; afterwards the order is reversed.
+
+    Without an experiment their parsers only.
+    """
+    queries = QueriesCollector(use_of_extension(experiment))
+    return (CanaryCollector(), PgstatCollector(), queries, ClientCollector(), ProcfsCollector())
 
 
 def make_samplers(sql: Sql | None = None, *, query_text: bool = True) -> tuple[Sampler, ...]:
@@ -60,10 +66,11 @@ def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
 
 def make_derive(allow: Allow) -> Callable[[Mapping[str, bytes]], RunRecord]:
     """The function that makes a record of a run's evidence, for the store."""
-    collectors, samplers = make_collectors(), make_samplers()
+    collectors, samplers, explainer = make_collectors(), make_samplers(), PlanExplainer()
 
     def derive(evidence: Mapping[str, bytes]) -> RunRecord:
-        return derive_record(parse_header(evidence["run.json"]), evidence, parse_result, collectors, allow, samplers)
+        header = parse_header(evidence["run.json"])
+        return derive_record(header, evidence, parse_result, collectors, allow, samplers, explainer)
 
     return derive
 
@@ -98,7 +105,7 @@ def make_rig(
         store=store,
         driver=PgbenchDriver(client, tools),
         sql=homes.sql,
-        collectors=make_collectors(),
+        collectors=make_collectors(plan.experiment),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),
         workloads=builtin_workloads(),
         events=events,
@@ -108,6 +115,7 @@ def make_rig(
         client_fingerprint=parse_host_facts(facts),
         version=__version__,
         samplers=choose_samplers(plan.experiment, homes.sql),
+        explainer=PlanExplainer() if plan.experiment.diagnosis else None,
         reopen=lambda spec: homes.make(spec, builds, again=True),
     )
     _keep_machines(plan, rig)

@@ -11,8 +11,10 @@ from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
+from pgstrata.model.queries import QueryCounts
+from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
-from pgstrata.ports.collector import Collector, Sampled, Sampler, Window
+from pgstrata.ports.collector import PLANS, Collector, CountsQueries, Explainer, Sampled, Sampler, Window
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -23,7 +25,7 @@ _QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
 def derive_record(
     header: RunHeader, evidence: Mapping[str, bytes], parse: ParseDriver, collectors: Sequence[Collector], allow: Allow,
-    samplers: Sequence[Sampler] = (),
+    samplers: Sequence[Sampler] = (), explainer: Explainer | None = None,
 ) -> RunRecord:  # fmt: skip
     """Everything that is known of a run, from what was kept of it.
 
@@ -41,11 +43,13 @@ def derive_record(
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
-    header = replace(header, remarks=(*header.remarks, *sampled.remarks))
+    plans, unread = _plans(evidence, explainer)
+    header = replace(header, remarks=(*header.remarks, *sampled.remarks, *unread))
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
     if any(reason.code in DROPPING for reason in judged[2]):
         measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
-    return _record(header, judged, measurements, result, sampled)
+    return replace(_record(header, judged, measurements, result, sampled), query_plans=plans,
+                   queries=_queries(evidence, window, collectors))  # fmt: skip
 
 
 def _record(
@@ -172,3 +176,29 @@ def _unpack(packed: bytes, name: str) -> bytes:
 def _lost(sampler: Sampler, error: ParseError) -> Sampled:
     """What nobody can read was not seen; the run itself is none the worse for it."""
     return Sampled(remarks=(Reason(code="sampler_lost", text=f"what the sampler {sampler.name} saw: {error}"),))
+
+
+def _queries(
+    evidence: Mapping[str, bytes], window: Window | None, collectors: Sequence[Collector]
+) -> QueryCounts | None:
+    for collector in collectors:
+        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+        if window is not None and before and after and isinstance(collector, CountsQueries):
+            try:
+                return collector.parse_queries(before, after, window)
+            except ParseError as error:
+                return QueryCounts(queries=(), lost=str(error))
+    return None
+
+
+def _plans(
+    evidence: Mapping[str, bytes], explainer: Explainer | None
+) -> tuple[tuple[QueryPlan, ...], tuple[Reason, ...]]:
+    """Plans, and what is to be said of a run whose plans nobody can read."""
+    kept = evidence.get(PLANS)
+    if explainer is None or kept is None:
+        return (), ()
+    try:
+        return explainer.parse(kept), ()
+    except ParseError as error:
+        return (), (Reason(code="sampler_lost", text=f"plans cannot be read: {error}"),)

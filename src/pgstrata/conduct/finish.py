@@ -13,12 +13,14 @@ from pgstrata.errors import LARGER_FILE_SYSTEM, SMALLER_WAL, DiskFullError, Pars
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
 from pgstrata.model.storage import Medium, Role, medium_of
+from pgstrata.ports.collector import PLANS
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import ExplainsDeath
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.store import FinishedRun, RunHeader
 
 _COMPLAINTS: Final = ("server.log", "pgbench.err", "warmup.pgbench.err")
+_ALIKE: Final = frozenset({"settings.tsv", PLANS})
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _WAL: Final = re.compile(r"\b(pg_wal|pg_xlog|xlogtemp)\b")
 _VMSTAT: Final = "/proc/vmstat"
@@ -32,10 +34,12 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     _explain_failure(rig, arm, log)
     _ask_layers(rig, arm)
     header = _header(rig, plan, arm, server)
-    record = derive_record(header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow, rig.samplers)
+    record = derive_record(
+        header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow, rig.samplers, rig.explainer
+    )
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():
-        (evidence.keep_shared if name == "settings.tsv" else evidence.keep)(name, content)
+        (evidence.keep_shared if name in _ALIKE else evidence.keep)(name, content)
     facts = dict(rig.server_host(arm.environment).facts)
     if arm.environment.host.remote:
         facts |= {f"client.{name}": content for name, content in rig.client_facts.items()}

@@ -10,7 +10,7 @@ from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.shared import Shared
 from pgstrata.model.workload import Workload
-from pgstrata.ports.collector import Collector, Sampler, Subject
+from pgstrata.ports.collector import Collector, Explainer, Sampler, Subject
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Clock, Host
@@ -67,7 +67,8 @@ class Rig:
     memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory; `layers` are
     observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are the client's;
     they are kept with the runs whose server is elsewhere. `sampling` is the rate of the transaction log for each cell,
-    chosen in the preflight, the same for all arms; `samplers` are at work beside every measured window.
+    chosen in the preflight, the same for all arms; `samplers` are at work beside every measured window,
+    `explainer` asks for the plans of the statements before it.
     """
 
     server_hosts: dict[HostSpec, ServerHost]
@@ -88,6 +89,7 @@ class Rig:
     reopen: Callable[[HostSpec], ServerHost] | None = None
     sampling: dict[str, float] = field(default_factory=dict)
     samplers: tuple[Sampler, ...] = ()
+    explainer: Explainer | None = None
 
     def server_host(self, environment: Environment) -> ServerHost:
         """The machine on which the server of an environment runs."""

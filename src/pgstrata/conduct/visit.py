@@ -17,6 +17,7 @@ from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.conduct.statements import look_at_statements
 from pgstrata.conduct.turns import take_turns
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Reset
@@ -138,6 +139,7 @@ def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, Run
                 del kept.servers[key]
         with step(rig, arm, "assert"):
             assert_levels(rig, arm, up[arm.planned.identity])
+        look_at_statements(rig, arm, up[arm.planned.identity])
         warm(rig, arm, up[arm.planned.identity], plan.design(arm.cell.identity))
 
     guarded(arm, action)

@@ -10,6 +10,7 @@ from typing import Final
 from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.plan import Plan
+from pgstrata.model.query_plans import PlanUse
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.stacks import RunStacks
@@ -192,6 +193,8 @@ class Study:
     version: str
     networks: Mapping[str, Fingerprint] = field(default_factory=dict)
     """How far away servers on other machines are, by environment: clock offset and round trip."""
+    query_plans: tuple[PlanUse, ...] = ()
+    """Every plan that was found, by environment and cell, in the order of the statements; the usual one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

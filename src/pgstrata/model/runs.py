@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
+from pgstrata.model.queries import QueryCounts
+from pgstrata.model.query_plans import QueryPlan
 
 
 class RunStatus(StrEnum):
@@ -50,7 +52,8 @@ class RunRecord:
     measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
     `together` is empty for a run that was alone; runs that took turns in slices with each other share one, and their
     series `round_tps` hold the same rounds. `sessions` are what the sampled sessions of the client were seen doing,
-    `processes` what the server's other processes did meanwhile.
+    `processes` what the server's other processes did meanwhile. `query_plans` are of the workload's statements,
+    before the run; `queries` is what the server counted of each, None where it does not.
     """
 
     identity: str
@@ -69,6 +72,8 @@ class RunRecord:
     together: str = ""
     sessions: tuple[SessionCount, ...] = ()
     processes: tuple[ProcessCount, ...] = ()
+    query_plans: tuple[QueryPlan, ...] = ()
+    queries: QueryCounts | None = None
 
     def rounds(self) -> tuple[float, ...]:
         """Transactions per second of each round of slices, in order; empty for a run that was alone."""

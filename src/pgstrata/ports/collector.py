@@ -1,20 +1,27 @@
 """Collectors: raw text before and after the measured window, and the pure parser of the two.
 
 Samplers: child processes that write down what they see during the window, and the pure parser of that.
+Explainers: plans of the workload's statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from pgstrata.model import experiment
 from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.metrics import Measurement, Series
+from pgstrata.model.queries import QueryCounts
+from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason
 from pgstrata.model.shared import Shared
 from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
+
+PLANS: Final = "plans.txt"
+"""Evidence name of the plans of a workload's statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,19 @@ class Collector(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsQueries(Protocol):
+    """A collector whose captures tell of single statements, too."""
+
+    def prepare(self, subject: Subject) -> None:
+        """Whatever its captures need in the server, which has just been started on a clone."""
+        ...
+
+    def parse_queries(self, before: bytes, after: bytes, window: Window) -> QueryCounts | None:
+        """Pure: what was counted of each statement; None where it cannot be told. ParseError on unknown shapes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`.
@@ -136,4 +156,26 @@ class Sampler(Protocol):
 
         What it did not see, because it died or fell behind, gives no value.
         """
+        ...
+
+
+class Explainer(Protocol):
+    """Asks a server for the plans of a workload's statements before a run, and executes none of them."""
+
+    def capture(
+        self,
+        subject: Subject,
+        scripts: Sequence[experiment.Script],
+        values: Mapping[str, str],
+        protocol: experiment.Protocol,
+    ) -> bytes:
+        """Plans as they are kept; nothing where there is no statement with a plan.
+
+        `values` are those that the driver gives to variables of the scripts. What cannot be explained is said there and
+        is no error.
+        """
+        ...
+
+    def parse(self, evidence: bytes) -> tuple[QueryPlan, ...]:
+        """Pure: what `capture` gave; ParseError on unknown shapes."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgstrata.model.experiment import Cell
+from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.metrics import Series
 from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
@@ -82,6 +82,14 @@ class Driver(Protocol):
 
     def facts(self) -> Mapping[str, str]:
         """Version and SHA-256 of its binary."""
+        ...
+
+    def scripts(self, load: Load) -> tuple[Script, ...]:
+        """The scripts of a load as the driver would run them, its own among them; as far as it tells."""
+        ...
+
+    def variables(self, load: Load) -> Mapping[str, str]:
+        """Variables that the scripts of a load find set, by name."""
         ...
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:

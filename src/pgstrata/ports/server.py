@@ -49,6 +49,10 @@ class Sql(Protocol):
         """The machine from which statements come."""
         ...
 
+    def transcript(self, address: Address, script: str) -> str:
+        """What psql printed of a script in which statements may fail, without titles; SqlError without a connection."""
+        ...
+
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         """A child process that works through a script which does not end, psql's own commands among it.
 

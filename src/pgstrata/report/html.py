@@ -28,6 +28,7 @@ from pgstrata.report.looks import tell_stories
 from pgstrata.report.names import count, name_cell, name_environment
 from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.points import find_axes, spread
+from pgstrata.report.query_plans import make_plan_sheets
 from pgstrata.report.rounds import MOST_VISITS, draw_rounds
 from pgstrata.report.rows import (
     arrange_headlines,
@@ -140,6 +141,7 @@ def _results(answer: Answer) -> Mapping[str, Any]:
         "contrasts": contrast_rows(answer),
         "why": make_why(answer),
         "flames": make_flames(answer),
+        "plan_sheets": make_plan_sheets(answer),
         "ordered": _ordered(answer),
         "all_cells": len(experiment.cells),
         "open_details": len(experiment.cells) <= _FEW_CELLS,

@@ -17,10 +17,13 @@ from pgstrata.model.attribution import (
     Span,
     Unattributed,
 )
+from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
 from pgstrata.report.names import count, name_cell, name_environment, name_factor, name_where
 from pgstrata.report.ordered import axis_groups
+from pgstrata.report.queries import query_lines
+from pgstrata.report.query_plans import plan_lines
 from pgstrata.report.words import answer_sentences
 from pgstrata.units import Unit, render_bytes, render_value
 
@@ -194,8 +197,21 @@ def render_why(answer: Answer) -> str:
         parts.append([*_wrap(title), "-" * min(WIDTH, len(title))])
         parts += [_attribution_part(answer, item) for item in answer.attributions if item.cell == cell.identity]
         parts += [_list([say_missing(answer, item)]) for item in answer.unattributed if item.cell == cell.identity]
+        parts += [
+            _statements(answer, environment, cell) for environment in experiment.environments
+            if environment.name != experiment.baseline
+        ]  # fmt: skip
         parts += _levels_parts(answer, cell.identity)
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _statements(answer: Answer, environment: Environment, cell: Cell) -> list[str]:
+    lines = [
+        *query_lines(answer, environment.name, cell.identity),
+        *plan_lines(answer, environment.name, cell.identity),
+    ]
+    name = name_environment(environment, answer.study.plan.experiment)
+    return [*_wrap(f"Statements of {name}:"), *lines] if lines else []
 
 
 def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:

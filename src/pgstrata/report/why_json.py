@@ -6,6 +6,8 @@ from typing import Any
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount, Span
+from pgstrata.report.queries import query_fields
+from pgstrata.report.query_plans import plan_fields
 
 
 def why_fields(answer: Answer) -> dict[str, Any]:
@@ -18,6 +20,8 @@ def why_fields(answer: Answer) -> dict[str, Any]:
             for item in answer.unattributed
         ],
         "accounts": [_account(item) for item in answer.accounts],
+        "plans": plan_fields(answer),
+        "queries": query_fields(answer),
     }  # fmt: skip
 
 

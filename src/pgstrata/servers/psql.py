@@ -44,6 +44,11 @@ class PsqlSql:
         """Run a script statement by statement; SqlError at the first that fails."""
         self._psql(address, ("-q", "-f", "-"), script.encode(), _SCRIPT_TIMEOUT)
 
+    def transcript(self, address: Address, script: str) -> str:
+        """What psql printed, unaligned and without titles; SqlError without a connection."""
+        options = ("-q", "-t", "-A", "-v", "ON_ERROR_STOP=0", "-f", "-")
+        return self._psql(address, options, script.encode(), _QUERY_TIMEOUT).text
+
     @property
     def host(self) -> Host:
         """Where psql runs."""

@@ -21,11 +21,12 @@ from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
 _SCHEMA_VERSION = 5
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     identity TEXT NOT NULL UNIQUE,
@@ -84,7 +85,7 @@ CREATE TABLE process (
     samples INTEGER NOT NULL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE fingerprint (
+{QUERY_TABLES}CREATE TABLE fingerprint (
     name TEXT NOT NULL,
     fact TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -228,6 +229,8 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
             for place, item in enumerate(record.processes)
         ],
     )
+    save_query_plans(connection, record)
+    save_query_counts(connection, key, record)
 
 
 def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fingerprint) -> None:
@@ -256,7 +259,7 @@ def load_runs(
     """All runs in order of their commit, with the measurements of those metrics only; None is all.
 
     `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: whether what
-    sessions were seen doing is read too.
+    sessions were seen doing, and what servers counted of their statements, is read too.
     """
     measured = _load_measurements(connection, *_metric_filter(metrics))
     named = metrics if isinstance(series, bool) else tuple(series)
@@ -265,12 +268,14 @@ def load_runs(
     seen = _load_sessions(connection) if sessions else {}
     beside = _load_processes(connection) if sessions else {}
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
+    counted = load_query_counts(connection) if sessions else {}
     return tuple(
         [
             replace(
                 _read_run(row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ())),
                 sessions=tuple(seen.get(row[0], ())),
                 processes=tuple(beside.get(row[0], ())),
+                queries=counted.get(row[0]),
             )
             for row in rows
         ]

@@ -10,6 +10,7 @@ from pgstrata.model.metrics import NEIGHBOURS
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
 from pgstrata.store.files import storage_errors
+from pgstrata.store.queries import load_query_plans
 from pgstrata.store.study import load_plan_file
 
 _ENVIRONMENT = "environment/"
@@ -38,6 +39,7 @@ def load_study(
     with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
+        query_plans = load_query_plans(connection)
     return Study(
         name=folder.resolve().name,
         plan=file.plan,
@@ -56,4 +58,5 @@ def load_study(
             for name, fingerprint in fingerprints.items()
             if name.startswith(_NETWORK)
         },
+        query_plans=query_plans,
     )

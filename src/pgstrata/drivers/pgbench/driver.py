@@ -29,6 +29,7 @@ _NOT_FOR_SCRIPTS: Final = frozenset({"setup_sql"})
 """Options of a workload that concern its data, not its scripts."""
 
 _FAILURES_DETAILED_SINCE: Final = 150000
+_SHOWS_SCRIPTS_SINCE: Final = 130000
 _MILLISECONDS: Final = 1e3
 _COUNT_TIMEOUT: Final = 600.0
 
@@ -45,6 +46,7 @@ class PgbenchDriver:
         self._host = host
         self._tools = tools
         self._facts: Mapping[str, str] | None = None
+        self._own_scripts: dict[str, Script] = {}
 
     @property
     def name(self) -> str:
@@ -66,6 +68,25 @@ class PgbenchDriver:
             "version": answer.text.strip().removeprefix("pgbench (PostgreSQL) "),
             "sha256": hashlib.sha256(self._host.read(program)).hexdigest(),
         }
+
+    def scripts(self, load: Load) -> tuple[Script, ...]:
+        files = _script_files(load, "")
+        name = load.workload.builtin
+        if files or not name or self._tools.version.number < _SHOWS_SCRIPTS_SINCE:
+            return tuple(script for _, script in files)
+        if name not in self._own_scripts:
+            command = Command(
+                argv=(self._tools.program("pgbench"), f"--show-script={name}"),
+                environment=self._environment(),
+                folder="/",
+            )
+            # it goes to stderr
+            text = self._host.run(command, timeout=60).stderr.decode("utf-8", "replace")
+            self._own_scripts[name] = Script(file=name, text=text)
+        return (self._own_scripts[name],)
+
+    def variables(self, load: Load) -> Mapping[str, str]:
+        return {"scale": str(load.cell.scale), "client_id": "0", **_options_for_scripts(load)}
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
         for path, script in _script_files(load, folder):
@@ -182,12 +203,17 @@ def _what_runs(load: Load, folder: str) -> list[str]:
             )
         return ["-b", load.workload.builtin]
     options = ["-s", str(cell.scale)]  # pgbench knows the scale of its own scripts only
-    for name, value in sorted({**load.workload.options, **cell.options}.items()):
-        if name not in _NOT_FOR_SCRIPTS and _VARIABLE.fullmatch(name):
-            options += ["-D", f"{name}={value}"]
+    for name, value in _options_for_scripts(load).items():
+        options += ["-D", f"{name}={value}"]
     for path, script in files:
         options += ["-f", f"{path}@{script.weight}"]
     return options
+
+
+def _options_for_scripts(load: Load) -> Mapping[str, str]:
+    """Options of the workload that its scripts read as variables."""
+    given = sorted({**load.workload.options, **load.cell.options}.items())
+    return {name: value for name, value in given if name not in _NOT_FOR_SCRIPTS and _VARIABLE.fullmatch(name)}
 
 
 def _logging(sampling_rate: float | None, folder: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Plans of a workload's statements: `script` takes them out of pgbench's scripts, `explain` asks, `parse` reads."""

@@ -1,0 +1,151 @@
+"""Has a server explain the statements of a workload, in one psql, without executing any.
+
+Each statement is explained in a transaction of its own that may not write, has little time and is rolled back. It
+reaches the server as the content of a quoted text, so that psql finds no commands of its own in it. Which values it is
+planned with follows the protocol: statements that are prepared once are planned for parameters of any value, others for
+values each time. Servers before 12 cannot be asked for the former.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.collectors.plans.parse import parse_plans, render_plans
+from pgstrata.collectors.plans.script import Statement, parse_statements, parse_values
+from pgstrata.errors import SqlError
+from pgstrata.model.experiment import Protocol, Script
+from pgstrata.model.query_plans import PlannedWith, QueryPlan
+from pgstrata.ports.collector import Subject
+
+_EXPLAINED: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "WITH"})
+_WITHOUT_PLAN: Final = frozenset({
+    "ABORT", "BEGIN", "CHECKPOINT", "COMMIT", "DEALLOCATE", "DISCARD", "END", "LISTEN", "LOCK", "NOTIFY", "RELEASE",
+    "RESET", "ROLLBACK", "SAVEPOINT", "SET", "SHOW", "START", "UNLISTEN",
+})  # fmt: skip
+_MOST: Final = 100
+_GENERIC_OPTION_SINCE: Final = 160000
+_GENERIC_MODE_SINCE: Final = 120000
+_LIMITS: Final = "SET LOCAL statement_timeout = '2s'; SET LOCAL lock_timeout = '500ms';"
+_NOT_EXPLAINED: Final = "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A statement as it is explained; `error` where it is not."""
+
+    text: str
+    explained: str
+    parameters: int
+    error: str = ""
+
+
+class PlanExplainer:
+    """Implements `ports.Explainer`."""
+
+    def capture(
+        self, subject: Subject, scripts: Sequence[Script], values: Mapping[str, str], protocol: Protocol
+    ) -> bytes:
+        server = subject.server
+        version = server.build.version.number
+        with_ = planned_with(version, protocol, server.environment.settings)
+        asked = choose_statements(scripts, values, with_)
+        if not asked:
+            return b""
+        mark = _mark(asked)
+        try:
+            told = subject.sql.transcript(server.address, render_script(asked, with_, version, mark))
+        except SqlError as error:
+            told = "".join(f"{mark} {number} error\n{error.what}\n" for number in range(len(asked)))
+        return render_plans(_answers(asked, with_, told, mark))
+
+    def parse(self, evidence: bytes) -> tuple[QueryPlan, ...]:
+        return parse_plans(evidence)
+
+
+def planned_with(version: int, protocol: Protocol, settings: Mapping[str, str]) -> PlannedWith:
+    """What most executions of a statement are planned with, as far as the server can be asked for such a plan."""
+    asked = settings.get("plan_cache_mode", "auto")
+    prepared = protocol is Protocol.PREPARED and asked != "force_custom_plan"
+    return PlannedWith.PARAMETERS if prepared and version >= _GENERIC_MODE_SINCE else PlannedWith.VALUES
+
+
+def choose_statements(
+    scripts: Sequence[Script], values: Mapping[str, str], with_: PlannedWith
+) -> tuple[Asked, ...]:  # fmt: skip
+    """The statements of all scripts that have a plan, equal ones once; what no plan can be had of says why."""
+    found: dict[str, Asked] = {}
+    for script in scripts:
+        known = {**parse_values(script.text), **values}
+        for statement in parse_statements(script.text):
+            if statement.keyword not in _WITHOUT_PLAN:
+                asked = _ask(statement, known, with_, too_many=len(found) >= _MOST)
+                found.setdefault(asked.text, asked)
+    return tuple(found.values())[: _MOST + 1]
+
+
+def _ask(statement: Statement, values: Mapping[str, str], with_: PlannedWith, *, too_many: bool) -> Asked:
+    text = statement.with_parameters()
+    if too_many:
+        return Asked(text=text, explained="", parameters=0, error=f"only {_MOST} statements are explained")
+    if statement.keyword not in _EXPLAINED:
+        return Asked(text=text, explained="", parameters=0, error=_NOT_EXPLAINED)
+    explained = text if with_ is PlannedWith.PARAMETERS else statement.with_values(values)
+    return Asked(text=text, explained=explained, parameters=len(statement.variables))
+
+
+def _mark(asked: Sequence[Asked]) -> str:
+    """A word that begins none of the lines of a plan."""
+    return f"pgstrata-{hashlib.sha256(repr(asked).encode()).hexdigest()[:16]}"
+
+
+def render_script(asked: Sequence[Asked], with_: PlannedWith, version: int, mark: str) -> str:
+    """The script for psql; in front of what the server says of statement N stands the line `MARK N plan|error`."""
+    lines = []
+    for number, one in enumerate(asked):
+        if one.error:
+            continue
+        lines += ["BEGIN READ ONLY;", _LIMITS, f"\\echo {mark} {number} plan"]
+        lines += _explain(one, with_, version, mark, number)
+        lines += ["ROLLBACK;"]
+    return "\n".join(lines) + "\n"
+
+
+def _explain(one: Asked, with_: PlannedWith, version: int, mark: str, number: int) -> list[str]:
+    complain = ["\\if :ERROR", f"\\echo {mark} {number} error", "\\echo :LAST_ERROR_MESSAGE"]
+    if with_ is PlannedWith.VALUES:
+        return [_send(f"EXPLAIN {one.explained}", mark), *complain, "\\endif"]
+    if version >= _GENERIC_OPTION_SINCE:
+        return [_send(f"EXPLAIN (GENERIC_PLAN) {one.explained}", mark), *complain, "\\endif"]
+    name = f"pgstrata_{number}"
+    nulls = ", ".join(["NULL"] * one.parameters)
+    execute = f"EXPLAIN EXECUTE {name}({nulls});" if nulls else f"EXPLAIN EXECUTE {name};"
+    return [
+        "SET LOCAL plan_cache_mode = force_generic_plan;", _send(f"PREPARE {name} AS {one.explained}", mark),
+        *complain, "\\else", execute, *complain, "\\endif", "\\endif",
+    ]  # fmt: skip
+
+
+def _send(statement: str, mark: str) -> str:
+    """The statement as the value of a quoted text that psql sends on as it is."""
+    tag = f"${mark.replace('-', '_')}$"
+    return f"SELECT {tag}{statement}{tag} \\gexec"
+
+
+def _answers(asked: Sequence[Asked], with_: PlannedWith, told: str, mark: str) -> Iterator[QueryPlan]:
+    said: dict[tuple[str, str], list[str]] = {}
+    lines: list[str] = []
+    for line in told.splitlines():
+        if line.startswith(f"{mark} "):
+            _, number, kind = line.split(" ")
+            lines = said.setdefault((number, kind), [])
+        else:
+            lines.append(line)
+    for place, one in enumerate(asked):
+        text = "\n".join(said.get((str(place), "plan"), ())).strip("\n")
+        error = " ".join(said.get((str(place), "error"), ())) or one.error or ("" if text else "no answer")
+        yield QueryPlan(
+            statement=one.text, planned_with=with_, shape=(), text="" if error else text, error=error.strip()
+        )

@@ -1,0 +1,127 @@
+"""Statements in pgbench's scripts: cut apart as pgbench and psql do, with parameters or values for variables. Pure.
+
+Lexical rules: PostgreSQL's documentation, chapters "Lexical Structure" and pgbench, "Custom Scripts".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<comment> --[^\n]* )
+    | (?P<block> /\* )
+    | (?P<verbatim>
+          [eE]'(?: \\. | '' | [^'\\] )*(?: '|\Z )
+        | '(?: '' | [^'] )*(?: '|\Z )
+        | "(?: "" | [^"] )*(?: "|\Z )
+        | \$(?P<tag> [^\W\d]\w* )?\$ .*? (?: \$(?(tag)(?P=tag))\$ | \Z )
+      )
+    | (?P<meta> \\(?!;)(?: \\\r?\n | [^\n] )* )
+    | (?P<end> \\?; )
+    | :(?P<variable> [^\W\d]\w* )
+    | (?P<word> ::+ | [^\W\d][\w$]* | \d[\w.]* )
+    | (?P<space> \s+ )
+    | .
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
+_SET: Final = re.compile(r"\\set\s+(?P<name>\w+)\s+(?:random\w*\s*\(\s*)?(?P<value>[-+]?\d+(?:\.\d+)?)?")
+_NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One statement: pieces of text, with a variable between each two of them."""
+
+    pieces: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    @property
+    def keyword(self) -> str:
+        """Its first word in capitals."""
+        first = re.match(r"\w+", self.pieces[0])
+        return first[0].upper() if first else ""
+
+    def with_parameters(self) -> str:
+        """As in the extended protocol: each place of a variable is a parameter of its own."""
+        return self._join([f"${number}" for number in range(1, len(self.variables) + 1)])
+
+    def with_values(self, values: Mapping[str, str]) -> str:
+        """As in the simple protocol, with one possible value for each variable; 1 where none is known."""
+        return self._join([_literal(values.get(name, "1")) for name in self.variables])
+
+    def _join(self, between: list[str]) -> str:
+        return "".join(part for pair in zip(self.pieces, [*between, ""], strict=True) for part in pair)
+
+
+def parse_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a script in their order, without comments; meta commands end a statement and are left out."""
+    found: list[Statement] = []
+    pieces, variables, depth = [""], list[str](), 0
+    for kind, piece in _tokens(text):
+        if kind == "meta" or (kind == "end" and (depth <= 0 or piece != ";")):
+            found += _finished(pieces, variables)
+            pieces, variables, depth = [""], [], 0
+        elif kind == "variable":
+            variables.append(piece)
+            pieces.append("")
+        elif kind != "space" or not pieces[-1].endswith(" "):
+            depth += {"(": 1, ")": -1}.get(piece, 0)
+            pieces[-1] += piece
+    return (*found, *_finished(pieces, variables))
+
+
+def parse_values(text: str) -> Mapping[str, str]:
+    """One possible value of each variable that the script sets: a constant, or the least of a random number."""
+    metas = (token for kind, token in _tokens(text) if kind == "meta")
+    found = (match for meta in metas if (match := _SET.match(meta)))
+    return {match["name"]: match["value"] or "1" for match in found}
+
+
+def _finished(pieces: list[str], variables: list[str]) -> list[Statement]:
+    if not variables and not pieces[0].strip():
+        return []
+    trimmed = [*pieces]
+    trimmed[0] = trimmed[0].lstrip()
+    trimmed[-1] = trimmed[-1].rstrip()
+    return [Statement(pieces=tuple(trimmed), variables=tuple(variables))]
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and text; comments and white space as one blank, a variable without its colon."""
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        assert match is not None
+        place = match.end()
+        kind = "verbatim" if match["verbatim"] is not None else match.lastgroup or "other"
+        if kind == "block":
+            place = _end_of_comment(text, place)
+        if kind in {"comment", "block", "space"}:
+            yield "space", " "
+        else:
+            yield kind, match[kind] if kind == "variable" else match[0]
+
+
+def _end_of_comment(text: str, place: int) -> int:
+    """Where a comment ends that begins before `place`; comments nest."""
+    depth = 1
+    while depth:
+        mark = _COMMENT_MARK.search(text, place)
+        if mark is None:
+            return len(text)
+        depth += 1 if mark[0] == "/*" else -1
+        place = mark.end()
+    return place
+
+
+def _literal(value: str) -> str:
+    if _NUMBER.fullmatch(value):
+        return f"({value})" if value[0] in "-+" else value
+    quoted = value.replace("'", "''")
+    return f"'{quoted}'"

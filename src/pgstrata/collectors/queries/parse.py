@@ -1,0 +1,137 @@
+"""Two captures of pg_stat_statements as counts per transaction. Pure.
+
+A capture is a table: names of columns, then a row for each statement, with a tab between columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.collectors.sessions.text import normalise, read_masked
+from pgstrata.errors import ParseError
+from pgstrata.model.queries import QueryCount, QueryCounts
+from pgstrata.ports.collector import Window
+
+_COUNTERS: Final = (
+    "calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes", "plans", "plan_seconds", "jit_functions",
+    "jit_seconds",
+)  # fmt: skip
+_SERVER: Final = ("since", "deallocations", "reset")
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One row; what the server does not count is not a number."""
+
+    query: str
+    counters: Mapping[str, float]
+    since: float
+    deallocations: float
+    reset: float
+
+
+def parse_window(before: bytes, after: bytes, window: Window) -> QueryCounts | None:
+    """What was counted between two captures, per transaction; None where there were no transactions.
+
+    The server counts those outside slices too, so that the sums are divided by all transactions between the captures.
+    Entries that were thrown away and made anew meanwhile count from then on, and are said to be incomplete; after a
+    reset there is nothing.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
+    transactions = window.transactions + window.outside
+    first, last = _parse(before), _parse(after)
+    if transactions <= 0:
+        return None
+    if _was_reset(first, last):
+        return QueryCounts(queries=(), lost="somebody reset pg_stat_statements during the run")
+    counted: dict[str, list[Mapping[str, float]]] = {}
+    gone = [key for key in first if key not in last]
+    for key, entry in last.items():
+        start = first.get(key)
+        again = start is not None and (entry.since > start.since or _backwards(start, entry))
+        if again:
+            gone.append(key)
+        base = None if again else start
+        delta = {name: value - (base.counters[name] if base else 0.0) for name, value in entry.counters.items()}
+        if delta["calls"] > 0:
+            counted.setdefault(entry.query, []).append(delta)
+    queries = (_sum(query, deltas, transactions) for query, deltas in counted.items())
+    return QueryCounts(
+        queries=tuple(sorted(queries, key=lambda query: -query.seconds)), lost=_say_lost(first, last, len(gone))
+    )
+
+
+def _was_reset(first: Mapping[_Key, _Entry], last: Mapping[_Key, _Entry]) -> bool:
+    times = ({entry.reset for entry in entries.values() if not math.isnan(entry.reset)} for entries in (first, last))
+    was, is_ = times
+    return bool(was and is_ and was != is_)
+
+
+def _backwards(start: _Entry, end: _Entry) -> bool:
+    return any(end.counters[name] < start.counters[name] for name in _COUNTERS)
+
+
+def _say_lost(first: Mapping[_Key, _Entry], last: Mapping[_Key, _Entry], gone: int) -> str:
+    evictions = [max((e.deallocations for e in entries.values()), default=math.nan) for entries in (first, last)]
+    evicted = evictions[1] - evictions[0]
+    if evicted > 0:
+        return f"pg_stat_statements was full and threw entries away {evicted:.0f} times: raise pg_stat_statements.max"
+    return f"entries vanished from pg_stat_statements during the run: {gone}" if gone else ""
+
+
+def _sum(query: str, deltas: Sequence[Mapping[str, float]], transactions: int) -> QueryCount:
+    sums = {name: math.fsum(delta[name] for delta in deltas) / transactions for name in _COUNTERS}
+    found = {name: None if math.isnan(value) else value for name, value in sums.items()}
+    return QueryCount(
+        query=query, calls=sums["calls"], seconds=sums["seconds"], rows=sums["rows"], blocks_hit=sums["blocks_hit"],
+        blocks_read=sums["blocks_read"], wal_bytes=found["wal_bytes"], plans=found["plans"],
+        plan_seconds=found["plan_seconds"], jit_functions=found["jit_functions"], jit_seconds=found["jit_seconds"],
+    )  # fmt: skip
+
+
+def _parse(capture: bytes) -> dict[_Key, _Entry]:
+    lines = capture.decode("utf-8", "replace").split("\n")
+    names = lines[0].split("\t")
+    if missing := {"id", "query", *_COUNTERS, *_SERVER} - set(names):
+        raise ParseError(f"columns of pg_stat_statements are missing: {', '.join(sorted(missing))}")
+    rows = (dict(zip(names, _cells(line, names), strict=True)) for line in lines[1:] if line)
+    return _by_key(rows)
+
+
+def _cells(line: str, names: Sequence[str]) -> list[str]:
+    cells = line.split("\t")
+    if len(cells) != len(names):
+        raise ParseError(f"unknown shape of a row of pg_stat_statements: {line[:200]!r}")
+    return cells
+
+
+def _by_key(rows: Iterable[Mapping[str, str]]) -> dict[_Key, _Entry]:
+    """The same statement inside and outside of functions (from 14 on two entries) counts as one."""
+    found: dict[_Key, _Entry] = {}
+    for row in rows:
+        query = normalise(read_masked(row["query"]))
+        counters = {name: _number(row[name]) for name in _COUNTERS}
+        key = (row["id"], query)
+        if key in found:
+            counters = {name: value + found[key].counters[name] for name, value in counters.items()}
+        since, deallocations, reset = (_number(row[name]) for name in _SERVER)
+        found[key] = _Entry(
+            query=query, counters=counters, since=since, deallocations=deallocations, reset=reset
+        )  # fmt: skip
+    return found
+
+
+def _number(text: str) -> float:
+    if not text:
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        raise ParseError(f"no number in pg_stat_statements: {text[:200]!r}") from None

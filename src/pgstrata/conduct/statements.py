@@ -1,0 +1,32 @@
+"""Single statements of a workload, before a run: their plans, and what is needed to count them.
+
+It is done while the data are as they were cloned, so that the costs in the plans are the same each time.
+"""
+
+from __future__ import annotations
+
+from pgstrata.conduct.arm import FATAL, Arm, make_load, step
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import PgstrataError
+from pgstrata.ports.collector import PLANS, CountsQueries
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.server import RunningServer
+
+
+def look_at_statements(rig: Rig, arm: Arm, server: RunningServer) -> None:
+    """Plans as evidence of the run; a run is never lost for want of them."""
+    if rig.explainer is None:
+        return
+    with step(rig, arm, "plans"):
+        try:
+            for collector in rig.collectors:
+                if isinstance(collector, CountsQueries):
+                    collector.prepare(rig.subject(server))
+            load = make_load(rig, arm, server, seconds=0, seed=0)
+            scripts, variables = rig.driver.scripts(load), rig.driver.variables(load)
+            arm.keep(PLANS, rig.explainer.capture(rig.subject(server), scripts, variables, arm.cell.protocol))
+        except FATAL:
+            raise
+        except PgstrataError as error:
+            text = f"no plans of {arm.planned.identity}: {error.what}"
+            rig.events.emit(Event(kind=EventKind.WARNING, text=text))

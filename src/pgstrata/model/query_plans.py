@@ -1,0 +1,71 @@
+"""How a server would carry out the statements of a workload: plans as EXPLAIN shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PlannedWith(StrEnum):
+    """What a statement was planned with: parameters of any value (a generic plan), or values put in their place."""
+
+    PARAMETERS = "parameters"
+    VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """The plan of one statement, as its server gave it before a run.
+
+    `statement` has $1, $2... where the script has variables. `text` is what EXPLAIN said; `shape` the part of it that
+    makes one plan another: its nodes with relations and indexes in their order, workers planned, JIT; without costs,
+    estimates and conditions. `error` is why there is no plan; then `shape` and `text` are empty.
+    """
+
+    statement: str
+    planned_with: PlannedWith
+    shape: tuple[str, ...]
+    text: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanUse:
+    """A plan and in how many runs of an environment and cell it was found; `plan` is as in the first of them."""
+
+    environment: str
+    cell: str
+    plan: QueryPlan
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDifference:
+    """A statement whose usual plan in an environment has another shape than in the one it is compared with.
+
+    `changes` say how: `Index Scan using a on t -> Seq Scan on t`, `JIT is used`.
+    """
+
+    environment: str
+    reference: str
+    cell: str
+    plan: QueryPlan
+    reference_plan: QueryPlan
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansCompared:
+    """The plans of one environment and cell beside those of another: `alike` is the number of statements without one.
+
+    `unsteady` are statements that had more than one plan in the runs of one of both, `unexplained` those without a plan
+    in one of both, each with the reason.
+    """
+
+    environment: str
+    reference: str
+    cell: str
+    alike: int
+    differences: tuple[PlanDifference, ...]
+    unsteady: tuple[str, ...]
+    unexplained: tuple[tuple[str, str], ...]

@@ -1,0 +1,125 @@
+"""More calls or slower calls: statements as their servers counted them, in lines and fields."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pgstrata.compare.queries import compare_queries
+from pgstrata.model.answer import Answer
+from pgstrata.model.experiment import ServerKind
+from pgstrata.model.queries import QueriesCompared, QueryChange
+from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.names import count
+
+_MOST_ROWS: Final = 12
+_QUERY_WIDTH: Final = 36
+_MICROSECOND: Final = 1e-6
+_HOW: Final = (
+    "Calls and latencies of single statements are not known: load pg_stat_statements in all environments, by "
+    'settings.shared_preload_libraries = "pg_stat_statements" below [common]; it has its cost in each.'
+)
+_HOW_RUNNING: Final = (
+    "Calls and latencies of single statements are not known: pg_stat_statements is not loaded in the running servers, "
+    "or may not be read."
+)
+
+
+def compared_queries(answer: Answer, environment: str, cell: str) -> QueriesCompared | None:
+    """The statements of an environment beside the baseline's; None where one of both has no counts."""
+    baseline = answer.study.plan.experiment.baseline
+    return compare_queries(answer.study.runs, environment=environment, reference=baseline, cell=cell)
+
+
+def query_lines(answer: Answer, environment: str, cell: str) -> list[str]:
+    """For `show --why`: a table of statements, or why there is none; at most 78 columns."""
+    found = compared_queries(answer, environment, cell)
+    if found is None:
+        return _wrap(_say_missing(answer))
+    lines = _table(found) if found.changes else []
+    for text in found.lost:
+        lines += _wrap(f"Runs are left out here: {text}.")
+    return lines
+
+
+def query_fields(answer: Answer) -> list[dict[str, Any]]:
+    """For the JSON document: each environment and cell that has counts; seconds, and calls per transaction."""
+    experiment = answer.study.plan.experiment
+    found = (
+        compared_queries(answer, environment.name, cell.identity)
+        for environment in experiment.environments
+        if environment.name != experiment.baseline
+        for cell in experiment.cells
+    )
+    return [
+        {
+            "environment": item.environment,
+            "reference": item.reference,
+            "cell": item.cell,
+            "blocks": item.blocks,
+            "queries": [_fields(change) for change in item.changes],
+            "lost": list(item.lost),
+        }
+        for item in found
+        if item is not None
+    ]
+
+
+def _fields(change: QueryChange) -> dict[str, Any]:
+    return {
+        "query": change.query,
+        "calls": change.calls,
+        "reference_calls": change.reference_calls,
+        "latency": change.latency,
+        "reference_latency": change.reference_latency,
+        "difference": change.difference,
+        "interval": None if change.interval is None else [change.interval.low, change.interval.high],
+        "by_calls": change.by_calls,
+        "by_latency": change.by_latency,
+    }
+
+
+def _say_missing(answer: Answer) -> str:
+    kinds = {environment.server.kind for environment in answer.study.plan.experiment.environments}
+    return _HOW_RUNNING if kinds == {ServerKind.DSN} else _HOW
+
+
+def _wrap(text: str) -> list[str]:
+    return wrap_text(text, WIDTH, first="- ", rest="  ")
+
+
+def _table(found: QueriesCompared) -> list[str]:
+    shown = found.changes[:_MOST_ROWS]
+    names = Column(title="µs per transaction", cells=tuple(_name(change.query) for change in shown))
+    columns = [
+        Column(title="calls", cells=tuple(f"{change.reference_calls:.2f}" for change in shown)),
+        Column(title="after", cells=tuple(f"{change.calls:.2f}" for change in shown)),
+        Column(title="µs a call", cells=tuple(_micro(change.reference_latency) for change in shown)),
+        Column(title="after", cells=tuple(_micro(change.latency) for change in shown)),
+        Column(title="by calls", cells=tuple(_change(change.by_calls) for change in shown)),
+        Column(title="by latency", cells=tuple(_change(change.by_latency) for change in shown)),
+        Column(title="±", cells=tuple(_half(change) for change in shown)),
+    ]
+    lines = [line for table in render_tables(names, columns) for line in table]
+    left = found.changes[_MOST_ROWS:]
+    if left:
+        rest = sum(change.difference for change in left)
+        lines += _wrap(f"and {count(len(left), 'statement')} more, {_change(rest)} µs together")
+    return [*lines, *_wrap(f"As pg_stat_statements counted them, means over {count(found.blocks, 'block')}; the ± is "
+                           "that of both changes together, at 95 %.")]  # fmt: skip
+
+
+def _name(query: str) -> str:
+    line = "".join(mark if mark.isprintable() else "?" for mark in query)
+    return line if len(line) <= _QUERY_WIDTH else f"{line[: _QUERY_WIDTH - 3].rstrip()}..."
+
+
+def _micro(seconds: float) -> str:
+    return f"{seconds / _MICROSECOND:,.1f}"
+
+
+def _change(seconds: float) -> str:
+    return f"{seconds / _MICROSECOND:+,.1f}"
+
+
+def _half(change: QueryChange) -> str:
+    return "" if change.interval is None else _micro((change.interval.high - change.interval.low) / 2)

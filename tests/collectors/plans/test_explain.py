@@ -1,0 +1,117 @@
+from types import SimpleNamespace
+
+import pytest
+
+from pgstrata.collectors.plans.explain import PlanExplainer, choose_statements, planned_with, render_script
+from pgstrata.errors import SqlError
+from pgstrata.model.experiment import Protocol, Script
+from pgstrata.model.query_plans import PlannedWith
+
+PLAN = "Index Scan using pk on t  (cost=0.29..8.31 rows=1 width=4)"
+
+
+class FakeSql:
+    """Answers each statement with a plan, those with `bad` in them with an error."""
+
+    def __init__(self, *, broken=False):
+        self.broken = broken
+        self.script = ""
+
+    def transcript(self, address, script):
+        if self.broken:
+            raise SqlError("no connection")
+        self.script = script
+        said, number = [], 0
+        lines = script.splitlines()
+        for place, line in enumerate(lines):
+            if line.startswith("\\echo pgstrata") and line.endswith(" plan"):
+                said.append(line.removeprefix("\\echo "))
+                bad = "bad" in "".join(lines[place : place + 4])
+                mark, number = said[-1].split()[:2]
+                said += [f"{mark} {number} error", "relation does not exist"] if bad else [PLAN]
+        return "\n".join(said)
+
+
+def explain(sql, script, version=180000, protocol=Protocol.PREPARED, settings=None, values=None):
+    environment = SimpleNamespace(settings=settings or {})
+    server = SimpleNamespace(
+        address="there", environment=environment, build=SimpleNamespace(version=SimpleNamespace(number=version))
+    )
+    explainer = PlanExplainer()
+    evidence = explainer.capture(
+        SimpleNamespace(sql=sql, server=server), (Script(file="a.sql", text=script),), values or {}, protocol
+    )
+    return explainer.parse(evidence)
+
+
+def test_a_plan_is_kept_as_it_is_beside_its_statement():
+    (plan,) = explain(FakeSql(), "BEGIN; SELECT a FROM t WHERE b = :b; COMMIT;")
+    assert (plan.statement, plan.text, plan.error) == ("SELECT a FROM t WHERE b = $1", PLAN, "")
+    assert plan.shape == ("Index Scan using pk on t",)
+    assert plan.planned_with is PlannedWith.PARAMETERS
+
+
+def test_what_cannot_be_explained_is_said_and_the_others_are_explained():
+    found = explain(FakeSql(), "SELECT a FROM bad; SELECT 1; COPY t TO STDOUT; DELETE FROM t;")
+    assert [plan.error for plan in found] == [
+        "relation does not exist", "",
+        "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained", "",
+    ]  # fmt: skip
+    assert [bool(plan.text) for plan in found] == [False, True, False, True]
+
+
+def test_without_a_connection_every_statement_says_so():
+    (plan,) = explain(FakeSql(broken=True), "SELECT 1;")
+    assert (plan.error, plan.shape) == ("no connection", ())
+
+
+def test_a_script_without_statements_leaves_nothing():
+    assert explain(FakeSql(), "\\sleep 1 ms\nBEGIN; COMMIT;") == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol", "mode", "expected"),
+    [
+        (180000, Protocol.PREPARED, "auto", PlannedWith.PARAMETERS),
+        (120000, Protocol.PREPARED, "auto", PlannedWith.PARAMETERS),
+        (110022, Protocol.PREPARED, "auto", PlannedWith.VALUES),
+        (180000, Protocol.SIMPLE, "auto", PlannedWith.VALUES),
+        (180000, Protocol.EXTENDED, "auto", PlannedWith.VALUES),
+        (180000, Protocol.PREPARED, "force_custom_plan", PlannedWith.VALUES),
+    ],
+)
+def test_a_statement_is_planned_as_its_protocol_has_it_planned(version, protocol, mode, expected):
+    assert planned_with(version, protocol, {"plan_cache_mode": mode}) is expected
+
+
+def test_each_version_is_asked_in_its_own_way():
+    script = "\\set b random(7, 9)\nSELECT :a + :b;"
+    for version, protocol, sent in (
+        (160000, Protocol.PREPARED, "EXPLAIN (GENERIC_PLAN) SELECT $1 + $2"),
+        (120000, Protocol.PREPARED, "EXPLAIN EXECUTE pgstrata_0(NULL, NULL);"),
+        (100000, Protocol.PREPARED, "EXPLAIN SELECT 1 + 7"),
+        (160000, Protocol.SIMPLE, "EXPLAIN SELECT 1 + 7"),
+    ):
+        sql = FakeSql()
+        explain(sql, script, version=version, protocol=protocol)
+        assert sent in sql.script
+
+
+def test_nothing_of_a_statement_is_ever_a_command_of_psql_and_nothing_may_write():
+    script = "SELECT '\n\\! touch /tmp/x\n', $a$\\q$a$;\nUPDATE t SET a = 1;"
+    asked = choose_statements((Script(file="a", text=script),), {}, PlannedWith.PARAMETERS)
+    text = render_script(asked, PlannedWith.PARAMETERS, 180000, "pgstrata-0123")
+    outside = "".join(text.split("$pgstrata_0123$")[::2])
+    assert "touch" not in outside
+    assert "UPDATE" not in outside
+    assert text.count("BEGIN READ ONLY;") == text.count("ROLLBACK;") == len(asked) == 2
+    assert "ANALYZE" not in text
+
+
+def test_equal_statements_are_asked_once_and_only_so_many():
+    scripts = [Script(file="a", text="SELECT 1; SELECT 1;"), Script(file="b", text="SELECT 1;")]
+    assert len(choose_statements(scripts, {}, PlannedWith.VALUES)) == 1
+    many = "".join(f"SELECT {number};" for number in range(500))
+    found = choose_statements([Script(file="a", text=many)], {}, PlannedWith.VALUES)
+    assert sum(not one.error for one in found) == 100
+    assert found[-1].error == "only 100 statements are explained"
