@@ -28,6 +28,7 @@ from remote import measure_remote
 from reset import measure_reset
 from slices import measure_slices
 from startup import measure_startup
+from statements import measure_statements
 from switch import measure_switch
 from threads import measure_threads
 from verdicts import measure_verdicts
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "perf": measure_perf,
     "watching": measure_watching,
     "switch": measure_switch,
+    "statements": measure_statements,
     "remote": measure_remote,
     "slices": measure_slices,
     "threads": measure_threads,
