@@ -32,6 +32,7 @@ class FakeHost:
     files: dict = field(default_factory=dict)
     spawned: list = field(default_factory=list)
     ran: list = field(default_factory=list)
+    shown: bytes = b""
 
     def write(self, path, content, *, mode=0o600):
         self.files[path] = content
@@ -46,7 +47,7 @@ class FakeHost:
 
     def run(self, command, *, timeout=600.0, check=True):
         self.ran.append(command)
-        return Completed(argv=command.argv, code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=b"")
+        return Completed(argv=command.argv, code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
 
     def spawn(self, command, *, stdout, stderr, on_parent_death=None):
         self.spawned.append((command, stdout, stderr))
@@ -211,6 +212,28 @@ class TestFacts:
             "sha256": "9a3a45d01531a20e89ac6ae10b0b0beb0492acd7216a368aa062d1a5fecaf9cd",
         }
         assert len(host.ran) == 1
+
+
+class TestScripts:
+    def test_are_those_of_the_cell_or_what_pgbench_shows_of_its_own_asked_once(self):
+        own = (Script(file="a.sql", text="SELECT 1;"), Script(file="b.sql", text="SELECT 2;", weight=3))
+        host = FakeHost(shown=b"-- select-only: <builtin: select only>\nSELECT 3;\n")
+        driver = PgbenchDriver(host, tools())
+        assert driver.scripts(load(cell(scripts=own), CUSTOM)) == own
+        for _ in range(2):
+            (script,) = driver.scripts(load(cell()))
+            assert script.text.endswith("SELECT 3;\n")
+        (asked,) = host.ran
+        assert asked.argv == ("/opt/pg/bin/pgbench", "--show-script=select-only")
+
+    def test_are_none_where_pgbench_does_not_show_its_own(self):
+        assert PgbenchDriver(FakeHost(), tools(120000)).scripts(load(cell())) == ()
+
+    def test_find_scale_and_options_as_variables(self):
+        found = PgbenchDriver(FakeHost(), tools()).variables(
+            load(cell(options={"work": "7", "setup_sql": "x"}), CUSTOM)
+        )
+        assert found == {"scale": "10", "client_id": "0", "work": "7"}
 
 
 class TestProgress:

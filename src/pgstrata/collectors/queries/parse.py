@@ -6,6 +6,7 @@ A capture is a table: names of columns, then a row for each statement, with a ta
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,10 @@ _COUNTERS: Final = (
     "calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes", "plans", "plan_seconds", "jit_functions",
     "jit_seconds",
 )  # fmt: skip
+# Others, such as BEGIN and END, are counted the first time only where they are prepared, from 14 on.
+_COUNTED: Final = frozenset({"select", "insert", "update", "delete", "merge", "values", "with", "table"})
+# The text is that of the first time: where plans were asked for by PREPARE, that is such a one.
+_PREPARED: Final = re.compile(r"prepare \S+ (?:\([^)]*\) )?as ")
 _SERVER: Final = ("since", "deallocations", "reset")
 
 _Key = tuple[str, str]
@@ -116,7 +121,9 @@ def _by_key(rows: Iterable[Mapping[str, str]]) -> dict[_Key, _Entry]:
     """The same statement inside and outside of functions (from 14 on two entries) counts as one."""
     found: dict[_Key, _Entry] = {}
     for row in rows:
-        query = normalise(read_masked(row["query"]))
+        query = _PREPARED.sub("", normalise(read_masked(row["query"])))
+        if query.partition(" ")[0] not in _COUNTED:
+            continue
         counters = {name: _number(row[name]) for name in _COUNTERS}
         key = (row["id"], query)
         if key in found:
