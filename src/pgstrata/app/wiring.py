@@ -115,7 +115,7 @@ def make_rig(
         client_fingerprint=parse_host_facts(facts),
         version=__version__,
         samplers=choose_samplers(plan.experiment, homes.sql),
-        explainer=PlanExplainer() if plan.experiment.diagnosis else None,
+        explainer=PlanExplainer() if plan.experiment.diagnosis and plan.experiment.query_text else None,
         reopen=lambda spec: homes.make(spec, builds, again=True),
     )
     _keep_machines(plan, rig)

@@ -41,8 +41,8 @@ def environment(libraries, kind=ServerKind.CATALOGUE):
     return SimpleNamespace(server=SimpleNamespace(kind=kind), settings={"shared_preload_libraries": libraries})
 
 
-def experiment(*environments, diagnosis=True):
-    return SimpleNamespace(environments=environments, diagnosis=diagnosis)
+def experiment(*environments, diagnosis=True, query_text=True):
+    return SimpleNamespace(environments=environments, diagnosis=diagnosis, query_text=query_text)
 
 
 def test_nothing_is_asked_of_servers_of_our_own_unless_all_of_them_load_it():
@@ -54,6 +54,7 @@ def test_nothing_is_asked_of_servers_of_our_own_unless_all_of_them_load_it():
     ):
         assert use_of_extension(experiment(*map(environment, libraries))) == Use(own=own, running=True)
     assert use_of_extension(experiment(environment("pg_stat_statements"), diagnosis=False)) == Use()
+    assert use_of_extension(experiment(environment("pg_stat_statements"), query_text=False)) == Use()
     sql = FakeSql()
     collector = QueriesCollector(Use(own=False, running=True))
     collector.prepare(subject(sql))

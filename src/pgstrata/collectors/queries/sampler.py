@@ -87,8 +87,8 @@ class QueriesCollector:
 
 
 def use_of_extension(experiment: Experiment | None) -> Use:
-    """Nowhere without diagnosis; in servers of our own only where all load it: it has its cost."""
-    if experiment is None or not experiment.diagnosis:
+    """Nowhere without diagnosis or texts; in servers of our own only where all load it: it has its cost."""
+    if experiment is None or not (experiment.diagnosis and experiment.query_text):
         return Use()
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
     return Use(own=all(_loads(each.settings) for each in own), running=True)
