@@ -36,7 +36,7 @@ def prepared(shared_root):
         folder = shared_root / kind.__name__
         folder.mkdir(mode=0o755)
         made.append(kind(folder, seed))
-        made[-1].prepare()
+        made[-1].prepare(blocks=1)
         return made[-1]
 
     yield prepare
@@ -51,7 +51,7 @@ def go_round(chaos, rounds):
 
 
 def test_after_kills_at_any_step_restore_leaves_the_host_as_it_was_and_no_run_is_lost(prepared):
-    assert go_round(prepared(Chaos, 11), 3) == []
+    assert go_round(prepared(Chaos, 11), 2) == []
 
 
 @pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())
