@@ -112,8 +112,9 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
         bare.append(_observer_cpu(unwatched, arm, server))
     differences = np.log(np.array(watched) / np.array(plain))
     (estimate,) = estimate_many([differences])
-    assert estimate.interval is not None
-    low, high = (100 * (np.exp(bound) - 1) for bound in (estimate.interval.low, estimate.interval.high))
+    low, high = -np.inf, np.inf  # of too few pairs
+    if estimate.interval is not None:
+        low, high = (100 * (np.exp(bound) - 1) for bound in (estimate.interval.low, estimate.interval.high))
     note = f"{PAIRS} pairs of {SECONDS} s: {100 * (np.exp(estimate.centre) - 1):+.2f} % [{low:+.2f}, {high:+.2f}]"
     return [
         Figure(name="observer: CPU of all collectors", value=statistics.median(cpus), goal=0.03, unit="CPU",
