@@ -99,7 +99,7 @@ def test_parts_queries_and_rows_each_add_up_to_the_total(seed, blocks, samples, 
         for field in ("value", "reference", "difference"):
             total = getattr(found.total, field)
             assert math.fsum(getattr(item, field) for item in items) == pytest.approx(total, abs=1e-12)
-    assert sum(item.samples for item in found.queries if item.query == "") <= found.samples
+    assert found.total.samples == sum(item.samples for item in found.queries) == found.samples == 2 * blocks * samples
     for item in (found.total, *found.rows):
         assert item.interval.low <= item.difference <= item.interval.high
 

@@ -22,6 +22,7 @@ FEWEST_BLOCKS: Final = 2
 _Place = tuple[Part | None, str, str]
 _PRIOR: Final = 4
 """Degrees of freedom of what is known of an error beforehand."""
+_NAMELESS: Final = frozenset({Part.CPU, Part.QUEUE, Part.RUNNING, Part.REST})
 _DECISIVE: Final = 0.1
 """Share of the difference from which on a part of the server's comes before client and network."""
 
@@ -148,10 +149,15 @@ class _Errors:
         shown = Contribution(
             part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
             difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
-            samples=int(sum(side.counts[rows].sum() for side in self.accounts.sides)),
+            samples=int(sum(side.counts[self._own(rows)].sum() for side in self.accounts.sides)),
             blocker=self.accounts.blockers[rows[0]] if len(rows) == 1 else "",
         )  # fmt: skip
         return _Tested(shown=shown, p=two_sided_tail(centre / error, freedom) if error > 0 else float(centre == 0))
+
+    def _own(self, rows: Sequence[int]) -> list[int]:
+        """One of the rows for each class of samples: CPU, run queue and rest of a statement share theirs."""
+        shared = {self.accounts.keys[row][2]: row for row in rows if self.accounts.keys[row][0] in _NAMELESS}
+        return [*shared.values(), *(row for row in rows if self.accounts.keys[row][0] not in _NAMELESS)]
 
 
 def _sampling(accounts: Accounts, weights: FloatArray, rows: Sequence[int]) -> float:
