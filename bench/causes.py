@@ -52,7 +52,7 @@ class Expected:
 
     def is_named_by(self, row: Contribution) -> bool:
         same_part = row.part is not None and row.part.value == self.part
-        return same_part and row.event == self.event and row.query.startswith(self.query)
+        return same_part and row.event == self.event and row.query.lower().startswith(self.query.lower())
 
 
 @dataclass(slots=True)
