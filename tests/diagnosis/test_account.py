@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pgstrata.diagnosis.account import Seen, choose_method, identify_query
+from pgstrata.diagnosis.account import Seen, choose_method
 from pgstrata.diagnosis.rows import make_accounts
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
@@ -132,10 +132,3 @@ def test_what_is_seen_seldom_is_put_together():
         (Part.WAIT, "IO/WalSync", "END"),
         (Part.WAIT, "IO/WalSync", ""),
     }
-
-
-def test_a_statement_is_the_same_in_all_its_spellings():
-    spellings = ("SELECT a  FROM t WHERE b = $1;", "select a from t where b = ?", "SELECT a FROM t WHERE b = 'x''y'",
-                 "SELECT a FROM t\nWHERE b = 12.5")  # fmt: skip
-    assert len({identify_query(text) for text in spellings}) == 1
-    assert identify_query("SELECT a1 FROM t2") == "select a1 from t2"

@@ -9,7 +9,8 @@ import pytest
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.names import known_names
 from pgstrata.collectors.sessions.parse import parse_samples
-from pgstrata.collectors.sessions.sampler import render_script, statement_for
+from pgstrata.collectors.sessions.sampler import render_script
+from pgstrata.collectors.statements import statements_for
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window
 
@@ -40,7 +41,7 @@ def ended(process):
 def sample(server, folder, *statements, version=180000):
     """What is sampled while a session works through statements."""
     script = folder / "sample.sql"
-    script.write_text(render_script(statement_for(version), "pgbench"))
+    script.write_text(render_script(statements_for("pgstrata.collectors.sessions", "sample", version)[0][1], "pgbench"))
     watching = psql(server, "-f", script, name="pgstrata")
     try:
         time.sleep(0.3)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -17,8 +15,6 @@ from pgstrata.model.attribution import Method
 _RUNNING: Final = SessionState.RUNNING
 _CLEAR: Final = 3.0
 _LEAST_SHARE: Final = 0.02
-_CONSTANT: Final = re.compile(r"'(?:[^']|'')*'|\$\d+|\b\d+(?:\.\d+)?\b|\?")
-_SPACE: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +34,6 @@ class Seen:
     @property
     def samples(self) -> int:
         return sum(count.samples for count in self.sessions)
-
-
-@lru_cache(maxsize=8192)
-def identify_query(text: str) -> str:
-    """What a normalised statement is known by, in all versions: no constants, one spacing, one case, no semicolon."""
-    return _SPACE.sub(" ", _CONSTANT.sub("?", text)).strip().rstrip("; ").lower()
 
 
 def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:

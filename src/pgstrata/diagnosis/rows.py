@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.account import Seen, has_unnamed, identify_query
+from pgstrata.diagnosis.account import Seen, has_unnamed
 from pgstrata.model.activity import SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
@@ -80,8 +80,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         sides: the windows of each environment, each with samples.
         method: as chosen for all of them.
     """
-    texts: dict[str, str] = {}
-    counted = [[_count(seen, texts) for seen in side] for side in sides]
+    counted = [[_count(seen) for seen in side] for side in sides]
     folded = _fold(counted)
     waits = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.WAIT))
     running = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.RUNNING)) or (
@@ -95,7 +94,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
     ]
     blockers = _find_blockers(sides, folded)
     return Accounts(
-        keys=tuple((part, event, texts.get(query, "")) for part, event, query in keys),
+        keys=tuple(keys),
         sides=tuple(made),
         blockers=tuple(blockers.get(key, "") for key in keys),
     )
@@ -106,7 +105,7 @@ def _find_blockers(sides: Sequence[Sequence[Seen]], folded: Mapping[Key, Key]) -
     found: dict[Key, Counter[str]] = {}
     for side in sides:
         for count in (count for seen in side for count in seen.sessions if count.blocker):
-            key = folded[Part.WAIT, f"{count.wait_type}/{count.event}", identify_query(count.query)]
+            key = folded[Part.WAIT, f"{count.wait_type}/{count.event}", count.query]
             found.setdefault(key, Counter())[count.blocker] += count.samples
     return {key: counted.most_common(1)[0][0] for key, counted in found.items()}
 
@@ -115,19 +114,17 @@ def _method_of(side: Sequence[Seen], method: Method) -> Method:
     return Method.COUNTED if method is Method.UNNAMED and not has_unnamed(side) else method
 
 
-def _count(seen: Seen, texts: dict[str, str]) -> Counter[Key]:
-    """Samples by key, statements by what they are known by; `texts` collects how they are shown."""
+def _count(seen: Seen) -> Counter[Key]:
+    """Samples by key."""
     found: Counter[Key] = Counter()
     for count in seen.sessions:
-        query = identify_query(count.query)
-        texts.setdefault(query, count.query)
         match count.state:
             case SessionState.CLIENT:
                 found[_CLIENT] += count.samples
             case SessionState.RUNNING:
-                found[Part.RUNNING, "", query] += count.samples
+                found[Part.RUNNING, "", count.query] += count.samples
             case SessionState.WAITING:
-                found[Part.WAIT, f"{count.wait_type}/{count.event}", query] += count.samples
+                found[Part.WAIT, f"{count.wait_type}/{count.event}", count.query] += count.samples
     return found
 
 

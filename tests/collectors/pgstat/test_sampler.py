@@ -4,11 +4,14 @@ from types import SimpleNamespace
 import pytest
 
 from pgstrata.collectors.pgstat.parse import parse_counters
-from pgstrata.collectors.pgstat.sampler import PgstatCollector, statements_for
+from pgstrata.collectors.pgstat.sampler import PgstatCollector
+from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.ports.server import Table
 
 ROWS = Table(columns=("name", "value"), rows=(("lsn.position", "500"), ("io.hits", "")))
+
+PACKAGE = "pgstrata.collectors.pgstat"
 
 
 @dataclass
@@ -36,14 +39,20 @@ def capture(sql, version):
      (170011, 170000), (180006, 180000), (190001, 180000), (210000, 180000), (90500, 90600)],
 )  # fmt: skip
 def test_the_highest_statements_that_are_not_newer_than_the_server_are_used(version, chosen):
-    assert statements_for(version)[0][0] == chosen
+    assert statements_for(PACKAGE, "snapshot", version)[0][0] == chosen
 
 
 def test_older_statements_follow_in_case_the_server_lacks_something():
-    assert [number for number, _ in statements_for(170000)] == [170000, 160000, 140000, 100000, 90600]
+    assert [number for number, _ in statements_for(PACKAGE, "snapshot", 170000)] == [
+        170000,
+        160000,
+        140000,
+        100000,
+        90600,
+    ]
 
 
-@pytest.mark.parametrize(("number", "statement"), statements_for(10**6))
+@pytest.mark.parametrize(("number", "statement"), statements_for(PACKAGE, "snapshot", 10**6))
 def test_all_statements_ask_for_what_every_version_has(number, statement):
     for name in ("database.xact_commit", "database.blks_hit", "database.size", "lsn.position", "checkpoints.timed",
                  "checkpoints.requested", "tables.autovacuum_count"):  # fmt: skip

@@ -3,7 +3,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.queries.sampler import QueriesCollector, Use, statements_for, use_of_extension
+from pgstrata.collectors.queries.sampler import QueriesCollector, Use, use_of_extension
+from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import ServerKind
 from pgstrata.ports.server import Table
@@ -87,7 +88,8 @@ def test_where_it_is_not_loaded_or_not_allowed_nothing_is_captured_and_nothing_f
 
 
 def test_every_version_asks_for_the_same_columns():
-    assert all("reset" in text and "AS since" in text and "deallocations" in text for text in statements_for(10**6))
-    assert len(statements_for(10**6)) == 5
-    assert len(statements_for(130000)) == 2
-    assert len(statements_for(90500)) == 1
+    def known(version):
+        return [text for _, text in statements_for("pgstrata.collectors.queries", "statements", version)]
+
+    assert all("reset" in text and "AS since" in text and "deallocations" in text for text in known(10**6))
+    assert [len(known(version)) for version in (10**6, 130000, 90500)] == [5, 2, 1]

@@ -8,10 +8,10 @@ Any user may read all that is asked for. What the capture itself costs, some hun
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.pgstat.parse import parse_window
+from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.metrics import Measurement
 from pgstrata.ports.collector import Subject, Window
@@ -36,23 +36,12 @@ class PgstatCollector:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:
             subject.sql.query(subject.server.address, _SETTLE)
-        number, table = _query_snapshot(subject, statements_for(version))
+        number, table = _query_snapshot(subject, statements_for(__package__, "snapshot", version))
         rows = (("snapshot", str(number)), *((row["name"], row["value"]) for row in table.records()))
         return "".join(f"{name}\t{value}\n" for name, value in rows).encode()
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_window(before, after, window)
-
-
-def statements_for(version: int) -> tuple[tuple[int, str], ...]:
-    """Version and text of the statements to try on a server of that version, best first."""
-    known = sorted(
-        (int(file.name.split(".")[1]), file.read_text("utf-8"))
-        for file in (files(__package__) / "sql").iterdir()
-        if file.name.startswith("snapshot.")
-    )
-    suited = [one for one in known if one[0] <= version] or known[:1]
-    return tuple(reversed(suited))
 
 
 def _query_snapshot(subject: Subject, statements: tuple[tuple[int, str], ...]) -> tuple[int, Table]:

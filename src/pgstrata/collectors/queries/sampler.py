@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors import sessions
 from pgstrata.collectors.queries.parse import parse_window
+from pgstrata.collectors.statements import constants_expression, statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Experiment, ServerKind
 from pgstrata.model.metrics import Measurement
@@ -99,23 +98,11 @@ def _loads(settings: Mapping[str, str]) -> bool:
     return any(library.strip(" '\"").rpartition("/")[2].removesuffix(".so") == EXTENSION for library in libraries)
 
 
-def statements_for(version: int) -> tuple[str, ...]:
-    """The statements to try on a server of that version, best first."""
-    known = sorted(
-        (int(file.name.split(".")[1]), file.read_text("utf-8"))
-        for file in (files(__package__) / "sql").iterdir()
-        if file.name.startswith("statements.")
-    )
-    suited = [text for number, text in known if number <= version] or [known[0][1]]
-    return tuple(reversed(suited))
-
-
 def _query(subject: Subject, schema: str) -> Table | None:
     """The answer to the first statement whose columns the extension has; None where it may not or cannot be asked."""
-    constants = (files(sessions) / "constants.regex").read_text("utf-8").strip()
-    quoted = "'" + constants.replace("'", "''") + "'"
-    for statement in statements_for(subject.server.build.version.number):
-        text = statement.replace("@schema@", schema).replace("@constant@", quoted)
+    version = subject.server.build.version.number
+    for _, statement in statements_for(__package__, "statements", version):
+        text = statement.replace("@schema@", schema).replace("@constant@", constants_expression())
         try:
             return subject.sql.query(subject.server.address, text)
         except SqlError as error:

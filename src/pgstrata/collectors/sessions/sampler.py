@@ -8,11 +8,11 @@ of other users do is hidden from one without the right to see it, and does not c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
+from pgstrata.collectors.statements import constants_expression, quote_literal, statements_for
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
 
@@ -52,7 +52,7 @@ class SessionsSampler:
             return None
         server = subject.server
         application = server.address.parameters.get("application_name", _DRIVER)
-        script = render_script(statement_for(server.build.version.number), application)
+        script = render_script(statements_for(__package__, "sample", server.build.version.number)[0][1], application)
         process = self._sql.watch(server.address, script, folder=folder, name=SAMPLES)
         output = f"{folder}/{SAMPLES}"
         return Sampling(
@@ -65,21 +65,7 @@ class SessionsSampler:
 
 def render_script(statement: str, application: str) -> str:
     """The statement, prepared once and given again and again."""
-    parameters = {"application": application, "constant": (files(__package__) / "constants.regex").read_text().strip()}
+    parameters = {"application": quote_literal(application), "constant": constants_expression()}
     for name, value in parameters.items():
-        statement = statement.replace(f":'{name}'", _literal(value))
+        statement = statement.replace(f":'{name}'", value)
     return _SCRIPT.format(statement=statement.rstrip(), seconds=SECONDS)
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def statement_for(version: int) -> str:
-    """The statement for a server of that version."""
-    known = sorted(
-        (int(file.name.split(".")[1]), file.read_text("utf-8"))
-        for file in (files(__package__) / "sql").iterdir()
-        if file.name.startswith("sample.")
-    )
-    return next((text for number, text in reversed(known) if number <= version), known[0][1])
