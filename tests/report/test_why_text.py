@@ -100,7 +100,7 @@ def test_the_text_fits_a_mailing_list_and_has_every_table(answer):
     for part in (
         "µs per transaction",
         "part and statement",
-        "beside it",
+        "per transaction   ",
         "Along synchronous_commit",
         "unresolved",
         "WAL",

@@ -285,7 +285,7 @@ def name_state(*, resolved: bool) -> str:
 def _beside_lines(items: Sequence[Beside]) -> list[str]:
     if not items:
         return []
-    names = Column(title="beside it", cells=tuple(METRICS[item.metric].title for item in items))
+    names = Column(title="per transaction", cells=tuple(name_beside(item) for item in items))
     columns = [
         Column(title="before", cells=tuple(render_amount(item.reference, item.metric) for item in items)),
         Column(title="after", cells=tuple(render_amount(item.value, item.metric) for item in items)),
@@ -294,6 +294,11 @@ def _beside_lines(items: Sequence[Beside]) -> list[str]:
         Column(title="state", cells=tuple(name_state(resolved=is_clear(item)) for item in items), words=True),
     ]
     return ["", *(line for table in render_tables(names, columns) for line in table)]
+
+
+def name_beside(item: Beside) -> str:
+    """The name of its metric, without the words that the head of the table says."""
+    return METRICS[item.metric].title.removesuffix(" per transaction")
 
 
 def is_clear(item: Beside) -> bool:

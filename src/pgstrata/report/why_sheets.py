@@ -8,7 +8,6 @@ from typing import Final
 
 from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount
-from pgstrata.model.metrics import METRICS
 from pgstrata.report.drawing import Figure
 from pgstrata.report.names import count, name_cell, name_environment, name_factor
 from pgstrata.report.ordered import axis_groups, primary_axes
@@ -22,6 +21,7 @@ from pgstrata.report.why import (
     half_of,
     is_clear,
     name_among_rows,
+    name_beside,
     name_query,
     name_row,
     name_state,
@@ -146,7 +146,7 @@ def _beside_line(item: Beside) -> WhyLine:
         for value in (item.reference, item.value, item.difference, half_of(item.interval))
     )
     return WhyLine(
-        name=METRICS[item.metric].title, whole="", before=before, after=after, change=change, half=half, samples="",
+        name=name_beside(item), whole="", before=before, after=after, change=change, half=half, samples="",
         state=name_state(resolved=is_clear(item)),
     )  # fmt: skip
 
