@@ -6,8 +6,9 @@ import os
 import random
 import statistics
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -69,8 +70,19 @@ def plan_runs(folder: Path, workload: str, blocks: int, seconds: int) -> Plan:
     return load_plan(file)
 
 
-def measure_observer() -> Sequence[Figure]:
-    """Randomised pairs on one server: a run as pgstrata makes it, and `pgbench -c 2 -j 2 -T` with nothing else."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneServer:
+    """A server that is up for a benchmark, and what runs on it are made with."""
+
+    plan: Plan
+    rig: Rig
+    machine: Machine
+    server: RunningServer
+
+
+@contextmanager
+def one_server() -> Iterator[OneServer]:
+    """The embedded server on a fresh clone, read-only and with two clients, tried once."""
     with tempfile.TemporaryDirectory() as name, open_machine(print) as machine:
         plan = plan_runs(Path(name), "select-only", 7, SECONDS)
         with StudyStore.create(Path(name) / "study", plan, __version__) as store:
@@ -78,13 +90,19 @@ def measure_observer() -> Sequence[Figure]:
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
             supply = rig.supply(environment)
             preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
-            clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "observer")
+            clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "bench")
             server = supply.control.start(environment, supply.build, clone)
             try:
-                return _pairs(plan, rig, machine, server)
+                yield OneServer(plan=plan, rig=rig, machine=machine, server=server)
             finally:
                 supply.control.stop(server)
                 supply.datasets.discard(clone)
+
+
+def measure_observer() -> Sequence[Figure]:
+    """Randomised pairs on one server: a run as pgstrata makes it, and `pgbench -c 2 -j 2 -T` with nothing else."""
+    with one_server() as up:
+        return _pairs(up.plan, up.rig, up.machine, up.server)
 
 
 def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Sequence[Figure]:

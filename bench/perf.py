@@ -6,48 +6,28 @@ import dataclasses
 import gzip
 import random
 import statistics
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from figures import Figure
-from observer import SECONDS, Silence, plan_runs
+from observer import SECONDS, one_server
 
-from pgstrata import __version__
-from pgstrata.app.machine import open_machine
-from pgstrata.app.wiring import make_rig
 from pgstrata.collectors.perf.parse import SAMPLES, parse_folded
 from pgstrata.collectors.perf.sampler import HERTZ, PerfSampler
 from pgstrata.conduct.arm import make_arm
-from pgstrata.conduct.losses import Losses
-from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import measure, quiesce, warm
 from pgstrata.model.plan import Plan
 from pgstrata.ports.server import RunningServer
 from pgstrata.stats.rule import estimate_many
-from pgstrata.store.study import StudyStore
 
 PAIRS = 12
 
 
 def measure_perf() -> Sequence[Figure]:
     """Randomised pairs of runs on one server, read-only, 2 clients: with stacks sampled and without."""
-    with tempfile.TemporaryDirectory() as name, open_machine(print) as machine:
-        plan = plan_runs(Path(name), "select-only", 7, SECONDS)
-        with StudyStore.create(Path(name) / "study", plan, __version__) as store:
-            rig = make_rig(plan, machine, store, Silence(), name)
-            environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
-            supply = rig.supply(environment)
-            preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
-            clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "perf")
-            server = supply.control.start(environment, supply.build, clone)
-            try:
-                return _pairs(plan, rig, server)
-            finally:
-                supply.control.stop(server)
-                supply.datasets.discard(clone)
+    with one_server() as up:
+        return _pairs(up.plan, up.rig, up.server)
 
 
 def _pairs(plan: Plan, rig: Rig, server: RunningServer) -> Sequence[Figure]:
