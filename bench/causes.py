@@ -24,6 +24,8 @@ from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.collectors.pgstat.parse import parse_counters
+from pgstrata.diagnosis.query_plans import compare_plans
+from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import Attribution, Contribution
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
@@ -57,7 +59,7 @@ class Expected:
 
 @dataclass(slots=True)
 class Score:
-    """How often a kind was found, and its share was right; `notes` say what was found instead."""
+    """How often a kind was found with its mark, and its share was right; `notes` say what was found."""
 
     first: int = 0
     covered: int = 0
@@ -98,26 +100,47 @@ def _lack(kind: str) -> str | None:
 def _measure_kind(kind: str, expected: Expected) -> Score:
     score = Score()
     found = [_measure(kind, seed, expected) for seed in range(1, REPEATS + 1)]
-    known = [mean(shares) for _, shares in found if shares]
+    known = [mean(shares) for _, shares, _ in found if shares]
     truth = (min(expected.known), max(expected.known)) if not isinstance(expected.known, str) else _spread(known)
-    for attribution, _ in found:
+    for attribution, _, marked in found:
         score.made += 1
         first = attribution.causes[0] if attribution and attribution.causes else None
         row = _row_of(expected, attribution.rows) if attribution else None
-        score.first += first is not None and expected.is_named_by(first)
+        score.first += first is not None and expected.is_named_by(first) and marked
         score.covered += row is not None and _covers(row, truth)
-        score.notes.append(f"{_say(first)}; the row itself {_say(row)}; known {truth[0]:.3g} to {truth[1]:.3g} s")
+        lack = "" if marked else f" without its mark, {expected.mark}"
+        score.notes.append(f"{_say(first)}{lack}; the row itself {_say(row)}; known {truth[0]:.3g} to {truth[1]:.3g} s")
     return score
 
 
-def _measure(kind: str, seed: int, expected: Expected) -> tuple[Attribution | None, Sequence[float]]:
-    """The attribution of one study, and the known share by block."""
+def _measure(kind: str, seed: int, expected: Expected) -> tuple[Attribution | None, Sequence[float], bool]:
+    """The attribution of one study, the known share by block, and whether its mark stands beside it."""
     with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
         study = Path(scratch) / "study"
         run_experiment(load_plan(FOLDER / f"{kind}.toml", seed=seed), study, Silence(), stop_early=False)
         answer = load_answer(study, why=True)
         attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
-        return attribution, list(_known_shares(study, expected))
+        return attribution, list(_known_shares(study, expected)), _is_marked(answer, expected)
+
+
+def _is_marked(answer: Answer, expected: Expected) -> bool:
+    """Whether plans of the statement are shown to differ, and where JIT is the cause, by JIT; or no mark is asked."""
+    if not expected.mark:
+        return True
+    experiment = answer.study.plan.experiment
+    compared = (
+        compare_plans(answer.study.query_plans, environment=INJECTED, reference=PLAIN, cell=cell.identity)
+        for cell in experiment.cells
+    )
+    changes = [
+        change
+        for plans in compared
+        if plans is not None
+        for difference in plans.differences
+        if difference.plan.statement.lower().startswith(expected.query.lower())
+        for change in difference.changes
+    ]
+    return "JIT is used" in changes if expected.mark == "jit" else bool(changes)
 
 
 def _known_shares(study: Path, expected: Expected) -> Iterator[float]:

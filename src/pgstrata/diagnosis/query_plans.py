@@ -11,6 +11,7 @@ from pgstrata.model.query_plans import PlanDifference, PlansCompared, PlanUse, Q
 JIT: Final = "JIT"
 """The line of a shape that says that JIT would be used."""
 _WORKERS: Final = " workers planned"
+_ONE_WORKER: Final = "1 worker planned"
 
 
 def compare_plans(uses: Iterable[PlanUse], *, environment: str, reference: str, cell: str) -> PlansCompared | None:
@@ -74,7 +75,7 @@ def _say(gone: Sequence[str], come: Sequence[str]) -> Iterator[str]:
             yield (
                 f"{text} {'is used' if is_ else 'is not used'}"
                 if text == JIT
-                else f"{'no longer ' if was else ''}{text}"
+                else f"{'no longer ' if was else ''}{_ONE_WORKER if text.split()[0] == '1' else text}"
             )
     nodes = [[line for line in lines if line != JIT and not line.endswith(_WORKERS)] for lines in (gone, come)]
     if any(nodes):

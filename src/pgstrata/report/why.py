@@ -289,8 +289,13 @@ def _beside_lines(items: Sequence[Beside]) -> list[str]:
     columns = [
         Column(title="before", cells=tuple(render_amount(item.reference, item.metric) for item in items)),
         Column(title="after", cells=tuple(render_amount(item.value, item.metric) for item in items)),
-        Column(title="change", cells=tuple(render_amount(item.difference, item.metric) for item in items)),
-        Column(title="±", cells=tuple(render_amount(half_of(item.interval), item.metric) for item in items)),
+        Column(
+            title="change",
+            cells=tuple(
+                f"{render_amount(item.difference, item.metric)} ± {render_amount(half_of(item.interval), item.metric)}"
+                for item in items
+            ),
+        ),
         Column(title="state", cells=tuple(name_state(resolved=is_clear(item)) for item in items), words=True),
     ]
     return ["", *(line for table in render_tables(names, columns) for line in table)]
