@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from pgstrata.compare import compare_study, find_axes
-from pgstrata.compare.why import find_why
+from pgstrata.compare.why import BESIDE_METRICS, find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
+from pgstrata.model.attribution import Span
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.why import cause_sentences, name_query, render_why, say_attribution, say_causes
@@ -107,6 +108,30 @@ def test_the_text_fits_a_mailing_list_and_has_every_table(answer):
     ):
         assert part in text
     assert "..\n" not in text.replace("...", "")
+
+
+def test_what_was_counted_beside_is_one_table_whatever_its_names(answer):
+    found = of(answer, "off")
+    beside = tuple(
+        replace(found.beside[0], metric=metric, value=3.16e-6, reference=1.08e-6, difference=2.08e-6)
+        for metric in BESIDE_METRICS
+    )
+    text = render_why(replace(answer, attributions=(replace(found, beside=beside),)))
+    (head,) = [place for place, line in enumerate(text.splitlines()) if line.startswith("per transaction   ")]
+    table = "\n".join(text.splitlines()[head:]).split("\n\n")[0]
+    assert table.splitlines()[0].split() == ["per", "transaction", "before", "after", "change", "state"]
+    assert table.count("resolved") == len(BESIDE_METRICS) == table.count(" ± ")
+    assert max(map(len, table.splitlines())) <= 78
+
+
+def test_a_change_and_its_half_share_a_unit(answer):
+    (wal, *_) = (item for item in of(answer, "off").beside if item.metric == "wal_per_tx")
+    item = replace(wal, difference=-400.0, interval=Span(low=-410.0, high=-390.0))
+    text = render_why(replace(answer, attributions=(replace(of(answer, "off"), beside=(item,)),)))
+    assert " -400 ± 10 B " in text
+    item = replace(wal, difference=-4096.0, interval=Span(low=-4106.0, high=-4086.0))
+    text = render_why(replace(answer, attributions=(replace(of(answer, "off"), beside=(item,)),)))
+    assert " -4 kB ± 10 B " in text
 
 
 def test_levels_stand_beside_each_other_and_add_up(answer):

@@ -109,22 +109,28 @@ def wrap_text(text: str, width: int, *, first: str = "", rest: str = "") -> list
 
 def fits(names: Column, columns: Sequence[Column]) -> bool:
     """Whether the names and all these columns have room in one table."""
-    return _total(names, columns, gap=1) <= WIDTH
+    return _total(_name_width(names), columns, gap=1) <= WIDTH
 
 
-def render_tables(names: Column, columns: Sequence[Column]) -> list[list[str]]:
-    """As many tables as it takes, each with the names at its left; nothing is cut."""
+def render_tables(names: Column, columns: Sequence[Column], *, narrowest: int = WIDTH) -> list[list[str]]:
+    """As many tables as it takes, each with the names at its left; nothing is cut.
+
+    Names are broken at `narrowest` characters or later where that makes one table of all columns.
+    """
+    room = WIDTH - sum(1 + width_of(column) for column in columns)
+    if narrowest <= room < _name_width(names):
+        return [_render_table(names, columns, room)]
     tables: list[list[Column]] = []
     for column in columns:
         if tables and fits(names, [*tables[-1], column]):
             tables[-1].append(column)
         else:
             tables.append([column])
-    return [_render_table(names, table) for table in tables]
+    return [_render_table(names, table, _name_width(names)) for table in tables]
 
 
-def _total(names: Column, columns: Sequence[Column], *, gap: int) -> int:
-    return _name_width(names) + sum(gap + width_of(column) for column in columns)
+def _total(name_width: int, columns: Sequence[Column], *, gap: int) -> int:
+    return name_width + sum(gap + width_of(column) for column in columns)
 
 
 def _name_width(names: Column) -> int:
@@ -137,11 +143,11 @@ def width_of(column: Column) -> int:
     return min(longest, _WIDEST_WORDS if column.words else WIDTH - _WIDEST_NAME - 1)
 
 
-def _render_table(names: Column, columns: Sequence[Column]) -> list[str]:
-    widths = [_name_width(names), *map(width_of, columns)]
+def _render_table(names: Column, columns: Sequence[Column], name_width: int) -> list[str]:
+    widths = [name_width, *map(width_of, columns)]
     lefts = [True, *(column.words for column in columns)]
     rows = zip(names.cells, *(column.cells for column in columns), strict=True)
-    gap = "  " if _total(names, columns, gap=2) <= WIDTH else " "
+    gap = "  " if _total(name_width, columns, gap=2) <= WIDTH else " "
     titles = [names.title, *(column.title for column in columns)]
     head = _render_row(titles, widths, lefts, gap)
     rule = gap.join("-" * width for width in widths)

@@ -45,6 +45,7 @@ METHOD_NOTES: Final = {
 _MOST_ROWS: Final = 12
 _MOST_SAID: Final = 5
 _QUERY_WIDTH: Final = 44
+_NARROWEST_NAME: Final = 22
 _NEARLY_ALL: Final = 0.8
 _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
@@ -289,16 +290,18 @@ def _beside_lines(items: Sequence[Beside]) -> list[str]:
     columns = [
         Column(title="before", cells=tuple(render_amount(item.reference, item.metric) for item in items)),
         Column(title="after", cells=tuple(render_amount(item.value, item.metric) for item in items)),
-        Column(
-            title="change",
-            cells=tuple(
-                f"{render_amount(item.difference, item.metric)} ± {render_amount(half_of(item.interval), item.metric)}"
-                for item in items
-            ),
-        ),
+        Column(title="change", cells=tuple(map(_render_beside_change, items))),
         Column(title="state", cells=tuple(name_state(resolved=is_clear(item)) for item in items), words=True),
     ]
-    return ["", *(line for table in render_tables(names, columns) for line in table)]
+    tables = render_tables(names, columns, narrowest=_NARROWEST_NAME)
+    return ["", *(line for table in tables for line in table)]
+
+
+def _render_beside_change(item: Beside) -> str:
+    """1.2 ± 0.3 kB; each with its unit where these differ."""
+    change, half = (render_amount(value, item.metric) for value in (item.difference, half_of(item.interval)))
+    unit = change.partition(" ")[2]
+    return f"{change.removesuffix(unit).rstrip()} ± {half}" if unit == half.partition(" ")[2] else f"{change} ± {half}"
 
 
 def name_beside(item: Beside) -> str:
