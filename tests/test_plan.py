@@ -464,13 +464,44 @@ def test_plans_without_a_host_keep_the_identity_that_they_had():
     assert plan(environments=(environment("pg16"), environment("pg18", "18", host=FAR))).identity != plan().identity
 
 
-def test_servers_on_other_machines_are_measured_run_by_run_and_the_plan_says_what_it_cannot_know():
+def there(*cells, **more):
+    """Both environments on one other machine."""
+    pair = (environment("here", **more), environment("there", "18", **more))
+    cells = {"cells": cells} if cells else {}
+    return replace(experiment(environments=tuple(replace(each, host=FAR) for each in pair), **cells),
+                   baseline="here", interleave=Interleave.AUTO)  # fmt: skip
+
+
+def test_servers_on_several_machines_are_measured_run_by_run_and_the_plan_says_what_it_cannot_know():
     made = make_plan(apart(), WORKLOADS, CAPACITY)
     assert {design.interleave for design in made.designs} == {Interleave.RUNS}
-    assert all("over the network" in design.reason for design in made.designs)
+    assert all("on several machines" in design.reason for design in made.designs)
     assert any(note.startswith("ssh:db1: the room there") for note in made.experiment.notes)
     with pytest.raises(PlanRefusedError, match="cannot be measured in slices"):
         make_plan(apart(), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)
+
+
+def test_servers_on_one_other_machine_take_turns_where_nothing_is_written():
+    made = make_plan(there(cell(), cell("simple-update")), WORKLOADS, CAPACITY)
+    assert [design.sliced for design in made.designs] == [True, False]
+    with pytest.raises(PlanRefusedError, match=r"only on the client's machine is what a slice wrote written back"):
+        make_plan(there(cell("simple-update")), WORKLOADS, CAPACITY, interleave=Interleave.SLICES)
+
+
+def test_servers_that_are_up_together_must_fit_into_their_own_machine():
+    both = there(cell(scale=200), settings={"shared_buffers": "5GB"})
+    for memory, sliced in ((8 * GB, False), (64 * GB, True)):
+        designs = make_plan(both, WORKLOADS, replace(CAPACITY, memory=GB, elsewhere={FAR: memory})).designs
+        assert {design.sliced for design in designs} == {sliced}
+    # where nobody asked that machine for its memory, the run does
+    made = make_plan(both, WORKLOADS, replace(CAPACITY, memory=GB))
+    assert all(design.sliced for design in made.designs)
+    small = replace(CAPACITY, memory=8 * GB)
+    with pytest.raises(PlanRefusedError, match="all servers together would need") as caught:
+        refuse_room(both.on_host(FAR), WORKLOADS, small, made.forecast, made.designs, where="ssh:db1")
+    assert caught.value.where == "ssh:db1"
+    assert 'interleave = "runs"' in "".join((caught.value.remedy, *caught.value.details))
+    refuse_room(both.on_host(FAR), WORKLOADS, CAPACITY, made.forecast, made.designs, where="ssh:db1")
 
 
 def test_what_is_on_another_machine_need_not_fit_into_this_one():
@@ -478,7 +509,7 @@ def test_what_is_on_another_machine_need_not_fit_into_this_one():
     only = replace(apart(settings=large), environments=(environment("there", host=FAR, settings=large),))
     made = make_plan(replace(only, baseline="there"), WORKLOADS, CAPACITY)
     with pytest.raises(PlanRefusedError, match="of memory") as caught:
-        refuse_room(made.experiment.on_host(FAR), CAPACITY, made.forecast, "ssh:db1")
+        refuse_room(made.experiment.on_host(FAR), WORKLOADS, CAPACITY, made.forecast, made.designs, where="ssh:db1")
     assert caught.value.where == "ssh:db1"
     with pytest.raises(PlanRefusedError, match="of memory"):
         make_plan(apart(settings=large), WORKLOADS, CAPACITY)

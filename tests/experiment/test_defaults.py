@@ -123,7 +123,7 @@ class TestServersElsewhere:
         def run(hosts, **memories):
             there = {getattr(self, name): size for name, size in memories.items()}
             text = self.TEXT.format(hosts) + CELL
-            return complete_experiment(parse(text), self.CLIENT, workloads, there)
+            return complete_experiment(parse(text), replace(self.CLIENT, elsewhere=there), workloads)
 
         return run
 

@@ -105,7 +105,7 @@ def ask_factor(file: Path, factor: str | None) -> Question:
     """
     capacity, workloads = capacity_here(), builtin_workloads()
     parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent)
-    experiment = complete_by_hosts(parsed, capacity, workloads)
+    experiment, _ = complete_by_hosts(parsed, capacity, workloads)
     key, levels = levels_along(experiment, factor)
     return Question(experiment=experiment, factor=key, levels=levels)
 
@@ -128,7 +128,7 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
     commits = Repository(here=LocalHost(), folder=folder).range(text)
     levels = tuple(_of_commit(base, folder, commit) for commit in commits)
     whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
-    experiment = complete_by_hosts(whole, capacity, workloads)
+    experiment, _ = complete_by_hosts(whole, capacity, workloads)
     return Question(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
 
 

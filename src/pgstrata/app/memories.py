@@ -18,8 +18,10 @@ _GIVE: Final = "or give shared_buffers and effective_cache_size in the file"
 
 def complete_by_hosts(
     experiment: Experiment, capacity: HostCapacity, workloads: Mapping[str, Workload], *, sure: bool = True
-) -> Experiment:
+) -> tuple[Experiment, HostCapacity]:
     """The experiment with a value for each setting that nobody gave, by the memory of all machines with servers.
+
+    Also the capacity with the memory of those that were asked; where no setting hangs on it nobody is.
 
     Args:
         experiment: as parsed.
@@ -44,7 +46,8 @@ def complete_by_hosts(
                 f"something else when it is there; {_GIVE}"
             )
     noted = replace(experiment, notes=(*experiment.notes, *notes))
-    return complete_experiment(noted, capacity, workloads, memories)
+    known = replace(capacity, elsewhere=memories)
+    return complete_experiment(noted, known, workloads), known
 
 
 def _ask(spec: HostSpec) -> int:

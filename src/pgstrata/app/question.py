@@ -63,7 +63,8 @@ def plan_text(
     experiment = parse_text(
         text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
     )
-    return plan_experiment(complete_by_hosts(experiment, capacity, workloads, sure=sure), workloads, capacity)
+    complete, capacity = complete_by_hosts(experiment, capacity, workloads, sure=sure)
+    return plan_experiment(complete, workloads, capacity)
 
 
 def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named

@@ -173,8 +173,9 @@ def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None
 def refuse_small(plan: Plan, opened: OpenedHost) -> None:
     """PlanRefusedError where another machine has too little room for its part of the plan."""
     part = plan.experiment.on_host(opened.spec)
-    cost = forecast(part, builtin_workloads(), plan.designs)
-    refuse_room(part, observe_room(opened), cost, opened.spec.text)
+    workloads = builtin_workloads()
+    cost = forecast(part, workloads, plan.designs)
+    refuse_room(part, workloads, observe_room(opened), cost, plan.designs, where=opened.spec.text)
 
 
 def _carry_out(

@@ -33,7 +33,9 @@ FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, Inter
 class Arm:
     """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan.
 
-    `watchers` are samplers' processes, `watching_sessions` the servers' processes that answer them: host's name, pid.
+    `resident_pids` are processes of the environments that it takes turns with, on its server's host, and
+    `client_resident_pids` those on the client's where that is another one. `watchers` are samplers' processes,
+    `watching_sessions` the servers' processes that answer them: host's name, pid.
     """
 
     planned: PlannedRun
@@ -55,6 +57,7 @@ class Arm:
     together: str = ""
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
+    client_resident_pids: tuple[int, ...] = ()
     watchers: frozenset[tuple[str, int]] = frozenset()
     watching_sessions: frozenset[tuple[str, int]] = frozenset()
 

@@ -14,7 +14,16 @@ from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
-from pgstrata.ports.collector import PLANS, Collector, CountsQueries, Explainer, Sampled, Sampler, Window
+from pgstrata.ports.collector import (
+    PLANS,
+    Collector,
+    CountsQueries,
+    Explainer,
+    Sampled,
+    Sampler,
+    SeesClients,
+    Window,
+)
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -35,7 +44,7 @@ def derive_record(
     try:
         result = parse(evidence) if driver_ran(evidence) else None
         # one that failed before its time was known may have left output all the same
-        window = _window(header, result) if result and header.seconds > 0 else None
+        window = _window(header, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         measurements = (
             *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
@@ -106,7 +115,18 @@ def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]
     return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
 
 
-def _window(header: RunHeader, result: DriverResult) -> Window:
+def _window(
+    header: RunHeader, result: DriverResult, evidence: Mapping[str, bytes], collectors: Sequence[Collector]
+) -> Window:
+    window = _as_noted(header, result)
+    for collector in collectors:
+        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+        if isinstance(collector, SeesClients) and before is not None and after is not None:
+            window = collector.see_clients(before, after, window)
+    return window
+
+
+def _as_noted(header: RunHeader, result: DriverResult) -> Window:
     return Window(
         seconds=header.seconds,
         transactions=result.transactions,
@@ -124,6 +144,7 @@ def _window(header: RunHeader, result: DriverResult) -> Window:
         sampler_pids=header.sampler_pids,
         client_sampler_pids=header.client_sampler_pids,
         sampler_backends=header.sampler_backends,
+        client_resident_pids=header.client_resident_pids,
     )
 
 

@@ -125,6 +125,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         together=arm.together,
         client_pid=arm.client_pid,
         resident_pids=arm.resident_pids,
+        client_resident_pids=arm.client_resident_pids,
         apart=arm.environment.host.remote,
         client_door_pids=rig.client.door_pids if arm.environment.host.remote else (),
         shared=rig.server_host(arm.environment).shared,

@@ -14,7 +14,7 @@ from typing import Final
 
 from pgstrata.conduct.arm import FATAL, Arm, scratch_folder
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import HostFileError, PgstrataError
+from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Sampler, Sampling
 from pgstrata.ports.host import Process, StopSignal
@@ -33,14 +33,18 @@ class AtWork:
 
 
 def start_samplers(rig: Rig, arm: Arm, server: RunningServer) -> AtWork:
-    """Start all samplers of a run."""
+    """Start all samplers of a run; none is left where a host is lost over it."""
     found: dict[str, Sampling] = {}
     paused: list[Process] = []
-    for sampler in rig.samplers:
-        if (sampling := _start(rig, arm, server, sampler)) is not None:
-            found[sampler.name] = sampling
-            if sampler.paused:
-                paused.append(sampling.process)
+    try:
+        for sampler in rig.samplers:
+            if (sampling := _start(rig, arm, server, sampler)) is not None:
+                found[sampler.name] = sampling
+                if sampler.paused:
+                    paused.append(sampling.process)
+    except BaseException:
+        kill_samplers((AtWork(samplings=found, paused=()),))
+        raise
     return AtWork(samplings=found, paused=tuple(paused))
 
 
@@ -112,11 +116,15 @@ def _end(sampling: Sampling) -> None:
 
 
 def kill_samplers(works: Sequence[AtWork]) -> None:
-    """End what is still at work, whatever has happened; nothing happens to those that have ended."""
+    """End what is still at work, whatever has happened; nothing happens to those that have ended.
+
+    On a host that was lost everything ends by itself.
+    """
     for at_work in works:
         for sampling in at_work.samplings.values():
-            if sampling.process.poll() is None:
-                sampling.process.signal(StopSignal.KILL, group=True)
+            with suppress(HostLostError):
+                if sampling.process.poll() is None:
+                    sampling.process.signal(StopSignal.KILL, group=True)
 
 
 def _remark(arm: Arm, name: str, text: str) -> None:

@@ -35,6 +35,8 @@ _GRACE: Final = 60.0
 _POLL: Final = 0.5
 _POLL_AT_END: Final = 0.02
 _NANOSECONDS: Final = 1e9
+LOOK_AT_PROCESSES: Final = 2
+"""How many of the rig's collectors look at processes, the last ones: those of the client's host and the server's."""
 MARKS: Final = "slices.marks"
 """Evidence name of what the turns' script wrote down."""
 # A slice that the host could not end in time is none: the script's own clock says so.
@@ -130,8 +132,8 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
     clients: dict[int, Process] = {}
     works: dict[int, AtWork] = {}
     # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
-    # before the clients come and after they have gone. The last collector looks at processes while they are there.
-    around, inside = rig.collectors[:-1], rig.collectors[-1:]
+    # before the clients come and after they have gone. Those of processes look at them while they are there.
+    around, inside = rig.collectors[:-LOOK_AT_PROCESSES], rig.collectors[-LOOK_AT_PROCESSES:]
     try:
         for _, arm in _sound(arms):
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), around))
@@ -141,7 +143,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
         for number, arm in _sound(arms):
             arm.together = together
             arm.client_pid = clients[number].pid
-            arm.resident_pids = _others(number, arms, clients, up)
+            _note_others(arm, number, arms, clients, up)
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
         for number, arm in _sound(arms):
             works[number] = start_samplers(rig, arm, up[arm.planned.identity])
@@ -153,9 +155,10 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
             if rig.control_alive(up[arm.planned.identity]):
                 capture_after(rig, arm, rig.subject(up[arm.planned.identity]), around)
     finally:
-        kill_samplers(tuple(works.values()))
+        # a server's host that was lost keeps no client
         for client in clients.values():
             client.signal(StopSignal.KILL, group=True)
+        kill_samplers(tuple(works.values()))
 
 
 def _sound(arms: Sequence[Arm]) -> list[tuple[int, Arm]]:
@@ -178,7 +181,7 @@ def _measure(
     for number in reversed(places):
         server = up[arms[number].planned.identity]
         if rig.control_alive(server):
-            capture_after(rig, arms[number], rig.subject(server), rig.collectors[-1:])
+            capture_after(rig, arms[number], rig.subject(server), rig.collectors[-LOOK_AT_PROCESSES:])
     for number in places:
         # while the clients are still there: the last look at their sessions' processes
         stop_samplers(rig, arms[number], works[number])
@@ -190,13 +193,16 @@ def _measure(
             guarded(arms[number], partial(_collect, rig, arms[number], number, clients[number]))
 
 
-def _others(
-    number: int, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer]
-) -> tuple[int, ...]:
-    """Processes of the environments that an arm takes turns with."""
+def _note_others(
+    arm: Arm, number: int, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer]
+) -> None:
+    """Processes of the environments that an arm takes turns with; their servers are all on one host."""
     others = [place for place in clients if place != number]
     servers = (up[arms[place].planned.identity].postmaster_pid for place in others)
-    return (*(clients[place].pid for place in others), *(pid for pid in servers if pid is not None))
+    theirs = tuple(clients[place].pid for place in others)
+    apart = arm.environment.host.remote
+    arm.resident_pids = (*(() if apart else theirs), *(pid for pid in servers if pid is not None))
+    arm.client_resident_pids = theirs if apart else ()
 
 
 def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, Process], number: int) -> None:

@@ -41,7 +41,6 @@ def complete_experiment(
     experiment: Experiment,
     capacity: HostCapacity,
     workloads: Mapping[str, Workload],
-    memories: Mapping[HostSpec, int] | None = None,
 ) -> Experiment:
     """The experiment with a value for each setting that matters here and that nobody gave.
 
@@ -50,9 +49,8 @@ def complete_experiment(
 
     Args:
         experiment: as parsed.
-        capacity: the machine; its memory counts, its free disk does not.
+        capacity: the machine; its memory and that of other machines counts, its free disk does not.
         workloads: the workloads that exist, by name; checkpoints are tuned only where one writes.
-        memories: bytes of memory of the other machines on which servers run, as far as they are known.
     """
     experiment = _with_options(experiment, workloads)
     own = _own(experiment)
@@ -61,7 +59,7 @@ def complete_experiment(
         return replace(experiment, notes=(*experiment.notes, note))
     writing = any(_writes(cell, workloads) for cell in experiment.cells)
     every = (
-        *_sized(experiment, _smallest(own, capacity, memories or {})),
+        *_sized(experiment, _smallest(own, capacity)),
         *(_for_writing() if writing else ()),
         *_normalised(),
     )
@@ -103,13 +101,13 @@ class _Memory:
     whose: str = ""
 
 
-def _smallest(own: list[Environment], capacity: HostCapacity, memories: Mapping[HostSpec, int]) -> _Memory:
+def _smallest(own: list[Environment], capacity: HostCapacity) -> _Memory:
     """The least memory of the machines on which servers run, whatever the client's has, or the least limit of it.
 
     A machine that is not known is left out; this one stands in where none is.
     """
     hosts = list(dict.fromkeys(each.host for each in own))
-    known = {**({HostSpec(): capacity.memory} if HostSpec() in hosts else {}), **memories}
+    known = {host: memory for host in hosts if (memory := capacity.memory_of(host)) is not None}
     least = _Memory(size=capacity.memory, whose=" (this machine's: no machine with servers was asked)")
     if known:
         host = min(known, key=lambda each: known[each])

@@ -245,6 +245,11 @@ class Experiment:
         """Hosts of servers that are other machines than the client's."""
         return tuple(host for host in self.hosts if host.remote)
 
+    @property
+    def only_host(self) -> HostSpec | None:
+        """The machine of all servers; None where there are several."""
+        return self.hosts[0] if len(self.hosts) == 1 else None
+
     def on_host(self, host: HostSpec) -> Experiment:
         """The part of the experiment whose servers run on that host; without environments if there are none."""
         return replace(self, environments=tuple(each for each in self.environments if each.host == host))

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pgstrata.model.experiment import Experiment, Interleave
+from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
 from pgstrata.units import render_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCapacity:
-    """What a plan must fit into: bytes of memory, CPUs, free bytes where datasets lie."""
+    """What a plan must fit into: bytes of memory, CPUs, free bytes where datasets lie.
+
+    `elsewhere` is the memory of other machines on which servers run, as far as it is known.
+    """
 
     memory: int
     cpus: int
     free_disk: int
+    elsewhere: Mapping[HostSpec, int] = field(default_factory=dict)
+
+    def memory_of(self, host: HostSpec) -> int | None:
+        """Bytes of memory of a machine; None where it is not known."""
+        return self.elsewhere.get(host) if host.remote else self.memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

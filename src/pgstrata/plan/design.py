@@ -110,8 +110,8 @@ def obstacles(
     environments = experiment.environments
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
         yield "servers that are running already are not pgstrata's to pause and resume"
-    if experiment.apart:
-        yield "servers on other machines than the client are not paused and resumed over the network"
+    if experiment.only_host is None:
+        yield "the servers are on several machines, and taking turns takes out only the noise of one that they share"
     yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
         yield f'reset = "{experiment.reset}" keeps a server from run to run'
@@ -120,12 +120,23 @@ def obstacles(
     if cell.profile:
         yield "a profile of statements would count the pauses"
     if writes(cell, workloads):
+        if experiment.apart:
+            yield "it writes, and only on the client's machine is what a slice wrote written back before the next one"
         moving = sorted(_moving(environments))
         if moving:
             yield f"{', '.join(moving)} moves work in time: a paused server does it in the other one's slice"
-    needed = sum(resident_bytes(environment, cell, workloads) for environment in environments)
-    if needed > capacity.memory * MEMORY_SHARE:
-        yield (f"all servers together would need {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory")
+    memory = capacity.memory_of(experiment.only_host) if experiment.only_host is not None else None
+    if memory is not None:
+        yield from too_much_memory(experiment, cell, workloads, memory)
+
+
+def too_much_memory(
+    experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], memory: int
+) -> Iterable[str]:
+    """Why all servers of an experiment cannot be up together on a machine with so many bytes of memory."""
+    needed = sum(resident_bytes(environment, cell, workloads) for environment in experiment.environments)
+    if needed > memory * MEMORY_SHARE:
+        yield f"all servers together would need {render_bytes(needed)} of {render_bytes(memory)} of memory"
 
 
 def _layers_apart(environments: Iterable[Environment]) -> Iterable[str]:

@@ -9,12 +9,13 @@ from pgstrata.errors import PlanRefusedError
 from pgstrata.model.experiment import Experiment, HostSpec, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
 from pgstrata.model.workload import Workload
-from pgstrata.plan.design import MEMORY_SHARE, obstacles
+from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
 from pgstrata.plan.load import shared_buffers, workload_of
 from pgstrata.units import render_bytes
 
 _DEFAULT_CONNECTIONS: Final = 100
 _SPARE_CONNECTIONS: Final = 5
+_RUN_BY_RUN: Final = 'write interleave = "runs"'
 
 
 def refuse(
@@ -37,9 +38,23 @@ def refuse(
     )
 
 
-def refuse_room(part: Experiment, capacity: HostCapacity, forecast: Forecast, where: str) -> None:
+def refuse_room(
+    part: Experiment,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    forecast: Forecast,
+    designs: Sequence[Design],
+    *,
+    where: str,
+) -> None:
     """Raises PlanRefusedError where a part of an experiment, all on one host, does not fit into that host."""
-    raise_if_any((*_too_little_memory(part, capacity), *_too_little_disk(forecast, capacity)), where=where)
+    crowded = (
+        (f"{cell.identity} cannot be measured in slices: {why}", _RUN_BY_RUN)
+        for cell, design in zip(part.cells, designs, strict=True)
+        if design.sliced
+        for why in too_much_memory(part, cell, workloads, capacity.memory)
+    )
+    raise_if_any((*_too_little_memory(part, capacity), *crowded, *_too_little_disk(forecast, capacity)), where=where)
 
 
 def raise_if_any(reasons: Sequence[tuple[str, str]], where: str = "") -> None:

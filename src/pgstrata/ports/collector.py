@@ -40,8 +40,8 @@ class Window:
 
     In slices `seconds` is the time of this environment's own turns, within a longer window; `client_pid` its persistent
     client, whose CPU time is counted between the captures instead of `client_cpu`; `resident_pids` are servers and
-    clients of the environments that it took turns with; `outside` counts transactions before and between the slices,
-    which the server's own statistics hold too.
+    clients of the environments that it took turns with, as far as they are on the server's host; `outside` counts
+    transactions before and between the slices, which the server's own statistics hold too.
 
     `turns` are begin and end of its slices in order of time, in seconds of the wall clock of the client's machine;
     empty for a run that was alone.
@@ -49,8 +49,9 @@ class Window:
     `sampler_pids` and `client_sampler_pids` are samplers on the server's and the client's host, of all environments
     that took turns; `sampler_backends` are the servers' processes that answer them.
 
-    `apart`: the client was on another host than the server, where `client_door_pids` are pgstrata itself; `shared` is
-    what the two hosts have in common.
+    `apart`: the client was on another host than the server. There are `client_pid`, `client_resident_pids`, clients of
+    the environments that it took turns with, and `client_door_pids`, pgstrata itself; `resident_cpu` is what those
+    other clients used. `shared` is what the two hosts have in common.
     """
 
     seconds: float
@@ -69,6 +70,8 @@ class Window:
     sampler_pids: tuple[int, ...] = ()
     client_sampler_pids: tuple[int, ...] = ()
     sampler_backends: tuple[int, ...] = ()
+    client_resident_pids: tuple[int, ...] = ()
+    resident_cpu: float = 0.0
 
 
 class Collector(Protocol):
@@ -85,6 +88,15 @@ class Collector(Protocol):
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         """Pure. Counters that went backwards or are missing give no measurement; ParseError on unknown shapes."""
+        ...
+
+
+@runtime_checkable
+class SeesClients(Protocol):
+    """A collector whose captures hold the clients where these are on another host than the server."""
+
+    def see_clients(self, before: bytes, after: bytes, window: Window) -> Window:
+        """Pure: the window with the CPU time of clients that lived through it. ParseError on unknown shapes."""
         ...
 
 

@@ -49,6 +49,7 @@ class RunHeader:
     sampler_pids: tuple[int, ...] = ()
     client_sampler_pids: tuple[int, ...] = ()
     sampler_backends: tuple[int, ...] = ()
+    client_resident_pids: tuple[int, ...] = ()
 
 
 class Evidence(Protocol):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.procfs.parse import parse_client, parse_window, tree_ticks
+from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_clients, tree_ticks
 from pgstrata.collectors.procfs.snapshot import ProcessTime, parse_snapshot
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
@@ -317,6 +317,71 @@ class TestHostsThatAreOneMachine:
     def test_are_told_of_by_one_capture(self):
         for shared in (Shared.KERNEL, Shared.PROCESSES):
             assert not parse_client(self.BEFORE.encode(), self.AFTER.encode(), replace(self.APART, shared=shared))
+
+
+class TestSlicesOfServersElsewhere:
+    """10 s of two environments; seconds of CPU over there: servers 2 and 4, pgstrata 0.5, a stranger 1; here: clients
+    1 and 2, pgstrata 1, a stranger 0.5. Client and server have the same pid, as they may on two machines."""
+
+    THERE = (100, 200, 7, 99)
+    HERE = (100, 60, 9, 98)
+    WINDOW = replace(
+        WINDOW, seconds=5.0, apart=True, client_cpu=0.0, client_pid=100, client_resident_pids=(60,),
+        resident_pids=(200,), client_door_pids=(9,),
+    )  # fmt: skip
+
+    def captures(self, pids, used, busy):
+        """Text before and after; `used` are ticks of each process, `busy` of the machine."""
+        processes = [process(pid, 1, ticks) for pid, ticks in zip(pids, used, strict=True)]
+        before = text(processes=[process(pid, 1, 0) for pid in pids])
+        return before, text(uptime="1010.00 1.00", cpu=f"{busy} 0 0 9000 0 0 0 0 0 0", processes=processes)
+
+    def there(self, *, more=()):
+        return self.captures((*self.THERE, *more), (200, 400, 50, 100, *(0 for _ in more)), 750)
+
+    def here(self):
+        return self.captures(self.HERE, (100, 200, 100, 50), 450)
+
+    def seen(self, window):
+        return see_clients(*(each.encode() for each in self.here()), window)
+
+    def test_have_their_clients_time_from_the_clients_host(self):
+        seen = self.seen(self.WINDOW)
+        assert (seen.client_cpu, seen.resident_cpu) == (1.0, 2.0)
+        found = measured(*self.there(), seen)
+        assert found["client_cpu"] == pytest.approx(1.0 / 5)
+        assert found["client_cpu_per_tx"] == pytest.approx(0.001)
+        assert found["server_cpu"] == pytest.approx(2.0 / 5)
+        assert found["client_share"] == pytest.approx(1 / 3)
+
+    def test_know_strangers_on_both_hosts(self):
+        assert measured(*self.there(), self.seen(self.WINDOW))["foreign_cpu"] == pytest.approx(0.1)
+        found = parse_client(*(each.encode() for each in self.here()), self.WINDOW)
+        assert {one.metric: one.value for one in found}["client_foreign_cpu"] == pytest.approx(0.05)
+
+    def test_do_not_take_a_process_for_the_client_because_it_has_its_pid(self):
+        window = replace(self.WINDOW, client_pid=99)
+        assert measured(*self.there(), window)["foreign_cpu"] == pytest.approx(0.1)
+
+    def test_know_all_clients_where_the_two_hosts_are_one_machine_with_two_tables_of_processes(self):
+        before, after = self.captures(self.THERE, (200, 400, 50, 0), 1050)
+        found = measured(before, after, self.seen(replace(self.WINDOW, shared=Shared.KERNEL)))
+        # 10.5 s busy: servers 6, clients 3, pgstrata over there 0.5
+        assert found["foreign_cpu"] == pytest.approx(0.1)
+
+    def test_know_all_clients_where_the_two_hosts_have_one_table_of_processes(self):
+        pids = (100, 200, 7, 99, 50, 60, 9)
+        before, after = self.captures(pids, (200, 400, 50, 100, 100, 200, 100), 1150)
+        window = replace(self.WINDOW, client_pid=50, shared=Shared.PROCESSES)
+        seen = see_clients(before.encode(), after.encode(), window)
+        found = measured(before, after, seen)
+        assert found["client_cpu"] == pytest.approx(1.0 / 5)
+        assert found["foreign_cpu"] == pytest.approx(0.1)
+        assert not parse_client(before.encode(), after.encode(), seen)
+
+    def test_are_no_others(self):
+        for window in (WINDOW, SLICED, replace(WINDOW, apart=True)):
+            assert self.seen(window) is window
 
 
 def test_what_others_use_on_the_clients_machine_is_seen():

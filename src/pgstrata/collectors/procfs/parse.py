@@ -4,7 +4,8 @@ Times are in ticks of 10 ms, truncated per process: a figure of CPU per transact
 living process of the server. Rates are over the difference of the two uptimes, which is what the counters cover.
 
 The client's CPU time is subtracted from that of the machine on which it runs: the server's, unless it is apart. Two
-hosts with one kernel are one machine: the capture of the server's host then tells of both.
+hosts with one kernel are one machine: the capture of the server's host then tells of both. What a client that lives
+through the window used is in the capture of its own host.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
             window,
             door_pids=tuple({*window.door_pids, *window.client_door_pids}),
             sampler_pids=tuple({*window.sampler_pids, *window.client_sampler_pids}),
+            resident_pids=tuple({*window.resident_pids, *window.client_resident_pids}),
         )
     seconds = _elapsed(first, last, window)
     if seconds <= 0:
@@ -79,18 +81,45 @@ def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     if window.shared:
         return ()
     first, last = parse_snapshot(before), parse_snapshot(after)
-    there = replace(
-        window, postmaster_pid=None, door_pids=window.client_door_pids, sampler_pids=window.client_sampler_pids,
-        sampler_backends=(),
-    )  # fmt: skip
+    there = _seen_by_client(window)
     seconds = _elapsed(first, last, there)
     if seconds <= 0:
         return ()
-    ours = (_client_seconds(first, last, there), _observer_seconds(first, last, there) or 0.0)
+    ours = (
+        _client_seconds(first, last, there),
+        _observer_seconds(first, last, there) or 0.0,
+        _resident_seconds(first, last, there),
+    )
     found = [("client_foreign_cpu", _foreign_seconds(first, last, there, ours) / seconds)]
     if first.cpu is not None and last.cpu is not None and last.cpu.steal >= first.cpu.steal:
         found.append(("client_steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds))
     return tuple(Measurement(metric=metric, value=value) for metric, value in found)
+
+
+def see_clients(before: bytes, after: bytes, window: Window) -> Window:
+    """The window with what clients used that lived through it, from two captures of their own host.
+
+    As it is where the client did not, or was on the server's host.
+
+    Raises:
+        ParseError: a capture has an unknown shape.
+    """
+    if window.client_pid is None or not window.apart:
+        return window
+    first, last, there = parse_snapshot(before), parse_snapshot(after), _seen_by_client(window)
+    return replace(
+        window,
+        client_cpu=_client_seconds(first, last, there),
+        resident_cpu=_resident_seconds(first, last, there),
+    )
+
+
+def _seen_by_client(window: Window) -> Window:
+    """The window on the client's own host, where no server is."""
+    return replace(
+        window, postmaster_pid=None, door_pids=window.client_door_pids, resident_pids=window.client_resident_pids,
+        sampler_pids=window.client_sampler_pids, sampler_backends=(), apart=False,
+    )  # fmt: skip
 
 
 _Value = tuple[str, float]
@@ -124,9 +153,11 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
         yield "server_cpu_per_tx", server / window.transactions
     if client + server > 0:
         yield "client_share", client / (client + server)
-    residents = sum(_tree_seconds(first, last, pid, window.sampler_backends) or 0.0 for pid in window.resident_pids)
-    here = 0.0 if window.apart and not window.shared else client
-    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, here, observer or 0.0, residents)) / seconds
+    residents = _resident_seconds(first, last, window)
+    # of one machine with two tables of processes this capture has the busy time of both, and the clients are not in it
+    clients = 0.0 if window.apart and not window.shared else client
+    clients += window.resident_cpu if window.shared is Shared.KERNEL else 0.0
+    yield "foreign_cpu", _foreign_seconds(first, last, window, (server, clients, observer or 0.0, residents)) / seconds
     if last.cpu is not None and last.cpu.cpus:
         yield NEIGHBOURS, _neighbour_seconds(first, last, window) / seconds / last.cpu.cpus
 
@@ -147,7 +178,7 @@ def _neighbour_seconds(first: Snapshot, last: Snapshot, window: Window) -> float
 
 def _other_ticks(snapshot: Snapshot, window: Window) -> int:
     """Own and waited-for time of all processes but ours, theirs below them, and the kernel's threads."""
-    roots = (window.postmaster_pid, window.client_pid, *window.door_pids, *window.resident_pids)
+    roots = (window.postmaster_pid, _client_here(window), *window.door_pids, *window.resident_pids)
     ours = _members(snapshot.processes.values(), (root for root in roots if root is not None))
     return sum(
         process.own + process.waited
@@ -188,10 +219,19 @@ def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | 
 
 
 def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
-    """Of a client that lives through the window, what it used between the captures; else its whole life's time."""
-    if window.client_pid is None:
-        return window.client_cpu
-    return _tree_seconds(first, last, window.client_pid) or 0.0
+    """Of a client that lives through the window, what it used between the captures; else what is known of it."""
+    pid = _client_here(window)
+    return window.client_cpu if pid is None else _tree_seconds(first, last, pid) or 0.0
+
+
+def _client_here(window: Window) -> int | None:
+    """The client that lives through the window, where captures of the server's host hold it."""
+    return window.client_pid if not window.apart or window.shared is Shared.PROCESSES else None
+
+
+def _resident_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
+    """What the environments used that this one took turns with."""
+    return sum(_tree_seconds(first, last, pid, window.sampler_backends) or 0.0 for pid in window.resident_pids)
 
 
 def _tree_seconds(first: Snapshot, last: Snapshot, root: int, without: Iterable[int] = ()) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.collectors.procfs.parse import parse_client, parse_window
+from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_clients
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, PROCESSES, TICKS, render_heading
 from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.model.metrics import Measurement
@@ -54,7 +54,7 @@ class ProcfsCollector:
 
 
 class ClientCollector:
-    """Implements `ports.Collector` for the client's machine, where that is not the server's."""
+    """Implements `ports.Collector` and `ports.SeesClients` for the client's machine, where that is not the server's."""
 
     def __init__(self) -> None:
         self._ticks = _Ticks()
@@ -68,6 +68,9 @@ class ClientCollector:
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_client(before, after, window)
+
+    def see_clients(self, before: bytes, after: bytes, window: Window) -> Window:
+        return see_clients(before, after, window)
 
 
 def capture_counters(host: Host, ticks: bytes) -> bytes:

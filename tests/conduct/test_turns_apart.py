@@ -1,0 +1,182 @@
+"""Environments that take turns while their servers are on another machine, with fakes on every door."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.conduct.visit import conduct_visit
+from pgstrata.errors import HostLostError
+from pgstrata.model.experiment import HostKind, HostSpec, Interleave
+from pgstrata.model.plan import Design
+from pgstrata.ports.collector import Sampling
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+from test_loop import make_plan
+
+FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+POSTMASTERS = {"a": 71, "b": 72}
+
+
+def sliced_plan(host):
+    plan = make_plan(blocks=1, together=True)
+    environments = tuple(replace(each, host=host) for each in plan.experiment.environments)
+    (cell,) = plan.experiment.cells
+    design = Design(cell=cell.identity, interleave=Interleave.SLICES, reason="", slice_seconds=0.25, rounds=2)
+    return replace(plan, experiment=replace(plan.experiment, environments=environments), designs=(design,))
+
+
+class Process(fakes.FakeProcess):
+    """Runs until it is told to end; what it was told is in the log with its pid."""
+
+    def __init__(self, world, pid):
+        super().__init__(world, float("inf"), 0)
+        self.pid = pid
+
+    def signal(self, signal, *, group=False):
+        self.world.log.append((str(signal), self.pid))
+        if str(signal) == "KILL":
+            self.ends = self.world.now
+
+
+class ClientHost(fakes.FakeHost):
+    """Runs the turns' script, which is over at once; `script` is what was written for it."""
+
+    name = "local"
+
+    def write(self, path, content, *, mode=0o600):
+        if path.endswith("turns.sh"):
+            self.script = content.decode()
+
+    def spawn(self, command, *, stdout, stderr, on_parent_death=None):
+        return fakes.FakeProcess(self.world, self.world.now, 0)
+
+    def read(self, path, *, offset=0):
+        return b"1 0 0 250000000\n1 1 250000000 500000000\n" if path.endswith("turns.txt") else b""
+
+    def read_files(self, paths):
+        return dict.fromkeys(paths, b"")
+
+
+class ServerHost(fakes.FakeHost):
+    name = "ssh:db1"
+
+
+class Driver(fakes.FakeDriver):
+    """Clients that stay, with pids from 91 on; others end as usual."""
+
+    pids = iter(())
+
+    def start(self, load, folder, *, on_parent_death=None):
+        usual = super().start(load, folder, on_parent_death=on_parent_death)
+        return Process(self.world, next(self.pids)) if folder.endswith("/run") else usual
+
+
+class Control(fakes.FakeControl):
+    def start(self, environment, build, clone, launch=None):
+        server = super().start(environment, build, clone, launch)
+        return replace(server, postmaster_pid=POSTMASTERS[environment.name])
+
+
+class Looking:
+    """A collector that notes when it looked; `broken` are errors of its next looks, the last first."""
+
+    def __init__(self, world, name, broken=()):
+        self.world, self.name, self.broken = world, name, list(broken)
+
+    def capture(self, subject):
+        self.world.log.append(("look", self.name, subject.host.name, subject.client and subject.client.name))
+        if self.broken and (error := self.broken.pop()):
+            raise error
+        return b"x"
+
+    def parse(self, before, after, window):
+        return ()
+
+
+class Sampler:
+    """Over there it can be lost: then its process cannot even be asked."""
+
+    def __init__(self, world, name, *, paused, lost=False):
+        self.world, self.name, self.paused, self.lost = world, name, paused, lost
+        self.pid = 81 if paused else 82
+
+    def start(self, subject, folder):
+        process = Process(self.world, self.pid)
+        if self.lost:
+            process.poll = self.fail
+        return Sampling(host=subject.client or subject.host, process=process, output="o", errors="e")
+
+    def fail(self):
+        raise HostLostError("the shell has ended", where="db1")
+
+    def parse(self, evidence, window):
+        raise AssertionError("nothing was written")
+
+
+def sliced_rig(world, plan, **more):
+    (host,) = plan.experiment.hosts
+    rig = fakes.make_rig(world, plan)
+    home = fakes.home_of(rig)
+    client = ClientHost(world)
+    driver = Driver(world)
+    driver.pids = iter(range(91, 100))
+    supplies = {name: replace(supply, control=Control(world)) for name, supply in home.supplies.items()}
+    home = replace(home, supplies=supplies, host=ServerHost(world) if host.remote else client)
+    return replace(rig, server_hosts={host: home}, client=client, driver=driver, **more)
+
+
+@pytest.mark.parametrize(
+    ("host", "resident", "of_client"),
+    [(HostSpec(), {92, 72}, ()), (FAR, {72}, (92,))],
+    ids=["here", "there"],
+)
+def test_processes_of_the_others_are_known_by_host(host, resident, of_client):
+    plan, world = sliced_plan(host), fakes.World()
+    rig = sliced_rig(world, plan)
+    (visit,) = plan.blocks[0].visits
+    conduct_visit(rig, plan, visit, todo={run.identity for run in plan.runs}, tell=lambda record: None)
+    header = rig.store.headers["b01/a/select-only-s1-c2"]
+    assert (header.client_pid, set(header.resident_pids), header.client_resident_pids) == (91, resident, of_client)
+    assert header.apart == host.remote
+    assert not header.failure
+    # the script runs where the clients are, and pauses nothing else
+    assert {line.split("'")[1] for line in rig.client.script.splitlines() if line.startswith("turn ")} == {"-91", "-92"}
+
+
+def test_processes_of_both_hosts_are_looked_at_while_the_clients_are_there():
+    plan, world = sliced_plan(FAR), fakes.World()
+    looks = tuple(Looking(world, name) for name in ("counters", "client's", "server's"))
+    rig = sliced_rig(world, plan, collectors=looks)
+    (visit,) = plan.blocks[0].visits
+    conduct_visit(rig, plan, visit, todo={run.identity for run in plan.runs}, tell=lambda record: None)
+    steps = [entry[:2] for entry in world.log if entry[0] in {"look", "measure", "end"}]
+    begun = max(place for place, entry in enumerate(steps) if entry[0] == "measure")
+    ended = min(place for place, entry in enumerate(steps) if entry[0] == "end")
+    within = [name for _, name in steps[begun + 1 : ended]]
+    assert within == ["client's", "server's"] * 2 + ["server's", "client's"] * 2
+    assert {entry[2:] for entry in world.log if entry[0] == "look"} == {("ssh:db1", "local")}
+
+
+def test_a_host_that_is_lost_in_the_turns_leaves_no_client_and_its_visit_is_repeated():
+    plan, world = sliced_plan(FAR), fakes.World()
+    lost = HostLostError("the shell has ended", where="db1")
+    samplers = (Sampler(world, "far", paused=False, lost=True), Sampler(world, "near", paused=True))
+    # it looks at both before the turns, and then is lost
+    looks = (Looking(world, "client's"), Looking(world, "server's", [lost, None, None]))
+    rig = sliced_rig(world, plan, collectors=looks, samplers=samplers)
+
+    def reopen(spec):
+        world.log.append(("reopen", spec.text))
+        samplers[0].lost = False
+        return rig.server_hosts[spec]
+
+    rig = replace(rig, reopen=reopen)
+    assert Conduct(rig=rig, plan=plan, budget=None).carry_out() is Ending.COMPLETE
+    until = world.log[: world.log.index(("reopen", "ssh:db1"))]
+    assert {("KILL", 91), ("KILL", 92), ("KILL", 81)} <= set(until)
+    assert {rig.store.headers[run.identity].client_pid for run in plan.runs} == {93, 94}
+    assert not any(rig.store.headers[run.identity].failure for run in plan.runs)
