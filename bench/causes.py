@@ -1,18 +1,23 @@
 """Whether the right cause is named: known ones, each injected into one of two environments on real servers.
 
 What must be found stands in `causes/table.toml`, written down beforehand. A kind is measured several times, each time
-as a study of its own with another seed; `KINDS=jit,hot-row` and `REPEATS=2` make less of it. `same` is the plain
+as a study of its own with another seed; `KINDS=jit,hot-row` and `SEEDS=1,2` make less of it. `same` is the plain
 environment of a kind against itself: no cause may be named.
+
+All of it takes an hour and a half. With `KEEP=FILE` what one study has found is kept in that file, and is not measured
+again: so it may be measured in portions, and counted together.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,12 +31,12 @@ from pgstrata.app.run import run_experiment
 from pgstrata.collectors.pgstat.parse import parse_counters
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.model.attribution import Contribution
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
 
 FOLDER = Path(__file__).parent / "causes"
-REPEATS = int(os.environ.get("REPEATS", "5"))
+SEEDS = tuple(int(word) for word in (os.environ.get("SEEDS") or "1,2,3,4,5").split(","))
 GOAL = 90.0
 SAME = "same"
 SAME_GOAL = 95.0
@@ -55,6 +60,26 @@ class Expected:
     def is_named_by(self, row: Contribution) -> bool:
         same_part = row.part is not None and row.part.value == self.part
         return same_part and row.event == self.event and row.query.lower().startswith(self.query.lower())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one study has found.
+
+    `first`: whether the cause that ranks first is the expected one with its mark, `said` what it is. `low` and `high`
+    are the interval of the expected row in seconds per transaction, where there is one, `row` says it. `known` is the
+    mean over the blocks of what the other instrument says, None where it was asked for.
+    """
+
+    first: bool
+    said: str
+    row: str = ""
+    low: float | None = None
+    high: float | None = None
+    known: float | None = None
+
+    def covers(self, truth: tuple[float, float]) -> bool:
+        return self.low is not None and self.high is not None and self.low <= truth[1] and truth[0] <= self.high
 
 
 @dataclass(slots=True)
@@ -97,30 +122,52 @@ def _lack(kind: str) -> str | None:
     return f"{library} is not there (Debian's postgresql-15)" if kind == "jit" and not library.exists() else None
 
 
+def _kept(kind: str, seed: int, measure: Callable[[], Outcome]) -> Outcome:
+    """What was kept of a study, or else what is measured now, which is kept where that is wanted."""
+    file = Path(os.environ["KEEP"]) if os.environ.get("KEEP") else None
+    if file is not None and file.exists():
+        for line in map(json.loads, file.read_text().splitlines()):
+            if (line.pop("kind"), line.pop("seed")) == (kind, seed):
+                return Outcome(**line)
+    outcome = measure()
+    if file is not None:
+        with file.open("a") as lines:
+            lines.write(json.dumps({"kind": kind, "seed": seed, **asdict(outcome)}) + "\n")
+    return outcome
+
+
 def _measure_kind(kind: str, expected: Expected) -> Score:
-    score = Score()
-    found = [_measure(kind, seed, expected) for seed in range(1, REPEATS + 1)]
-    known = [mean(shares) for _, shares, _ in found if shares]
+    found = [_kept(kind, seed, partial(_measure, kind, seed, expected)) for seed in SEEDS]
+    known = [outcome.known for outcome in found if outcome.known is not None]
     truth = (min(expected.known), max(expected.known)) if not isinstance(expected.known, str) else _spread(known)
-    for attribution, _, marked in found:
-        score.made += 1
-        first = attribution.causes[0] if attribution and attribution.causes else None
-        row = _row_of(expected, attribution.rows) if attribution else None
-        score.first += first is not None and expected.is_named_by(first) and marked
-        score.covered += row is not None and _covers(row, truth)
-        lack = "" if marked else f" without its mark, {expected.mark}"
-        score.notes.append(f"{_say(first)}{lack}; the row itself {_say(row)}; known {truth[0]:.3g} to {truth[1]:.3g} s")
-    return score
+    return Score(
+        first=sum(outcome.first for outcome in found),
+        covered=sum(outcome.covers(truth) for outcome in found),
+        made=len(found),
+        notes=[f"{outcome.said}; the row itself {outcome.row}; known {truth[0]:.3g} to {truth[1]:.3g} s"
+               for outcome in found],
+    )  # fmt: skip
 
 
-def _measure(kind: str, seed: int, expected: Expected) -> tuple[Attribution | None, Sequence[float], bool]:
-    """The attribution of one study, the known share by block, and whether its mark stands beside it."""
+def _measure(kind: str, seed: int, expected: Expected) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
         study = Path(scratch) / "study"
         run_experiment(load_plan(FOLDER / f"{kind}.toml", seed=seed), study, Silence(), stop_early=False)
         answer = load_answer(study, why=True)
-        attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
-        return attribution, list(_known_shares(study, expected)), _is_marked(answer, expected)
+        known = list(_known_shares(study, expected))
+    attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
+    first = attribution.causes[0] if attribution and attribution.causes else None
+    row = _row_of(expected, attribution.rows) if attribution else None
+    span = row.interval if row else None
+    marked = _is_marked(answer, expected)
+    return Outcome(
+        first=first is not None and expected.is_named_by(first) and marked,
+        said=_say(first) if marked else f"{_say(first)} without its mark, {expected.mark}",
+        row=_say(row),
+        low=span.low if span else None,
+        high=span.high if span else None,
+        known=mean(known) if known else None,
+    )
 
 
 def _is_marked(answer: Answer, expected: Expected) -> bool:
@@ -181,10 +228,6 @@ def _row_of(expected: Expected, rows: Iterable[Contribution]) -> Contribution | 
     return next((row for row in rows if expected.is_named_by(row)), None)
 
 
-def _covers(row: Contribution, truth: tuple[float, float]) -> bool:
-    return row.interval is not None and row.interval.low <= truth[1] and truth[0] <= row.interval.high
-
-
 def _say(row: Contribution | None) -> str:
     if row is None:
         return "no cause"
@@ -194,18 +237,22 @@ def _say(row: Contribution | None) -> str:
 
 def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
     """The plain environment against itself, in several kinds."""
-    named, made, notes = 0, 0, []
-    for kind in (name for name in STILL if name in table):
-        for seed in range(1, REPEATS + 1):
-            with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
-                study = Path(scratch) / "study"
-                run_experiment(_same_plan(kind, seed, Path(scratch)), study, Silence(), stop_early=False)
-                for attribution in load_answer(study, why=True).attributions:
-                    made += 1
-                    named += bool(attribution.causes)
-                    notes += [f"{kind}: {_say(cause)}" for cause in attribution.causes[:1]]
-    yield Figure(name="causes: none named for the same", value=_percent(made - named, made), goal=SAME_GOAL, unit="%",
-                 low_is_good=False, notes=(_binomial(made - named, made), *notes))  # fmt: skip
+    pairs = [(kind, seed) for kind in STILL if kind in table for seed in SEEDS]
+    found = [(kind, _kept(f"{SAME} {kind}", seed, partial(_measure_equal, kind, seed))) for kind, seed in pairs]
+    quiet = sum(not outcome.first for _, outcome in found)
+    notes = [f"{kind}: {outcome.said}" for kind, outcome in found if outcome.first]
+    yield Figure(name="causes: none named for the same", value=_percent(quiet, len(found)), goal=SAME_GOAL, unit="%",
+                 low_is_good=False, notes=(_binomial(quiet, len(found)), *notes))  # fmt: skip
+
+
+def _measure_equal(kind: str, seed: int) -> Outcome:
+    """`first`: whether any cause was named; a study that cannot be split does not count as one without."""
+    with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
+        study = Path(scratch) / "study"
+        run_experiment(_same_plan(kind, seed, Path(scratch)), study, Silence(), stop_early=False)
+        attributions = load_answer(study, why=True).attributions
+    causes = [cause for attribution in attributions for cause in attribution.causes]
+    return Outcome(first=bool(causes) or not attributions, said=_say(causes[0] if causes else None))
 
 
 def _same_plan(kind: str, seed: int, scratch: Path) -> Any:
