@@ -1,6 +1,9 @@
 """Events of the server's log in the seconds of a run. The lines are real servers', shortened."""
 
+import json
+from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,8 @@ from pgstrata.collectors.serverlog.parse import make_events, parse_log
 from pgstrata.model.courses import EVENTS
 from pgstrata.ports.collector import Window
 
+CAPTURES = Path(__file__).parents[2] / "captures" / "serverlog"
+CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
 BEGIN = datetime(2026, 11, 21, 18, 44, 45, tzinfo=UTC).timestamp()
 LOG = """\
 2026-11-21 18:44:39.933 GMT [14216] LOG:  database system is ready to accept connections
@@ -35,6 +40,16 @@ def events(log=LOG, seconds=10.0):
         found.metric: dict(zip(found.times, found.values, strict=True))
         for found in make_events(log.encode(), BEGIN, BEGIN + seconds)
     }
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.parent.name for case in CASES])
+def test_every_capture_gives_the_expected_events(case):
+    found = Counter(event.kind for event in parse_log((case / "server.log").read_bytes()))
+    assert found == json.loads((case / "expected.json").read_text())
+
+
+def test_captures_of_all_majors_are_there():
+    assert {case.parent.name for case in CASES} == {"9.6", *map(str, range(10, 19))}
 
 
 def test_events_are_counted_by_the_second_of_the_run_in_which_they_happened():
