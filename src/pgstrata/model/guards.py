@@ -143,9 +143,9 @@ _SUSPECT: Final = (
     *_guards(
         Force.WARNING, Subject.RUN, Proof.FIGURES,
         ("sampler_lost", "what a sampler did not see is taken for nothing",
-         "a sampler could not be started, or ended before the run did, or wrote what nobody can read"),
-        ("samples_missing", "what sessions did in some seconds is taken for what they did in all",
-         "for more than a fifth of the measured time there are no samples of the sessions"),
+         "a sampler could not be started, ended too early, had to be killed, or left nothing, or what nobody can read"),
+        ("samples_missing", "what was seen in some seconds is taken for what happened in all",
+         "for more than a fifth of the measured time there are no samples of the sessions, or of the host"),
     ),
 )  # fmt: skip
 

@@ -47,6 +47,24 @@ def make_courses(seconds: Seconds, sessions: Iterable[SessionSample], window: Wi
     return tuple(_series(times, rows))
 
 
+def unseen_seconds(seconds: Seconds, window: Window) -> float:
+    """The share of the measured time, in slices of the time between the first turn and the last, that was not seen.
+
+    Not seen is what lies between two samples that are too far apart, but for the second that one stands for, and what
+    comes after the last one.
+    """
+    length = window.turns[-1][1] - window.turns[0][0] if window.turns else window.seconds
+    if length <= 0:
+        return 0.0
+    moments = sorted(sample.moment for sample in seconds.samples)
+    if not moments:
+        return 1.0
+    end = moments[0] + length
+    steps = (min(after, end) - before for before, after in pairwise(moments) if before < end)
+    seen = sum(step if step <= _LATE else 1.0 for step in steps)
+    return max(0.0, 1 - (seen + _AFTER) / length)
+
+
 def _stretches(samples: Sequence[HostSample], end: float) -> Iterator[tuple[HostSample, HostSample]]:
     """Neighbouring samples in the window, of which the last one may come a little after its end."""
     kept = [samples[0]]

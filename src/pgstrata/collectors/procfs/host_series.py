@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.collectors.procfs.samples import HostSample
-from pgstrata.collectors.procfs.snapshot import find_disks
+from pgstrata.collectors.procfs.snapshot import find_disks, whole_number
 from pgstrata.errors import ParseError
 
 Counters = Mapping[str, float]
@@ -96,18 +96,18 @@ _LEVELS: Final[Mapping[str, str]] = {
 def _stat(line: str) -> Counters:
     name, *words = line.split()
     if name == "cpu":
-        return {f"cpu.{kind}": float(word) for kind, word in zip(_CPU_TIMES, words, strict=False)}
-    return {name: float(words[0])}
+        return {f"cpu.{kind}": float(whole_number(word)) for kind, word in zip(_CPU_TIMES, words, strict=False)}
+    return {name: float(whole_number(words[0]))}
 
 
 def _vmstat(line: str) -> Counters:
     name, value = line.split()
-    return {name: float(value)}
+    return {name: float(whole_number(value))}
 
 
 def _meminfo(line: str) -> Counters:
     name, value, *_ = line.split()
-    return {name.removesuffix(":"): float(value) * _KIB}
+    return {name.removesuffix(":"): float(whole_number(value)) * _KIB}
 
 
 def _pressure(resource: str) -> Callable[[str], Counters]:
@@ -115,7 +115,7 @@ def _pressure(resource: str) -> Callable[[str], Counters]:
         total = re.search(r" total=(\d+)$", line)
         if total is None:
             raise ValueError(line)
-        return {f"pressure/{resource}": float(total[1])}
+        return {f"pressure/{resource}": float(whole_number(total[1]))}
 
     return read
 

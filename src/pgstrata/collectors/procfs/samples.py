@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from pgstrata.collectors.procfs.snapshot import whole_number
 from pgstrata.errors import ParseError
 
 SAMPLES: Final = "seconds.samples"
@@ -78,18 +80,25 @@ def parse_seconds(text: bytes) -> Seconds:
         try:
             kind, _, rest = line.partition(" ")
             if kind == "@":
-                samples.append(HostSample(moment=float(rest)))
+                samples.append(HostSample(moment=_finite(rest)))
             elif kind == "wall":
                 # date of small systems knows no fractions and says %N
-                wall = float(rest.removesuffix(".%N"))
+                wall = _finite(rest.removesuffix(".%N"))
             elif kind == "title":
                 pid, _, title = rest.partition(" ")
-                titles[int(pid)] = title
+                titles[whole_number(pid)] = title
             else:
                 _read_line(samples[-1], line)
         except (IndexError, ValueError):
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
     return Seconds(wall=wall, titles=titles, samples=samples)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _whole_lines(text: bytes) -> Iterator[str]:
@@ -105,7 +114,7 @@ def _read_line(sample: HostSample, line: str) -> None:
     if match["pid"] is None:
         sample.lines.setdefault(match["name"], []).append(match["line"])
         return
-    pid = int(match["pid"])
+    pid = whole_number(match["pid"])
     _read_process(sample.processes.setdefault(pid, ProcessSample(pid=pid)), match["name"], match["line"])
 
 
@@ -114,18 +123,18 @@ def _read_process(process: ProcessSample, name: str, line: str) -> None:
         found = _STAT.fullmatch(line)
         if found is None:
             raise ValueError(line)
-        numbers = [int(word) for word in found["numbers"].split()]
+        numbers = [whole_number(word) for word in found["numbers"].split()]
         process.name, process.parent, process.start = found["name"], numbers[_PPID], numbers[_START]
         process.user, process.system = numbers[_USER], numbers[_SYSTEM]
         process.faults = numbers[_MINOR] + numbers[_MAJOR]
     elif name == "schedstat":
         cpu, queue, _ = line.split()
-        process.cpu, process.queue = int(cpu) / _NANOSECONDS, int(queue) / _NANOSECONDS
+        process.cpu, process.queue = whole_number(cpu) / _NANOSECONDS, whole_number(queue) / _NANOSECONDS
     else:
         key, _, value = line.partition(":")
         attribute = _COUNTERS.get(key)
         if attribute is not None:
-            setattr(process, attribute, int(value))
+            setattr(process, attribute, whole_number(value.strip()))
 
 
 _COUNTERS: Final[Mapping[str, str]] = {

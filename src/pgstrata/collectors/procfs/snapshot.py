@@ -20,6 +20,7 @@ _SECTOR: Final = 512
 
 _HEADING = re.compile(r"^==> (?P<name>\S.*) <==$", re.MULTILINE)
 # The name may hold spaces, parentheses and even line ends: it ends where nothing but a state and numbers follows.
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _PROCESS = re.compile(r"^(?P<pid>\d+) \((?:.|\n){0,80}?\) [A-Za-z] (?P<numbers>-?\d+(?: -?\d+){18,})$", re.MULTILINE)
 _PPID, _UTIME, _CSTIME, _START = 0, 10, 13, 18
 """Places of fields 4, 14, 17 and 22 of /proc/PID/stat among the numbers that follow the state (field 3)."""
@@ -112,10 +113,21 @@ def _unknown(where: str, line: str) -> ParseError:
     return ParseError(f"unknown shape of a line: {line[:200]!r}", where=where)
 
 
-def _integer(word: str, where: str, line: str) -> int:
-    if not (word.isascii() and word.isdigit()):
-        raise _unknown(where, line)
+def whole_number(word: str) -> int:
+    """What the kernel prints of an integer of 64 bits; ValueError for anything else."""
+    if not _INTEGER.fullmatch(word):
+        raise ValueError(word)
     return int(word)
+
+
+def _integer(word: str, where: str, line: str) -> int:
+    try:
+        number = whole_number(word)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise _unknown(where, line)
+    return number
 
 
 def _uptime(text: str) -> float | None:
@@ -190,14 +202,17 @@ def _pressures(sections: Mapping[str, str]) -> Mapping[str, int]:
             match = re.search(r" total=(\d+)$", line)
             if match is None:
                 raise _unknown(path, line)
-            found[resource] = int(match[1])
+            found[resource] = _integer(match[1], path, line)
     return found
 
 
 def _processes(text: str) -> Mapping[int, ProcessTime]:
     found = {}
     for match in _PROCESS.finditer(text):
-        numbers = [int(word) for word in match["numbers"].split()]
+        try:
+            numbers = [whole_number(word) for word in match["numbers"].split()]
+        except ValueError:
+            raise _unknown(PROCESSES, match[0]) from None
         user, system, waited_user, waited_system = numbers[_UTIME : _CSTIME + 1]
         found[int(match["pid"])] = ProcessTime(
             pid=int(match["pid"]),

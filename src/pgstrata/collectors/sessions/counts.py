@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.collectors.sessions.parse import SESSION, SessionSample, parse_clocks, parse_samples, split_moments
 from pgstrata.collectors.sessions.window import unseen, within
+from pgstrata.collectors.unseen import doubt_unseen
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
-from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Sampled, Window
 
-MOST_UNSEEN: Final = 0.2
-"""Share of a window that may go unseen without a word."""
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
 _UNKNOWN: Final = frozenset({"", "disabled", "starting"})
 _PREPARED: Final = 0
@@ -49,7 +47,9 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
             ProcessCount(kind=kind, state=state, wait_type=wait_type, event=event, query=query, samples=samples)
             for (kind, (state, wait_type, event, query)), samples in processes.most_common()
         ),
-        remarks=tuple(_remarks(unseen(moments, window, clocks))),
+        remarks=doubt_unseen(
+            unseen(moments, window, clocks), "sessions", "what they waited for is known of the rest"
+        ),
     )  # fmt: skip
 
 
@@ -86,9 +86,3 @@ def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) ->
         passed.add(found.pid)
         sample = found
     return sample.query or sample.kind
-
-
-def _remarks(share: float) -> Iterator[Reason]:
-    if share > MOST_UNSEEN:
-        text = f"sessions were not seen in {share:.0%} of the measured time: what they waited for is known of the rest"
-        yield Reason(code="samples_missing", text=text)

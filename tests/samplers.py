@@ -1,0 +1,43 @@
+"""All samplers that the program has, for the tests that each of them has to pass: a new one is a line here."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgstrata.collectors.procfs.samples import parse_seconds
+from pgstrata.collectors.sessions.parse import parse_samples
+from pgstrata.ports.collector import Window
+
+CAPTURES = Path(__file__).parent / "captures"
+
+
+@dataclass
+class Known:
+    """Where a real run of it is kept, and when it looked, by what it wrote, in seconds of the wall clock."""
+
+    capture: Path
+    moments: Callable[[bytes], Sequence[float]]
+
+    def evidence(self):
+        return {path.name: path.read_bytes() for path in self.capture.iterdir() if path.suffix != ".json"}
+
+    def window(self):
+        fields = json.loads((self.capture / "window.json").read_text())
+        return Window(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+
+
+def moments_of_sessions(written):
+    return sorted({sample.time for sample in parse_samples(written)})
+
+
+def moments_of_seconds(written):
+    found = parse_seconds(written)
+    return [found.wall + sample.moment - found.samples[0].moment for sample in found.samples]
+
+
+KNOWN = {
+    "sessions": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_sessions),
+    "seconds": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_seconds),
+    "perf": Known(CAPTURES / "perf" / "6.18" / "simple-update", lambda _written: ()),
+}
