@@ -22,6 +22,7 @@ from pgstrata.ports.server import BACKEND, RunningServer
 
 SAMPLES: Final = "samples"
 _END_TIMEOUT: Final = 5.0
+_LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +71,19 @@ def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
         if sampling.host.name == rig.client.name:
             arm.watching_sessions |= {(server_host.name, pid) for pid in _sessions(sampling)}
         died = sampling.process.poll() is not None
-        _end(sampling)
+        in_time = _end(sampling)
         with suppress(HostFileError):
             arm.keep(f"{name}.{SAMPLES}.gz", _packed(_shown(sampling)))
         with suppress(HostFileError):
             arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
-        if died or f"{name}.{SAMPLES}.gz" not in arm.files:
-            said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
-            _remark(arm, name, f"ended before the run did: {said[-1][:200] if said else 'without a word'}")
+        said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
+        words = _printable(said[-1]) if said else "without a word"
+        if died:
+            _remark(arm, name, f"ended before the run did: {words}")
+        elif f"{name}.{SAMPLES}.gz" not in arm.files:
+            _remark(arm, name, f"wrote nothing: {words}")
+        elif not in_time:
+            _remark(arm, name, f"did not end when it was told to: {words}")
 
 
 def share_watchers(arms: Sequence[Arm]) -> None:
@@ -104,7 +110,8 @@ def _packed(content: bytes) -> bytes:
     return gzip.compress(content, compresslevel=1, mtime=0) if content else b""
 
 
-def _end(sampling: Sampling) -> None:
+def _end(sampling: Sampling) -> bool:
+    """Whether it ended in time when it was told to."""
     sampling.process.signal(StopSignal.TERM)
     sampling.process.signal(StopSignal.CONT, group=True)
     try:
@@ -113,6 +120,8 @@ def _end(sampling: Sampling) -> None:
         sampling.process.signal(StopSignal.KILL, group=True)
         with suppress(TimeoutError):
             sampling.process.wait(_END_TIMEOUT)
+        return False
+    return True
 
 
 def kill_samplers(works: Sequence[AtWork]) -> None:
@@ -125,6 +134,11 @@ def kill_samplers(works: Sequence[AtWork]) -> None:
             with suppress(HostLostError):
                 if sampling.process.poll() is None:
                     sampling.process.signal(StopSignal.KILL, group=True)
+
+
+def _printable(text: str) -> str:
+    """What somebody else's program said, in one line that does nothing to a terminal."""
+    return "".join(mark if mark.isprintable() else " " for mark in text)[:_LONGEST]
 
 
 def _remark(arm: Arm, name: str, text: str) -> None:

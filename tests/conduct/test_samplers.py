@@ -1,0 +1,131 @@
+"""Samplers that go wrong: the run stays, with what they saw, and says what they did not."""
+
+import gzip
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
+from pgstrata.errors import HostFileError, ServerFailedError
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.collector import Sampled, Sampling
+from pgstrata.ports.host import CpuTime, ProcessExit
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+from test_loop import make_plan
+
+from pgstrata.conduct.arm import make_arm
+from pgstrata.conduct.loop import Conduct
+
+LEFT = b"@ 1.0\n"
+
+
+class Watching:
+    """A process; `ended`: it has died by itself; `deaf`: it does not end when it is told to."""
+
+    pid = 4711
+
+    def __init__(self, *, ended=False, deaf=False):
+        self.ended, self.deaf, self.signals = ended, deaf, []
+
+    def poll(self):
+        return ProcessExit(code=1, cpu=CpuTime(user=0, system=0)) if self.ended else None
+
+    def wait(self, timeout):
+        if self.deaf and "KILL" not in self.signals:
+            raise TimeoutError
+        self.ended = True
+        return self.poll()
+
+    def signal(self, signal, *, group=False):
+        self.signals.append(str(signal))
+
+
+class Files(fakes.FakeHost):
+    def __init__(self, world, files):
+        super().__init__(world)
+        self.files = files
+
+    def read(self, path, *, offset=0):
+        if path not in self.files:
+            raise HostFileError("there is no such file", where=path)
+        return self.files[path]
+
+    def read_files(self, paths):
+        return {path: self.files[path] for path in paths if path in self.files} | {"/proc/vmstat": b"oom_kill 0\n"}
+
+
+class Watcher:
+    """A sampler that leaves what it is told to."""
+
+    name, paused = "seconds", False
+
+    def __init__(self, process=None, *, refused=""):
+        self.process, self.refused = process or Watching(), refused
+
+    def start(self, subject, folder):
+        if self.refused:
+            raise ServerFailedError(self.refused)
+        return Sampling(host=subject.host, process=self.process, output="/o", errors="/o.err", patience=0.1)
+
+    def parse(self, evidence, window):
+        return Sampled()
+
+
+def watched(watcher, files):
+    """The arm of a run beside which a sampler was at work."""
+    world, plan = fakes.World(), make_plan()
+    host = Files(world, files)
+    rig = fakes.make_rig(world, plan)
+    home = replace(fakes.home_of(rig), host=host)
+    rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(watcher,))
+    arm = make_arm(plan, plan.runs[0])
+    server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
+    at_work = start_samplers(rig, arm, server)
+    stop_samplers(rig, arm, at_work)
+    kill_samplers((at_work,))
+    return arm
+
+
+@pytest.mark.parametrize(
+    ("process", "files", "said"),
+    [
+        (Watching(ended=True), {"/o": LEFT, "/o.err": b"one\nFATAL: \x1b[31mno more connections\n"},
+         "the sampler seconds ended before the run did: FATAL:  [31mno more connections"),
+        (Watching(ended=True), {"/o": LEFT, "/o.err": b""}, "ended before the run did: without a word"),
+        (Watching(), {"/o": b"", "/o.err": b""}, "wrote nothing: without a word"),
+        (Watching(), {}, "wrote nothing: without a word"),
+        (Watching(deaf=True), {"/o": LEFT, "/o.err": b"busy\n"}, "did not end when it was told to: busy"),
+    ],
+)  # fmt: skip
+def test_what_a_sampler_did_not_see_is_said_with_its_last_words(process, files, said):
+    arm = watched(Watcher(process), files)
+    (remark,) = arm.remarks
+    assert remark.code == "sampler_lost"
+    assert said in remark.text
+    if files.get("/o"):
+        assert gzip.decompress(arm.files["seconds.samples.gz"]) == LEFT
+
+
+def test_a_deaf_sampler_is_killed():
+    process = Watching(deaf=True)
+    watched(Watcher(process), {"/o": LEFT})
+    assert process.signals == ["TERM", "CONT", "KILL"]
+
+
+def test_a_sampler_that_saw_everything_leaves_no_remark():
+    arm = watched(Watcher(), {"/o": LEFT, "/o.err": b""})
+    assert arm.remarks == []
+    assert set(arm.files) == {"seconds.samples.gz"}
+
+
+def test_the_run_of_a_sampler_that_cannot_be_started_is_valid_and_says_so():
+    world, plan = fakes.World(), make_plan(blocks=1)
+    rig = replace(fakes.make_rig(world, plan), samplers=(Watcher(refused="no room"),))
+    Conduct(rig=rig, plan=plan, budget=None, spent=0.0).carry_out()
+    for record in rig.store.kept.values():
+        assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.VALID)
+        assert [reason.text for reason in record.reasons] == ["the sampler seconds could not be started: no room"]
