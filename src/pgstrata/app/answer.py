@@ -16,6 +16,7 @@ from pgstrata.compare import (
 from pgstrata.compare.builds import doubt_builds
 from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
+from pgstrata.compare.unseen import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer, Refreshed
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
@@ -43,6 +44,7 @@ def load_answer(
         warnings=(
             *undeclared_differences(loaded.environments, loaded.plan.experiment),
             *surrounding_warnings(loaded),
+            *unseen_warnings(loaded),
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from pgstrata.compare.unseen import UNSEEN
 from pgstrata.model.answer import ALL_CELLS, Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
@@ -192,7 +193,7 @@ def render_why(answer: Answer) -> str:
     """The answer in a few words, then by cell why: sentences, tables, levels. No line is longer than 78 columns."""
     experiment = answer.study.plan.experiment
     head = [line for each in answer_sentences(answer) if not each.minor for line in _wrap(f"{each.text}.")]
-    parts = [head]
+    parts = [head, _list(warning.text for warning in answer.warnings if warning.code in UNSEEN)]
     for cell in experiment.cells:
         title = f"Why: {name_cell(cell, experiment)}"
         parts.append([*_wrap(title), "-" * min(WIDTH, len(title))])

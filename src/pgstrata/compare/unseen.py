@@ -1,0 +1,44 @@
+"""What samplers did not see, for a whole study: runs stay in every estimate, and why they differ rests on less."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pgstrata.model.answer import ResultWarning, Study
+from pgstrata.model.runs import Reason
+
+UNSEEN: Final = frozenset({"sampler_lost", "samples_missing"})
+"""Codes of reasons of a run that say so."""
+_MOST: Final = 6
+_NUMBER: Final = re.compile(r"\d+")
+
+
+def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
+    """A warning for each environment and sentence, numbers in it aside, with the first run of which it was said.
+
+    Of very many the rest is counted.
+    """
+    experiment = study.plan.experiment
+    found: dict[tuple[str, str, str], list[tuple[str, Reason]]] = {}
+    for run in study.runs:
+        for reason in run.reasons:
+            if reason.code in UNSEEN:
+                key = (run.environment, reason.code, _NUMBER.sub("#", reason.text))
+                found.setdefault(key, []).append((run.identity, reason))
+    made = {name: sum(run.environment == name for run in study.runs) for name, _, _ in found}
+    warnings = []
+    for (name, code, _), cases in found.items():
+        identity, reason = cases[0]
+        title = experiment.environment(name).title
+        text = f"{title}: in {len(cases)} of {_count(made[name], 'run')} {reason.text} ({identity})"
+        warnings.append(ResultWarning(code=code, text=text))
+    left = len(warnings) - _MOST
+    if left > 0:
+        more = ResultWarning(code=warnings[_MOST].code, text=f"{left} more kinds of what samplers did not see")
+        return (*warnings[:_MOST], more)
+    return tuple(warnings)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,93 @@
+"""What samplers did not see is said of the study, wherever it is shown; the runs stay."""
+
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pgstrata.compare import compare_study
+from pgstrata.compare.unseen import unseen_warnings
+from pgstrata.model.answer import Answer, Study
+from pgstrata.model.runs import Reason
+from pgstrata.model.server import Fingerprint
+from pgstrata.report.html import render_html
+from pgstrata.report.json_form import answer_json
+from pgstrata.report.table import render_terminal
+from pgstrata.report.text import render_text
+from pgstrata.report.why import render_why
+
+sys.path.append(str(Path(__file__).parent.parent))
+from studies import BASE, OTHER, make_plan, make_runs, noisy
+
+HOSTILE = "<b onclick=x>[red]gone[/red] & done"
+
+
+def make_study(reasons):
+    """Reasons by environment and block, in a study of four blocks."""
+    runs = [*make_runs(BASE, noisy(1000, 4)), *make_runs(OTHER, noisy(1010, 4, 1))]
+    runs = [replace(run, reasons=reasons.get((run.environment, run.block), ())) for run in runs]
+    nothing = Fingerprint(facts={})
+    return Study(
+        name="s", plan=make_plan(blocks=4), runs=tuple(runs), host=nothing, client=nothing, environments={}, created="",
+        version="0",
+    )  # fmt: skip
+
+
+def lost(text="the sampler seconds ended before the run did: Killed"):
+    return (Reason(code="sampler_lost", text=text),)
+
+
+def missing(share):
+    return (Reason(code="samples_missing", text=f"sessions were not seen in {share}% of the measured time"),)
+
+
+def test_alike_remarks_of_an_environment_are_one_warning_with_the_first_run():
+    study = make_study({(OTHER, 1): missing(31), (OTHER, 3): missing(45), (BASE, 2): lost()})
+    assert [(warning.code, warning.text) for warning in unseen_warnings(study)] == [
+        (
+            "sampler_lost",
+            "16: in 1 of 4 runs the sampler seconds ended before the run did: Killed (b02/pg16/simple-update-s10-c4)",
+        ),
+        (
+            "samples_missing",
+            "18: in 2 of 4 runs sessions were not seen in 31% of the measured time (b01/pg18/simple-update-s10-c4)",
+        ),
+    ]
+
+
+def test_other_reasons_are_none_of_it():
+    study = make_study({(OTHER, 1): (Reason(code="foreign_cpu", text="somebody else"),)})
+    assert unseen_warnings(study) == ()
+
+
+def test_of_very_many_the_rest_is_counted():
+    words = ("one", "two", "three", "four")
+    reasons = {(name, block): lost(f"gone {words[block - 1]}") for name in (BASE, OTHER) for block in range(1, 5)}
+    warnings = unseen_warnings(make_study(reasons))
+    assert len(warnings) == 7
+    assert warnings[-1].text.startswith("2 more")
+
+
+@pytest.fixture(scope="module")
+def answer():
+    study = make_study({(OTHER, 2): lost(f"the sampler seconds ended before the run did: {HOSTILE}")})
+    comparisons = compare_study(study.plan, study.runs)
+    return Answer(study=study, comparisons=comparisons, warnings=unseen_warnings(study))
+
+
+def test_every_form_of_the_answer_says_it(answer):
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(render_terminal(answer, console.width))
+    for text in (render_text(answer), render_why(answer), answer_json(answer), console.export_text()):
+        assert "in 1 of 4 runs the sampler seconds ended before the run did" in " ".join(text.split())
+        assert "[red]gone[/red] &" in text or "[red]gone[/red] \\u0026" in text
+
+
+def test_words_of_a_sampler_are_escaped_in_the_report(answer):
+    html = render_html(answer)
+    assert "in 1 of 4 runs the sampler seconds ended before the run did" in html
+    assert "<b onclick" not in html
+    assert "&lt;b onclick" in html
