@@ -96,3 +96,10 @@ def test_captures_of_an_unknown_shape_are_named():
     for bad in (b"id\tquery\n", good + b"one\tcell\n", good.replace(b"1.5", b"soon")):
         with pytest.raises(ParseError):
             parse_window(good, bad, window())
+
+
+def test_where_no_statement_was_counted_the_settings_are_named_that_switch_it_off():
+    for first in (capture(), capture(entry(5, 1.0))):
+        found = parse_window(first, first, window())
+        assert found.queries == ()
+        assert "compute_query_id" in found.lost

@@ -24,6 +24,9 @@ _COUNTERS: Final = (
 _COUNTED: Final = frozenset({"select", "insert", "update", "delete", "merge", "values", "with", "table"})
 # The text is that of the first time: where plans were asked for by PREPARE, that is such a one.
 _PREPARED: Final = re.compile(r"prepare \S+ (?:\([^)]*\) )?as ")
+_NOTHING_COUNTED: Final = (
+    "pg_stat_statements counted no statement: is compute_query_id or pg_stat_statements.track off?"
+)
 _SERVER: Final = ("since", "deallocations", "reset")
 
 _Key = tuple[str, str]
@@ -45,7 +48,7 @@ def parse_window(before: bytes, after: bytes, window: Window) -> QueryCounts | N
 
     The server counts those outside slices too, so that the sums are divided by all transactions between the captures.
     Entries that were thrown away and made anew meanwhile count from then on, and are said to be incomplete; after a
-    reset there is nothing.
+    reset, and where queries have no ids, there is nothing.
 
     Raises:
         ParseError: a line has an unknown shape.
@@ -67,10 +70,9 @@ def parse_window(before: bytes, after: bytes, window: Window) -> QueryCounts | N
         delta = {name: value - (base.counters[name] if base else 0.0) for name, value in entry.counters.items()}
         if delta["calls"] > 0:
             counted.setdefault(entry.query, []).append(delta)
+    lost = _say_lost(first, last, len(gone)) or ("" if counted else _NOTHING_COUNTED)
     queries = (_sum(query, deltas, transactions) for query, deltas in counted.items())
-    return QueryCounts(
-        queries=tuple(sorted(queries, key=lambda query: -query.seconds)), lost=_say_lost(first, last, len(gone))
-    )
+    return QueryCounts(queries=tuple(sorted(queries, key=lambda query: -query.seconds)), lost=lost)
 
 
 def _was_reset(first: Mapping[_Key, _Entry], last: Mapping[_Key, _Entry]) -> bool:
