@@ -1,6 +1,8 @@
 """Plans and counts of single statements, on real servers that take turns."""
 
+import gzip
 import json
+import re
 
 import pytest
 
@@ -79,6 +81,37 @@ def test_calls_of_each_statement_are_those_of_the_scripts_and_its_latency_explai
     assert lookup["by_calls"] + lookup["by_latency"] == pytest.approx(lookup["difference"])
     assert lookup is max(found.values(), key=lambda query: query["difference"])
     assert not any("pg_stat" in text for text in found)
+
+
+def test_without_texts_the_figures_stay_and_no_text_and_no_plan_is_left(measured):
+    sandbox, study, why = measured
+    shown = sandbox.pgstrata("show", study, "--why", "--json", "--no-query-text").stdout
+    hidden = json.loads(shown)["why"]
+    assert hidden["plans"] == []
+    (counted,), (before,) = hidden["queries"], why["queries"]
+    assert [query["difference"] for query in counted["queries"]] == [query["difference"] for query in before["queries"]]
+    assert all(re.fullmatch("q[0-9a-f]{12}", query["query"]) for query in counted["queries"])
+    report = sandbox.root / "untexted.html"
+    assert sandbox.pgstrata("report", study, "--no-query-text", "-o", report).returncode == 0
+    assert sandbox.pgstrata("report", study, "-o", sandbox.root / "whole.html").returncode == 0
+    for text in (shown, report.read_text(), sandbox.pgstrata("show", study, "--why", "--no-query-text").stdout):
+        assert "customer =" not in text
+    assert "customer = $1" in (sandbox.root / "whole.html").read_text()
+
+
+def test_a_study_may_be_measured_without_texts(measured):
+    sandbox, _, _ = measured
+    file = sandbox.file(EXPERIMENT.replace("blocks = 2", "blocks = 1").replace('"4s"', '"1s"'), "statements.toml")
+    study = sandbox.root / "study-untexted"
+    done = sandbox.pgstrata("run", file, "--study", study, "--no-query-text")
+    assert done.returncode == 0, done.stdout + done.stderr
+    samples = [gzip.decompress(path.read_bytes()) for path in study.glob("evidence/b*/*/*/sessions.samples.gz")]
+    assert samples
+    assert not any(b"customer" in text for text in samples)
+    assert not list(study.glob("evidence/b*/*/*/plans.txt"))
+    refused = sandbox.pgstrata("run", file, "--study", study)
+    assert refused.returncode != 0
+    assert "query_text" in refused.stderr
 
 
 def test_reparse_finds_the_same(measured):

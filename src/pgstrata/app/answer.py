@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgstrata.app.untexted import hide_texts
 from pgstrata.compare import (
     SECONDARY_METRICS,
     compare_pairs,
@@ -27,16 +28,19 @@ SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu
 
 
 def load_answer(
-    study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False
-) -> Answer:
+    study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False,
+    query_text: bool = True,
+) -> Answer:  # fmt: skip
     """The study with its comparisons; only what is compared or shown is read.
 
     With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared; with `pairs`
     every environment is compared with every other; with `why` the differences are split into what time was spent on.
+    Without `query_text` hashes stand for texts of queries.
     """
     beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
     loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES, sessions=why)
+    loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None
     return Answer(
         study=loaded,

@@ -27,10 +27,12 @@ def load_plan(
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
+    query_text: bool = True,
 ) -> Plan:
     """The plan of an experiment file, with the noise floors that are known here of its cells, or what it does for them.
 
-    `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there.
+    `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there. Without `query_text` it is
+    the plan of the file with `query_text = false`.
 
     Raises:
         ExperimentError, PlanRefusedError: there is no plan.
@@ -39,12 +41,12 @@ def load_plan(
     workloads = builtin_workloads()
     plan = plan_text(
         read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo,
-        sure=sure,
+        sure=sure, query_text=query_text,
     )  # fmt: skip
     return with_refresh(with_floors(plan, workloads), workloads)
 
 
-def plan_text(
+def plan_text(  # noqa: PLR0913 - what `load_plan` takes, each named
     text: str,
     source: str,
     workloads: Mapping[str, Workload],
@@ -54,6 +56,7 @@ def plan_text(
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
+    query_text: bool = True,
 ) -> Plan:
     """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`.
 
@@ -63,6 +66,7 @@ def plan_text(
     experiment = parse_text(
         text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
     )
+    experiment = experiment if query_text else replace(experiment, query_text=False)
     complete, capacity = complete_by_hosts(experiment, capacity, workloads, sure=sure)
     return plan_experiment(complete, workloads, capacity)
 

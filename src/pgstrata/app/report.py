@@ -11,10 +11,10 @@ from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.report.html import render_html
 
 
-def write_report(study: Path, output: Path | None, *, pairs: bool) -> Path:
+def write_report(study: Path, output: Path | None, *, pairs: bool, query_text: bool = True) -> Path:
     """The file that was written: by default report.html in the study's folder."""
     target = output or study / "report.html"
-    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True)
+    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
     text = render_html(replace(answer, stacks=load_stacks(study, answer.study)))
     partial = target.with_name(f".{target.name}.new")
     try:

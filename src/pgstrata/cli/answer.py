@@ -9,10 +9,13 @@ from pgstrata.app.answer import load_answer
 from pgstrata.errors import UsageError
 
 
-def show_answer(study: Path, *, json: bool, form: str | None, pairs: bool, why: bool = False) -> None:
+def show_answer(
+    study: Path, *, json: bool, form: str | None, pairs: bool, why: bool = False, query_text: bool = True
+) -> None:
     """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal; `pairs`: all of them too.
 
-    With `why` only what the differences come from, in plain text, or all of it as JSON.
+    With `why` only what the differences come from, in plain text, or all of it as JSON. Without `query_text` hashes
+    stand for texts of queries.
     """
     if form not in {None, "text"}:
         raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
@@ -20,7 +23,7 @@ def show_answer(study: Path, *, json: bool, form: str | None, pairs: bool, why: 
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    answer = load_answer(study, shifts=json, pairs=pairs, why=why)
+    answer = load_answer(study, shifts=json, pairs=pairs, why=why, query_text=query_text)
     if json:
         from pgstrata.report.json_form import answer_json
 

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pgstrata.cli.host import host_app
-from pgstrata.cli.options import Destination, duration_of, ratio_of
+from pgstrata.cli.options import Destination, NoQueryText, duration_of, ratio_of
 from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
@@ -96,13 +96,15 @@ def plan(file: File, json: Json = False, seed: Seed = None) -> None:
 
 @app.command()
 def run(
-    file: File, study: StudyOption = None, budget: Budget = None, seed: Seed = None, events: EventsOption = False
-) -> None:
+    file: File, study: StudyOption = None, budget: Budget = None, seed: Seed = None, events: EventsOption = False,
+    no_query_text: NoQueryText = False,
+) -> None:  # fmt: skip
     """Carry out an experiment; the same command resumes it."""
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress
 
-    run_with_progress(load_plan(file, seed=seed), file, study, duration_of(budget), events=events)
+    plan_ = load_plan(file, seed=seed, query_text=not no_query_text)
+    run_with_progress(plan_, file, study, duration_of(budget), events=events)
 
 
 @app.command()
@@ -114,11 +116,12 @@ def show(
     why: Annotated[
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
+    no_query_text: NoQueryText = False,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.cli.answer import show_answer
 
-    show_answer(study, json=json, form=format_, pairs=pairs, why=why)
+    show_answer(study, json=json, form=format_, pairs=pairs, why=why, query_text=not no_query_text)
 
 
 @app.command()
@@ -126,11 +129,12 @@ def report(
     study: StudyFolder,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
+    no_query_text: NoQueryText = False,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
     from pgstrata.app.report import write_report
 
-    print(f"report: {write_report(study, output, pairs=pairs)}")
+    print(f"report: {write_report(study, output, pairs=pairs, query_text=not no_query_text)}")
 
 
 @app.command()

@@ -10,6 +10,8 @@ Destination = Annotated[
     str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
 ]
 
+NoQueryText = Annotated[bool, typer.Option("--no-query-text", help="Hashes instead of texts of queries.")]
+
 
 def duration_of(text: str | None) -> float | None:
     """Seconds; UsageError where it is no duration."""
