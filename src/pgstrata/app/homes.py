@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
 
 from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
@@ -15,9 +17,11 @@ from pgstrata.app.server_hosts import local_host, observe_way
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
+from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.conduct.rig import ServerHost, Supply
 from pgstrata.datasets.cluster import ClusterDatasets, Recipe
 from pgstrata.datasets.databases import DatabaseDatasets
+from pgstrata.errors import HostLostError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.layers.cpu import CpuLayer
 from pgstrata.layers.limits import LimitsLayer
@@ -25,7 +29,7 @@ from pgstrata.layers.memory import MemoryLayer
 from pgstrata.layers.server import ClusterControl, RunningControl
 from pgstrata.layers.storage import StorageLayer
 from pgstrata.layers.sysctl import SysctlLayer
-from pgstrata.model.experiment import Environment, HostSpec, ServerKind
+from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Build, Way
 from pgstrata.model.shared import Shared
@@ -37,6 +41,9 @@ from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import RunningSource, address_of
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.pgbench_data import marker_sql, verify_sql
+
+_SENDING: Final = "sending servers there"
+_T = TypeVar("_T")
 
 
 def make_recipe() -> Recipe:
@@ -80,7 +87,10 @@ class Homes:
     _sources: dict[HostSpec, SentServers] = field(default_factory=dict)
 
     def resolve(self) -> Mapping[str, Build]:
-        """The build of each environment by name, where its server will run."""
+        """The build of each environment by name, where its server will run.
+
+        A machine that is lost over it is waited for as in the preflight.
+        """
         sources = self.machine.servers.alike(each.server for each in self.plan.experiment.environments)
         known: dict[tuple[HostSpec, str], Build] = {}
         builds: dict[str, Build] = {}
@@ -89,9 +99,41 @@ class Homes:
             if key not in known:
                 self._say_step(environment)
                 server = sources.get(environment.server.text, environment.server)
-                known[key] = self._source(environment).resolve(server)
+                known[key] = self._persist(environment.host, partial(self._resolve, environment, server))
             builds[environment.name] = known[key]
         return builds
+
+    def _resolve(self, environment: Environment, server: ServerSpec) -> Build:
+        return self._source(environment).resolve(server)
+
+    def make_all(self, builds: Mapping[str, Build]) -> dict[HostSpec, ServerHost]:
+        """All machines of the plan, each with what belongs to it; errors as `make` and `resolve`."""
+        return {spec: self._persist(spec, partial(self.make, spec, builds)) for spec in self.plan.experiment.hosts}
+
+    def _persist(self, spec: HostSpec, action: Callable[[], _T]) -> _T:
+        """Do something on a machine, and again when it was lost over it and is there again.
+
+        Raises:
+            HostLostError, HostNotFitError: it does not come back, or is lost each time.
+        """
+        times = 0
+        while True:
+            try:
+                return action()
+            except HostLostError as error:
+                times += 1
+                if self.hosts is None or not spec.remote or too_often(error, _SENDING, times):
+                    raise
+                self._warn(f"the connection to {spec.text} broke in {_SENDING}: {error.what}")
+            reconnect(spec, partial(self._reopen, spec), sleep=self.machine.clock.sleep, say=self._warn)
+
+    def _reopen(self, spec: HostSpec) -> None:
+        assert self.hosts is not None
+        self._sources.pop(spec, None)
+        self.hosts.reopen(spec)
+
+    def _warn(self, text: str) -> None:
+        self.events.emit(Event(kind=EventKind.WARNING, text=text))
 
     def _say_step(self, environment: Environment) -> None:
         where = f" on {environment.host.text}" if environment.host.remote else ""
@@ -124,9 +166,7 @@ class Homes:
             HostNotFitError, HostLostError: as `StudyHosts.open`.
         """
         if again and spec.remote:
-            assert self.hosts is not None
-            self._sources.pop(spec, None)
-            self.hosts.reopen(spec)
+            self._reopen(spec)
         opened = self._opened(spec)
         environments = self.plan.experiment.on_host(spec).environments
         facts = capture_host_facts(opened.door) if spec.remote else self.facts

@@ -47,6 +47,7 @@ from pgstrata.workloads.pgbench_data import warm_sql
 def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ...]:
     """Collectors in the order of capture before a run; afterwards the order is reversed.
 
+    Those that look at processes are the last ones (`conduct.turns.LOOK_AT_PROCESSES`).
     Without an experiment their parsers only.
     """
     queries = QueriesCollector(use_of_extension(experiment))
@@ -99,7 +100,7 @@ def make_rig(
     _refuse_unfair(plan, builds)
     _refuse_without_tls(plan, builds)
     rig = Rig(
-        server_hosts={spec: homes.make(spec, builds) for spec in plan.experiment.hosts},
+        server_hosts=homes.make_all(builds),
         client=client,
         clock=machine.clock,
         store=store,

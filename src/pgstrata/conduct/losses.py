@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
@@ -19,6 +20,41 @@ PAUSES: Final = (5.0, 15.0, 45.0, 120.0, 300.0)
 """Seconds before each attempt to connect again."""
 _LOSSES: Final = 3
 """What loses its host more often than that is what makes it go away."""
+_T = TypeVar("_T")
+
+
+def too_often(error: PgstrataError, what: str, times: int) -> bool:
+    """Whether something has lost its host so often that it is not to be repeated; then its error says so."""
+    if times <= _LOSSES:
+        return False
+    error.remedy = f"{error.remedy}; " if error.remedy else ""
+    error.remedy += f"{what} has lost its host {times} times: find out over there what ends it"
+    return True
+
+
+def reconnect(
+    spec: HostSpec, reopen: Callable[[], _T], *, sleep: Callable[[float], None], say: Callable[[str], None]
+) -> _T:
+    """A machine that was lost, opened again, with growing patience.
+
+    Raises:
+        HostLostError, HostNotFitError: it does not come back, or not as it should be.
+    """
+    for left, pause in zip(reversed(range(len(PAUSES))), PAUSES, strict=True):
+        say(f"connecting to {spec.text} again in {pause:g} s")
+        sleep(pause)
+        try:
+            found = reopen()
+        except (HostLostError, HostNotFitError) as error:
+            if left:
+                say(f"{spec.text}: {error.what}")
+                continue
+            error.remedy = f"{error.remedy}; " if error.remedy else ""
+            error.remedy += "give the same command again when it is there: what was measured is kept"
+            raise
+        say(f"{spec.text} is there again: what was lost is repeated")
+        return found
+    raise AssertionError("there are no pauses")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,9 +107,7 @@ class Losses:
         if not lost or self.rig.reopen is None:
             return False
         self.counted[what] = self.counted.get(what, 0) + 1
-        if self.counted[what] > _LOSSES:
-            error.remedy = f"{error.remedy}; " if error.remedy else ""
-            error.remedy += f"{what} has lost its host {self.counted[what]} times: find out over there what ends it"
+        if too_often(error, what, self.counted[what]):
             return False
         self.gone.update(dict.fromkeys(lost, error.what))
         for spec in lost:
@@ -93,26 +127,11 @@ class Losses:
         Raises:
             HostLostError, HostNotFitError: one does not come back, or not as it should be.
         """
-        for spec in list(self.gone):
-            self._recover(spec, PAUSES)
-            del self.gone[spec]
-
-    def _recover(self, spec: HostSpec, pauses: Collection[float]) -> None:
         assert self.rig.reopen is not None
-        for left, pause in zip(reversed(range(len(pauses))), pauses, strict=True):
-            self._say(f"connecting to {spec.text} again in {pause:g} s")
-            self.rig.clock.sleep(pause)
-            try:
-                self.rig.server_hosts[spec] = self.rig.reopen(spec)
-            except (HostLostError, HostNotFitError) as error:
-                if left:
-                    self._say(f"{spec.text}: {error.what}")
-                    continue
-                error.remedy = f"{error.remedy}; " if error.remedy else ""
-                error.remedy += "give the same command again when it is there: what was measured is kept"
-                raise
-            self._say(f"{spec.text} is there again: what was lost is repeated")
-            return
+        for spec in list(self.gone):
+            again = partial(self.rig.reopen, spec)
+            self.rig.server_hosts[spec] = reconnect(spec, again, sleep=self.rig.clock.sleep, say=self._say)
+            del self.gone[spec]
 
     def _say(self, text: str) -> None:
         self.rig.events.emit(Event(kind=EventKind.WARNING, text=text))
