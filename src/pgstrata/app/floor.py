@@ -115,11 +115,10 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
     # no budget of the experiment's: an endless one leaves no notes
     workloads = builtin_workloads()
     asked = plan_text(text, str(file), workloads, folder=file.parent, budget=math.inf)
-    baseline = asked.experiment.environment(asked.experiment.baseline)
-    if baseline.host.remote:
+    if asked.experiment.only_host is None:
+        names = " and ".join(host.text for host in asked.experiment.hosts)
         raise PlanRefusedError(
-            f"a noise floor is of servers on this machine, and the baseline is on {baseline.host.text}",
-            where=str(file),
+            f"a noise floor is of servers on one machine, and these are on {names}", where=str(file),
             remedy='write controls = ["same"] into the experiment: its report shows how equals differ there',
         )  # fmt: skip
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"

@@ -1,6 +1,8 @@
-"""The noise floors of this host: looked up for a plan, and kept from what a study's control has measured.
+"""The noise floors of a host: looked up for a plan, and kept from what a study's control has measured.
 
-Also whether a plan measures blocks of its own for them, because it is long and they are missing or about to expire.
+They are of servers on one machine, this one or another; of several there are none. They are kept on this one, which the
+client is on. Also whether a plan measures blocks of its own for them, because it is long and they are missing or about
+to expire.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import Final
 from pgstrata import __version__
 from pgstrata.app.places import capacity_here, find_machine_places
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
+from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.experiment import ControlKind
+from pgstrata.model.experiment import ControlKind, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
 from pgstrata.model.metrics import COMPARED_SERIES, TPS
 from pgstrata.model.plan import Design, Plan
@@ -29,16 +32,17 @@ from pgstrata.store.floors import FloorStore
 
 CONDITIONS: Final = "conditions"
 """The fingerprint of a study that says what the host was like when it began."""
+_OF_SERVERS: Final = frozenset({"storage", "scheduler"})
+"""Conditions that do not matter where only the client is."""
 
 
 def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
-    """The plan with what is known on this host of the noise of its cells, doubtful floors with their doubts.
+    """The plan with what is known here of the noise of its cells, doubtful floors with their doubts.
 
-    Nothing is measured and nothing written; files that cannot be read become notes. The host is only looked at where
-    something is known of these cells.
+    Nothing is measured and nothing written; files that cannot be read become notes, and so does another machine that
+    cannot be asked. The host is only looked at where something is known of these cells.
     """
-    if plan.experiment.apart:
-        # what is known here is about servers on this machine
+    if plan.experiment.only_host is None:
         return plan
     places = find_machine_places()
     store = FloorStore(places.state)
@@ -47,9 +51,13 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     notes = tuple(dict.fromkeys(note for one in found.values() for note in one.notes))
     floors: dict[str, Floor] = {}
     if any(one.records for one in found.values()):
-        host, now = observe_conditions(LocalHost(), places.data), datetime.now(UTC)
-        made = {key.cell: make_floor(key, found[key.cell].records, host, now) for key in keys}
-        floors = {cell: floor for cell, floor in made.items() if floor is not None}
+        try:
+            host, now = observe_rig(plan.experiment), datetime.now(UTC)
+            made = {key.cell: make_floor(key, found[key.cell].records, host, now) for key in keys}
+            floors = {cell: floor for cell, floor in made.items() if floor is not None}
+        except (HostLostError, HostNotFitError) as error:
+            where = plan.experiment.only_host.text
+            notes = (*notes, f"{where} cannot be asked ({error.what}): its noise floors are left out")
     experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
     return replace(plan, experiment=experiment, floors=floors)
 
@@ -59,7 +67,7 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
 
     Only where throughput decides: it alone is known round by round. The host is looked at where something is known.
     """
-    if plan.experiment.metric != TPS.name or plan.experiment.apart:
+    if plan.experiment.metric != TPS.name or plan.experiment.only_host is None:
         return plan.designs
     places = find_machine_places()
     store = FloorStore(places.state)
@@ -70,12 +78,19 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
             found[design.cell] = records
     if not found:
         return plan.designs
-    host, now = observe_conditions(LocalHost(), places.data), datetime.now(UTC)
+    try:
+        host, now = observe_rig(plan.experiment), datetime.now(UTC)
+    except (HostLostError, HostNotFitError):
+        # said where its floors are looked up
+        return plan.designs
     return tuple(fit_rounds(design, found.get(design.cell, ()), host, now) for design in plan.designs)
 
 
 def with_refresh(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
-    """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed."""
+    """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed.
+
+    None with servers on another machine: there `pgstrata floor` or a control measures them.
+    """
     if plan.experiment.apart or not may_refresh(plan) or _lasting(plan, workloads):
         return plan
     return replace(plan, refresh=forecast_refresh(plan, workloads, capacity_here()))
@@ -114,8 +129,7 @@ class Harvest:
 
 def has_control(plan: Plan) -> bool:
     """Whether a study of the plan can give a floor at all."""
-    if plan.experiment.apart:
-        # floors are of servers on this machine
+    if plan.experiment.only_host is None:
         return False
     enough = len(plan.blocks) >= LEAST_DIFFERENCES
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
@@ -129,6 +143,9 @@ def harvest_floors(
     Fewer than a floor needs may be kept, to be pooled with those of other studies, only where their number did not hang
     on what they are: a control that was decided early had small ones. A study whose host changed while it was measured
     gives nothing. `source` names the study to people, instead of its folder's name.
+
+    Raises:
+        HostLostError, HostNotFitError: the machine of its servers cannot be asked what it is like.
     """
     # numpy and the catalogue, for which commands that only plan do not wait
     from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
@@ -141,7 +158,7 @@ def harvest_floors(
     host = load_fingerprint_files(study.absolute()).get(CONDITIONS)
     if host is None:
         return Harvest(records=(), lack="the study does not say what its host was like when it began")
-    changed = host != observe_conditions(LocalHost(), find_machine_places().data)
+    changed = host != observe_rig(plan.experiment)
     if changed or any(reason.code == "fingerprint_changed" for run in loaded.runs for reason in run.reasons):
         return Harvest(records=(), lack="the host changed while the study was measured")
     metrics = tuple(dict.fromkeys((plan.experiment.metric, *SECONDARY_METRICS)))
@@ -188,3 +205,20 @@ def keep_floors(records: tuple[FloorRecord, ...]) -> Path:
 def observe_here() -> Fingerprint:
     """What floors of this host hang on, as it is now."""
     return observe_conditions(LocalHost(), find_machine_places().data)
+
+
+def observe_rig(experiment: Experiment) -> Fingerprint:
+    """What floors hang on where all servers of an experiment run, as it is now, and the client's machine beside it.
+
+    Raises:
+        HostLostError, HostNotFitError: that machine cannot be asked.
+    """
+    here, host = observe_here(), experiment.only_host
+    if host is None or not host.remote:
+        return here
+    from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
+
+    with open_site(host.destination) as site:
+        there = observe_conditions(site.door, site.places.data)
+    client = {f"client.{name}": value for name, value in here.facts.items() if name not in _OF_SERVERS}
+    return Fingerprint(facts={**there.facts, **client})

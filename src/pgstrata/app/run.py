@@ -9,7 +9,7 @@ from glob import escape
 from pathlib import Path
 
 from pgstrata import __version__
-from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_here
+from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.opened import OpenedHost
 from pgstrata.app.refresh import Refresher
@@ -111,8 +111,8 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if not plan.experiment.apart and not store.committed() and store.fingerprint(CONDITIONS) is None:
-            store.keep_fingerprint(CONDITIONS, observe_here())
+        if plan.experiment.only_host and not store.committed() and store.fingerprint(CONDITIONS) is None:
+            store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
         limit = plan.experiment.budget if budget is None else budget
@@ -127,7 +127,7 @@ def run_experiment(
             ) from None
         done = len(store.committed())
     if done > before and has_control(plan):
-        _keep_noise(study, events)
+        _keep_noise(plan, study, events)
     events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
     return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
                       block_seconds=conduct.block_seconds, preparing=conduct.preparing)  # fmt: skip
@@ -137,13 +137,13 @@ def _teller(events: Events) -> Callable[[str], None]:
     return lambda text: events.emit(Event(kind=EventKind.NOTE, text=text))
 
 
-def _keep_noise(study: Path, events: Events) -> None:
-    """What a control has shown is kept as the noise floor of this host, for later studies; never a reason to fail."""
+def _keep_noise(plan: Plan, study: Path, events: Events) -> None:
+    """What a control has shown is kept as the noise floor of its host, for later studies; never a reason to fail."""
     try:
         harvest = harvest_floors(study, builtin_workloads())
         if harvest.records:
             keep_floors(harvest.records)
-            text = "the differences of the control are kept as a noise floor of this host"
+            text = f"the differences of the control are kept as a noise floor of {plan.experiment.hosts[0].named}"
             events.emit(Event(kind=EventKind.NOTE, text=text))
     except PgstrataError as error:
         events.emit(Event(kind=EventKind.WARNING, text=f"{error.where}: {error.what}"))

@@ -56,7 +56,8 @@ def measure_and_tell(
 def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
     lines = list(alarms)
     if outcome.folder:
-        lines.append(f"noise floor of this host, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
+        host = outcome.plan.experiment.hosts[0].named
+        lines.append(f"noise floor of {host}, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
         for floor in outcome.plan.floors.values():
             lines.append(f"  {say_measured(outcome.plan, floor)}")
             lines += [f"    {text}" for text in (say_components(floor),) if text]

@@ -74,6 +74,11 @@ class HostSpec:
         return self.destination if self.destination.startswith("ssh://") else f"{self.kind}:{self.destination}"
 
     @property
+    def named(self) -> str:
+        """In a sentence: this host, or its level."""
+        return self.text if self.remote else "this host"
+
+    @property
     def remote(self) -> bool:
         """Whether it is another machine than the client's."""
         return self.kind is not HostKind.LOCAL

@@ -75,6 +75,7 @@ def _conditions_of_environment(environment: Environment, *, writing: bool) -> di
         if name not in _INDIFFERENT and (writing or not MOVES_WORK.fullmatch(name))
     }
     return {
+        **({"host": environment.host.text} if environment.host.remote else {}),
         "server": environment.server.text,
         "connection": str(environment.connection),
         "checksums": str(environment.checksums),
@@ -188,5 +189,7 @@ def _say_changes(before: Fingerprint, now: Fingerprint) -> str:
     )
     if "machine" in names:
         return "it is another machine"
+    if "client.machine" in names:
+        return "the client is on another machine"
     more = f" and {len(names) - _MOST_CHANGES} more" if len(names) > _MOST_CHANGES else ""
     return f"{', '.join(names[:_MOST_CHANGES])}{more} changed"

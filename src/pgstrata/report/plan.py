@@ -185,18 +185,19 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
             yield from _wrapped(text, "  ")
         for length in find_lengths(plan):
             yield from _wrapped(say_length(length), "  ")
-    missing = _missing(plan)
-    if plan.experiment.apart:
-        text = "no noise floor: floors are of servers on this machine; a control shows how equals differ over there"
+    missing, host = _missing(plan), plan.experiment.only_host
+    if host is None:
+        text = "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
         yield from _wrapped(text, "  ")
-    elif missing:
+        return
+    if missing:
         what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
         minutes = render_duration(round(floor_seconds(plan)))
-        text = f"no noise floor for {what} on this host: `pgstrata floor {file}` measures it in about {minutes}"
+        text = f"no noise floor for {what} on {host.named}: `pgstrata floor {file}` measures it in about {minutes}"
         yield from _wrapped(text, "  ")
-    if _renews(plan) and not plan.experiment.apart:
+    if _renews(plan):
         needed = f"where the control has {LEAST_DIFFERENCES} blocks"
-        text = f"{needed}, its differences are kept as a noise floor of this host"
+        text = f"{needed}, its differences are kept as a noise floor of {host.named}"
         yield from _wrapped(text, "  ")
 
 
