@@ -23,6 +23,10 @@ _OPTIONS = ("-X", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose")
 _ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
 )  # VERBOSITY=verbose puts the SQLSTATE before the text
+_WITHOUT_JIT = """\
+SELECT CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 110000
+            THEN pg_catalog.set_config('jit', 'off', false) END AS jit \\gset
+"""
 
 
 class PsqlSql:
@@ -56,7 +60,7 @@ class PsqlSql:
 
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         path = f"{folder}/{name}.sql"
-        self._host.write(path, f"{_tell_backend(f'{folder}/{name}{BACKEND}')}{script}".encode())
+        self._host.write(path, f"{_begin_watch(f'{folder}/{name}{BACKEND}')}{script}".encode())
         command = self._command(address, ("-q", "-t", "-A", "-F", "\t", "-f", path), b"")
         return self._host.spawn(
             command, stdout=f"{folder}/{name}", stderr=f"{folder}/{name}.err", on_parent_death=StopSignal.KILL
@@ -85,10 +89,14 @@ class PsqlSql:
         )
 
 
-def _tell_backend(path: str) -> str:
-    """A script that writes the process id of its session into a file of psql's host."""
+def _begin_watch(path: str) -> str:
+    """A script that writes the process id of its session into a file of psql's host.
+
+    The session compiles nothing, where its server can at all (from 11 on): with a low jit_above_cost a statement that
+    is given again and again would be compiled each time.
+    """
     quoted = path.replace("\\", "\\\\").replace("'", "''")
-    return f"\\o '{quoted}'\nSELECT pg_catalog.pg_backend_pid();\n\\o\n"
+    return f"\\o '{quoted}'\nSELECT pg_catalog.pg_backend_pid();\n\\o\n{_WITHOUT_JIT}"
 
 
 def _sql_error(address: Address, done: Completed) -> PgstrataError:
