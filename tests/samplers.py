@@ -38,6 +38,8 @@ def moments_of_seconds(written):
 
 KNOWN = {
     "sessions": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_sessions),
+    # it looks once a second, and not at its end: too seldom for what is asked of moments
+    "pgstat": Known(CAPTURES / "pgstat-seconds" / "18" / "simple-update", lambda _written: ()),
     "seconds": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_seconds),
     "perf": Known(CAPTURES / "perf" / "6.18" / "simple-update", lambda _written: ()),
 }

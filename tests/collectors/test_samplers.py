@@ -113,7 +113,7 @@ def test_samples_in_another_order_are_no_error(name):
     assert parse_or_refuse(SAMPLERS[name], evidence, KNOWN[name].window()) is not None
 
 
-@pytest.mark.parametrize(("name", "most"), [("sessions", "samples_missing"), ("seconds", "samples_missing")])
+@pytest.mark.parametrize(("name", "most"), [(name, "samples_missing") for name in ("pgstat", "seconds", "sessions")])
 def test_half_a_window_without_samples_is_told(name, most):
     evidence = KNOWN[name].evidence()
     own = f"{name}.samples"

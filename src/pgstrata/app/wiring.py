@@ -14,6 +14,7 @@ from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
+from pgstrata.collectors.pgstat.seconds import CountersSampler
 from pgstrata.collectors.plans.explain import PlanExplainer
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
@@ -56,7 +57,7 @@ def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ..
 
 def make_samplers(sql: Sql | None = None, *, query_text: bool = True) -> tuple[Sampler, ...]:
     """What is at work beside every measured window; without `sql` their parsers only."""
-    return (SessionsSampler(sql, query_text=query_text), SecondsSampler(), PerfSampler())
+    return (SessionsSampler(sql, query_text=query_text), SecondsSampler(), CountersSampler(sql), PerfSampler())
 
 
 def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:

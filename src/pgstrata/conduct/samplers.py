@@ -9,14 +9,14 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.conduct.arm import FATAL, Arm, scratch_folder
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
-from pgstrata.ports.collector import Sampler, Sampling
+from pgstrata.ports.collector import Sampler, Sampling, Subject
 from pgstrata.ports.host import Process, StopSignal
 from pgstrata.ports.server import BACKEND, RunningServer
 
@@ -33,13 +33,17 @@ class AtWork:
     paused: tuple[Process, ...]
 
 
-def start_samplers(rig: Rig, arm: Arm, server: RunningServer) -> AtWork:
-    """Start all samplers of a run; none is left where a host is lost over it."""
+def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = False) -> AtWork:
+    """Start all samplers of a run; none is left where a host is lost over it.
+
+    `turns`: the server takes turns in slices with others.
+    """
+    subject = replace(rig.subject(server), turns=turns)
     found: dict[str, Sampling] = {}
     paused: list[Process] = []
     try:
         for sampler in rig.samplers:
-            if (sampling := _start(rig, arm, server, sampler)) is not None:
+            if (sampling := _start(rig, arm, subject, sampler)) is not None:
                 found[sampler.name] = sampling
                 if sampler.paused:
                     paused.append(sampling.process)
@@ -49,13 +53,13 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer) -> AtWork:
     return AtWork(samplings=found, paused=tuple(paused))
 
 
-def _start(rig: Rig, arm: Arm, server: RunningServer, sampler: Sampler) -> Sampling | None:
+def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling | None:
     apart = arm.environment.host.remote and not sampler.paused
-    folder = server.clone.folder if apart else scratch_folder(rig, arm, SAMPLES)
+    folder = subject.server.clone.folder if apart else scratch_folder(rig, arm, SAMPLES)
     try:
         if not apart:
             rig.client.make_folder(folder)
-        return sampler.start(rig.subject(server), folder)
+        return sampler.start(subject, folder)
     except FATAL:
         raise
     except PgstrataError as error:

@@ -146,7 +146,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
             _note_others(arm, number, arms, clients, up)
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
         for number, arm in _sound(arms):
-            works[number] = start_samplers(rig, arm, up[arm.planned.identity])
+            works[number] = start_samplers(rig, arm, up[arm.planned.identity], turns=True)
             for process in works[number].paused:
                 process.signal(StopSignal.STOP, group=True)
         if _sound(arms):

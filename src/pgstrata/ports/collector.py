@@ -26,12 +26,16 @@ PLANS: Final = "plans.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a collector looks at; `client` is the client's machine where that is another one than the server's."""
+    """What a collector looks at; `client` is the client's machine where that is another one than the server's.
+
+    `turns`: the server takes turns in slices with others.
+    """
 
     host: Host
     sql: Sql
     server: RunningServer
     client: Host | None = None
+    turns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +163,7 @@ class Sampler(Protocol):
     def start(self, subject: Subject, folder: str) -> Sampling | None:
         """Start it with its files in a folder that exists on its host; None where there is nothing to look at.
 
-        It writes a first sample at once and a last one when it is sent TERM.
+        It writes a first sample at once, and a last one when it is sent TERM if measurements need one.
         """
         ...
 

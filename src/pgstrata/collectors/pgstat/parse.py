@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +36,7 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     Raises:
         ParseError: a line is not a name and a number; the message quotes it.
     """
-    counters = _Counters(first=parse_counters(before), last=parse_counters(after))
+    counters = Counters(first=parse_counters(before), last=parse_counters(after))
     return tuple(Measurement(metric=metric, value=value) for metric, value in _values(counters, window))
 
 
@@ -46,17 +46,26 @@ def parse_counters(capture: bytes) -> Mapping[str, float]:
     Raises:
         ParseError: a line is not a name and a number; the message quotes it.
     """
-    found = {}
-    for line in capture.decode("utf-8", "replace").split("\n"):
-        if not line:
-            continue
-        name, tab, value = line.partition("\t")
-        number = _number(value)
-        if not (name and tab) or number is None:
-            raise ParseError(f"unknown shape of a line in the server's statistics: {line[:200]!r}")
-        if not math.isnan(number):
-            found[name] = number
-    return found
+    lines = capture.decode("utf-8", "replace").split("\n")
+    return known(read_counter(line) for line in lines if line)
+
+
+def read_counter(line: str, where: str = "") -> tuple[str, float]:
+    """Name and value of a line of the evidence `where`; NaN for NULL.
+
+    Raises:
+        ParseError: the line is not a name and a number; the message quotes it.
+    """
+    name, tab, value = line.partition("\t")
+    number = _number(value)
+    if not (name and tab) or number is None:
+        raise ParseError(f"unknown shape of a line in the server's statistics: {line[:200]!r}", where=where)
+    return name, number
+
+
+def known(counters: Iterable[tuple[str, float]]) -> Mapping[str, float]:
+    """Counters by name, without those that are NaN."""
+    return {name: value for name, value in counters if not math.isnan(value)}
 
 
 def _number(text: str) -> float | None:
@@ -70,7 +79,9 @@ def _number(text: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Counters:
+class Counters:
+    """What the server had counted at two moments."""
+
     first: Mapping[str, float]
     last: Mapping[str, float]
 
@@ -88,7 +99,7 @@ class _Counters:
         return sum(count for count in ended if count is not None) >= _COMPLETE * transactions
 
 
-def _values(counters: _Counters, window: Window) -> Iterator[tuple[str, float]]:
+def _values(counters: Counters, window: Window) -> Iterator[tuple[str, float]]:
     transactions = window.transactions + window.outside
     if transactions > 0:
         seen = counters.have_seen(transactions)

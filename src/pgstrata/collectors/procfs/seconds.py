@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors.procfs.courses import make_courses, unseen_seconds
+from pgstrata.collectors.procfs.courses import make_courses
 from pgstrata.collectors.procfs.own_sessions import measure_own_sessions
 from pgstrata.collectors.procfs.samples import SAMPLES, Seconds, parse_seconds
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
 from pgstrata.collectors.serverlog.parse import LOG, make_events
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
+from pgstrata.collectors.stretches import unseen_seconds
 from pgstrata.collectors.unseen import doubt_unseen
 from pgstrata.model.metrics import Series
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
@@ -52,7 +53,7 @@ class SecondsSampler:
             measurements=tuple(measure_own_sessions(seconds, sessions, window, captures)),
             series=(*make_courses(seconds, sessions, window, ticks), *_events(evidence.get(LOG, b""), seconds)),
             remarks=doubt_unseen(
-                unseen_seconds(seconds, window), "the host and the server's processes",
+                unseen_seconds(seconds.samples, window), "the host and the server's processes",
                 "of that time there are no figures by the second",
             ),
         )  # fmt: skip
