@@ -21,14 +21,14 @@ def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
     """
     experiment = study.plan.experiment
     found: dict[tuple[str, str, str], list[tuple[str, Reason]]] = {}
-    for run in study.runs:
+    for run in sorted(study.runs, key=lambda run: (run.block, run.identity)):
         for reason in run.reasons:
             if reason.code in UNSEEN:
                 key = (run.environment, reason.code, _NUMBER.sub("#", reason.text))
                 found.setdefault(key, []).append((run.identity, reason))
     made = {name: sum(run.environment == name for run in study.runs) for name, _, _ in found}
     warnings = []
-    for (name, code, _), cases in found.items():
+    for (name, code, _), cases in sorted(found.items()):
         identity, reason = cases[0]
         title = experiment.environment(name).title
         text = f"{title}: in {len(cases)} of {_count(made[name], 'run')} {reason.text} ({identity})"

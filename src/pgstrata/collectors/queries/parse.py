@@ -25,7 +25,7 @@ _COUNTED: Final = frozenset({"select", "insert", "update", "delete", "merge", "v
 # The text is that of the first time: where plans were asked for by PREPARE, that is such a one.
 _PREPARED: Final = re.compile(r"prepare \S+ (?:\([^)]*\) )?as ")
 _NOTHING_COUNTED: Final = (
-    "pg_stat_statements counted no statement: is compute_query_id or pg_stat_statements.track off?"
+    "pg_stat_statements counted no statement, as where compute_query_id is off or pg_stat_statements.track is none"
 )
 _SERVER: Final = ("since", "deallocations", "reset")
 
