@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.sessions.parse import parse_samples
+from pgstrata.collectors.waits.parse import parse_rows
 from pgstrata.ports.collector import Window
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -36,10 +37,15 @@ def moments_of_seconds(written):
     return [found.wall + sample.moment - found.samples[0].moment for sample in found.samples]
 
 
+def moments_of_waits(written):
+    return sorted({row.time for row in parse_rows(written)})
+
+
 KNOWN = {
     "sessions": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_sessions),
     # it looks once a second, and not at its end: too seldom for what is asked of moments
     "pgstat": Known(CAPTURES / "pgstat-seconds" / "18" / "simple-update", lambda _written: ()),
     "seconds": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_seconds),
+    "waits": Known(CAPTURES / "waits" / "1.1.4" / "commit-wait", moments_of_waits),
     "perf": Known(CAPTURES / "perf" / "6.18" / "simple-update", lambda _written: ()),
 }

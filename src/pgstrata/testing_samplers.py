@@ -145,7 +145,7 @@ class SamplerParsing:
     ) -> None:
         found = parse_purely(sampler, evidence, window)
         check_sampled(found)
-        assert found.measurements or found.series or found.sessions
+        assert found.measurements or found.series or found.sessions or found.waits
         assert found.remarks == ()
 
     def test_a_file_may_end_at_any_byte(self, sampler: Sampler, evidence: Mapping[str, bytes], window: Window) -> None:
@@ -160,6 +160,7 @@ class SamplerParsing:
         found = parse_purely(sampler, {f"{sampler.name}.samples": b""}, window)
         check_sampled(found)
         assert (found.measurements, found.series, found.sessions, found.processes) == ((), (), (), ())
+        assert found.waits is None
 
     def test_without_other_evidence_it_does_with_its_own(
         self, sampler: Sampler, evidence: Mapping[str, bytes], window: Window
@@ -216,7 +217,9 @@ def check_sampled(found: Sampled) -> None:
         assert len(series.times) == len(series.values)
         assert all(math.isfinite(at) for at in series.times), series
         assert not any(math.isinf(value) for value in series.values), series
-    counts: tuple[SessionCount | ProcessCount, ...] = (*found.sessions, *found.processes)
+    waits = found.waits.counts if found.waits is not None else ()
+    assert found.waits is None or (math.isfinite(found.waits.hertz) and found.waits.hertz > 0)
+    counts: tuple[SessionCount | ProcessCount, ...] = (*found.sessions, *found.processes, *waits)
     for count in counts:
         assert count.samples > 0
         assert bool(count.event) <= bool(count.wait_type)

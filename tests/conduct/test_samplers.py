@@ -129,3 +129,20 @@ def test_the_run_of_a_sampler_that_cannot_be_started_is_valid_and_says_so():
     for record in rig.store.kept.values():
         assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.VALID)
         assert [reason.text for reason in record.reasons] == ["the sampler seconds could not be started: no room"]
+
+
+class Lone(Watcher):
+    """One that is of no use where environments take turns."""
+
+    def start(self, subject, folder):
+        return None if subject.sliced else super().start(subject, folder)
+
+
+def test_a_sampler_knows_whether_its_environment_takes_turns():
+    world, plan = fakes.World(), make_plan()
+    rig = replace(fakes.make_rig(world, plan), samplers=(Lone(),))
+    arm = make_arm(plan, plan.runs[0])
+    server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
+    assert set(start_samplers(rig, arm, server).samplings) == {"seconds"}
+    arm.together = "a3"
+    assert start_samplers(rig, arm, server).samplings == {}

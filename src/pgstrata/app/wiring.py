@@ -10,6 +10,7 @@ from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.canary.sampler import CanaryCollector
+from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
@@ -20,6 +21,7 @@ from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
 from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extension
 from pgstrata.collectors.sessions.sampler import SessionsSampler
+from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.observe import say_clocks
 from pgstrata.conduct.rig import Rig
@@ -55,14 +57,15 @@ def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ..
     return (CanaryCollector(), PgstatCollector(), queries, ClientCollector(), ProcfsCollector())
 
 
-def make_samplers(sql: Sql | None = None, *, query_text: bool = True) -> tuple[Sampler, ...]:
+def make_samplers(sql: Sql | None = None, *, query_text: bool = True, waits: Use | None = None) -> tuple[Sampler, ...]:
     """What is at work beside every measured window; without `sql` their parsers only."""
-    return (SessionsSampler(sql, query_text=query_text), SecondsSampler(), CountersSampler(sql), PerfSampler())
+    sessions, counters, waiting = SessionsSampler(sql, query_text=query_text), CountersSampler(sql), WaitsSampler(waits)
+    return (sessions, SecondsSampler(), counters, waiting, PerfSampler())
 
 
 def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
     """Those that an experiment wants."""
-    *usual, perf = make_samplers(sql, query_text=experiment.query_text)
+    *usual, perf = make_samplers(sql, query_text=experiment.query_text, waits=use_of_waits(experiment))
     return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 
 

@@ -100,6 +100,7 @@ def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int])
                     sessions=run.sessions,
                     cpu=run.value(BACKEND_CPU.name),
                     queue=run.value(RUN_QUEUE.name),
+                    profile=run.waits,
                 )
                 for run, rate in zip(runs, rates, strict=True)
             )

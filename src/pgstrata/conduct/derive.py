@@ -86,6 +86,7 @@ def _record(
         together=header.together,
         sessions=sampled.sessions,
         processes=sampled.processes,
+        waits=sampled.waits,
     )
 
 
@@ -183,6 +184,7 @@ def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Seq
         series=tuple(item for each in found for item in each.series),
         sessions=tuple(item for each in found for item in each.sessions),
         processes=tuple(item for each in found for item in each.processes),
+        waits=next((each.waits for each in found if each.waits is not None), None),
         remarks=tuple(item for each in found for item in each.remarks),
     )
 

@@ -1,4 +1,4 @@
-"""Single statements of a workload, before a run: their plans, and what is needed to count them.
+"""Single statements of a workload, before a run: their plans, and what is needed to count them and their waits.
 
 It is done while the data are as they were cloned, so that the costs in the plans are the same each time.
 """
@@ -8,20 +8,22 @@ from __future__ import annotations
 from pgstrata.conduct.arm import FATAL, Arm, make_load, step
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import PgstrataError
-from pgstrata.ports.collector import PLANS, CountsQueries
+from pgstrata.ports.collector import PLANS, Prepares
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 
 
 def look_at_statements(rig: Rig, arm: Arm, server: RunningServer) -> None:
     """Plans as evidence of the run; a run is never lost for want of them."""
-    if rig.explainer is None:
+    if rig.explainer is None and not rig.samplers:
         return
     with step(rig, arm, "plans"):
         try:
-            for collector in rig.collectors:
-                if isinstance(collector, CountsQueries):
-                    collector.prepare(rig.subject(server))
+            for each in (*rig.collectors, *rig.samplers):
+                if isinstance(each, Prepares):
+                    each.prepare(rig.subject(server))
+            if rig.explainer is None:
+                return
             load = make_load(rig, arm, server, seconds=0, seed=0)
             scripts, variables = rig.driver.scripts(load), rig.driver.variables(load)
             arm.keep(PLANS, rig.explainer.capture(rig.subject(server), scripts, variables, arm.cell.protocol))

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Method
 
 _RUNNING: Final = SessionState.RUNNING
@@ -23,17 +23,25 @@ class Seen:
 
     `seconds` are those of a transaction: clients x measured seconds / transactions. `cpu` and `queue` are the seconds
     per transaction that the clients' processes had a CPU or waited for one; None where nobody counted them. `sessions`
-    are the samples of the clients' sessions.
+    are the samples of the clients' sessions, `profile` those that the server took by itself; where these are used
+    (`profiles.use_profiles`), statements are told by `statement_samples` only.
     """
 
     seconds: float
     sessions: tuple[SessionCount, ...]
     cpu: float | None = None
     queue: float | None = None
+    profile: WaitProfile | None = None
+    statement_samples: int | None = None
 
     @property
     def samples(self) -> int:
         return sum(count.samples for count in self.sessions)
+
+    @property
+    def told(self) -> int:
+        """Samples that tell statements apart."""
+        return self.samples if self.statement_samples is None else self.statement_samples
 
 
 def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from pgstrata.diagnosis.account import Seen, choose_method
+from pgstrata.diagnosis.profiles import use_profiles
 from pgstrata.diagnosis.rows import Accounts, Key, make_accounts
 from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
 from pgstrata.stats.ranks import FloatArray
@@ -44,8 +45,9 @@ def attribute(
         reference_name: that of the reference.
         cell: where both were measured.
     """
-    method = choose_method((reference, value))
-    accounts = make_accounts((value, reference), method)
+    sides, origin = use_profiles((value, reference))
+    method = choose_method(sides)
+    accounts = make_accounts(sides, method)
     errors = _Errors.of(accounts)
     rows = _contribute(errors, lambda key: key)
     parts = _contribute(errors, lambda key: (key[0], key[1], ""))
@@ -65,11 +67,13 @@ def attribute(
         queries=_by_size(_resolve(queries)),
         rows=_by_size(rows),
         causes=_find_causes(total.shown, [item.shown for item in rows], [item.shown for item in parts]),
+        origin=origin,
     )
 
 
 def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...]]:
     """The mean account of each side by part and event, all of them split alike; every side needs a window."""
+    sides, origin = use_profiles(sides)
     method = choose_method(sides)
     accounts = make_accounts(sides, method)
     groups = _group(accounts.keys, lambda key: (key[0], key[1], ""))
@@ -84,6 +88,7 @@ def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...
                 )
                 for (part, event, _), rows in groups.items()
             ),
+            origin=origin,
         )
         for side in accounts.sides
     )  # fmt: skip

@@ -38,7 +38,9 @@ class Side:
 
     `counts` are the samples behind each row, shape (rows,), and `samples` all there are. For sampling errors: `shares`
     of the samples by class, pooled over the windows, shape (classes,); `slopes`, how a row grows with the share of a
-    class, shape (rows, windows, classes); `sizes`, the number of samples, shape (windows,).
+    class, shape (rows, windows, classes); `sizes`, the number of samples, and `told`, the number of those that tell
+    statements apart, shape (windows,); `events`, which classes differ by their statement only, as a matrix of ones,
+    shape (events, classes).
     """
 
     seconds: FloatArray
@@ -48,11 +50,20 @@ class Side:
     shares: FloatArray
     slopes: FloatArray
     sizes: FloatArray
+    told: FloatArray
+    events: FloatArray
 
     def sampling_variance(self, rows: Sequence[int]) -> FloatArray:
-        """Of the sum of some rows in each window, multinomial, shape (windows,)."""
+        """Of the sum of some rows in each window, shape (windows,).
+
+        Multinomial in two stages, by the law of total variance: which event was seen, and in which statement.
+        """
         slopes = self.slopes[rows].sum(axis=0)
-        return np.asarray(((slopes**2 @ self.shares) - (slopes @ self.shares) ** 2) / self.sizes, dtype=np.float64)
+        by_event = (slopes * self.shares) @ self.events.T
+        between = (by_event**2 / (self.events @ self.shares)).sum(axis=1)
+        variance = (between - (slopes @ self.shares) ** 2) / self.sizes
+        variance += (slopes**2 @ self.shares - between) / self.told
+        return np.asarray(variance, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,22 +85,26 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
 
     UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
     rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
-    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
+    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together,
+    where of samples that tell no statement those count that told them.
 
     Args:
         sides: the windows of each environment, each with samples.
         method: as chosen for all of them.
     """
     counted = [[_count(seen) for seen in side] for side in sides]
-    folded = _fold(counted)
+    windows = [seen for side in sides for seen in side]
+    coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
+    folded = _fold(counted, coarse)
     waits = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.WAIT))
     running = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.RUNNING)) or (
         (Part.RUNNING, "", ""),
     )
     keys = [_CLIENT, *((part, "", query) for part in _SPLIT[method] for _, _, query in running), *waits]
-    seen = [_matrix(rows, (_CLIENT, *running, *waits), folded) for rows in counted]
+    classes = (_CLIENT, *running, *waits)
+    seen = [_matrix(rows, classes, folded) for rows in counted]
     made = [
-        _make_side(side, each, len(running), _method_of(side, method), len(_SPLIT[method]))
+        _make_side(side, each, classes, _method_of(side, method), len(_SPLIT[method]), coarse)
         for side, each in zip(sides, seen, strict=True)
     ]
     blockers = _find_blockers(sides, folded)
@@ -128,8 +143,8 @@ def _count(seen: Seen) -> Counter[Key]:
     return found
 
 
-def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
-    """Under which key each one is shown."""
+def _fold(counted: Sequence[Sequence[Counter[Key]]], coarse: float) -> Mapping[Key, Key]:
+    """Under which key each one is shown; `coarse` samples stand for one that tells a statement."""
     total: Counter[Key] = Counter()
     for side in counted:
         for window in side:
@@ -143,7 +158,7 @@ def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
         if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
             folded[key] = (part, "", "")
         else:
-            folded[key] = key if samples >= FEWEST_SAMPLES else (part, event, "")
+            folded[key] = key if samples >= FEWEST_SAMPLES * coarse else (part, event, "")
     return folded
 
 
@@ -157,23 +172,27 @@ def _matrix(windows: Sequence[Counter[Key]], keys: Sequence[Key], folded: Mappin
     return seen
 
 
-def _make_side(side: Sequence[Seen], seen: FloatArray, statements: int, method: Method, splits: int) -> Side:
+def _make_side(
+    side: Sequence[Seen], seen: FloatArray, classes: Sequence[Key], method: Method, splits: int, coarse: float
+) -> Side:
     """The accounts of one side.
 
     Args:
         side: the windows.
-        seen: samples by class and window: the client, then statements without an event, then waits.
-        statements: how many there are.
+        seen: samples by class and window.
+        classes: the client, then statements without an event, then waits.
         method: of this side.
         splits: into how many parts time without an event is split on all sides: the last may be nothing here.
+        coarse: samples that stand for one that tells a statement.
     """
+    statements = sum(part is Part.RUNNING for part, _, _ in classes)
     size = np.array([window.samples for window in side], dtype=np.float64)
     drawn = _Drawn(
         seconds=np.array([window.seconds for window in side]),
         cpu=np.array([window.cpu or 0.0 for window in side]),
         queue=np.array([window.queue or 0.0 for window in side]),
         shares=seen / size,
-        among=_divide(seen[1 : 1 + statements]),
+        among=_divide(seen[1 : 1 + statements], coarse),
     )
     counts = seen.sum(axis=1)
     pooled = (counts + _PSEUDO) / (counts + _PSEUDO).sum()
@@ -186,6 +205,8 @@ def _make_side(side: Sequence[Seen], seen: FloatArray, statements: int, method: 
         shares=pooled,
         slopes=_slopes(drawn, pooled, method, splits) if len(side) else np.empty((0, 0, 0)),
         sizes=size,
+        told=np.array([window.told for window in side], dtype=np.float64),
+        events=_events(classes),
     )
 
 
@@ -244,7 +265,13 @@ def _slopes(drawn: _Drawn, pooled: FloatArray, method: Method, splits: int) -> F
     return np.stack(found, axis=2)
 
 
-def _divide(running: FloatArray) -> FloatArray:
+def _events(classes: Sequence[Key]) -> FloatArray:
+    """Which classes differ by their statement only, shape (events, classes)."""
+    names = [(part, event) for part, event, _ in classes]
+    return np.array([[name == each for each in names] for name in dict.fromkeys(names)], dtype=np.float64)
+
+
+def _divide(running: FloatArray, coarse: float) -> FloatArray:
     """How the samples without an event are divided among statements, shape (statements, windows); columns add up to 1.
 
     A window with few of them takes the division of all windows of its side.
@@ -253,4 +280,4 @@ def _divide(running: FloatArray) -> FloatArray:
     pooled = running.sum(axis=1, keepdims=True)
     everywhere = pooled / pooled.sum() if pooled.sum() else np.full_like(pooled, 1 / len(pooled))
     own = np.divide(running, total, out=np.zeros_like(running), where=total > 0)
-    return np.asarray(np.where(total >= _FEWEST_TO_DIVIDE, own, everywhere), dtype=np.float64)
+    return np.asarray(np.where(total >= _FEWEST_TO_DIVIDE * coarse, own, everywhere), dtype=np.float64)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+ACTIVITY_HERTZ: Final = 10.0
+"""How often a second pg_stat_activity is looked at."""
 
 
 class SessionState(StrEnum):
@@ -48,3 +52,15 @@ class ProcessCount:
     event: str
     query: str
     samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitProfile:
+    """What a server sampled by itself of all of the client's sessions together, `hertz` times a second.
+
+    `counts` know no queries. Unlike samples of pg_stat_activity, they call a session RUNNING also while it answers its
+    client, before it waits for it.
+    """
+
+    hertz: float
+    counts: tuple[SessionCount, ...]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgstrata.model.activity import ACTIVITY_HERTZ
+
 
 class Part(StrEnum):
     """What a piece of a transaction's time was spent on.
@@ -35,6 +37,26 @@ class Method(StrEnum):
     SAMPLED = "sampled"
 
 
+class SampleSource(StrEnum):
+    """Who looked at what sessions do: pgstrata, or the server itself."""
+
+    ACTIVITY = "pg_stat_activity"
+    PROFILE = "pg_wait_sampling"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the samples of an account come from: `hertz` looks a second in the mean over its windows.
+
+    A PROFILE knows no statements: these are told apart by so many samples of pg_stat_activity, `statement_samples`,
+    which is None where all samples tell theirs.
+    """
+
+    source: SampleSource = SampleSource.ACTIVITY
+    hertz: float = ACTIVITY_HERTZ
+    statement_samples: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRow:
     """Seconds of a transaction's time in one part, wait event (`TYPE/EVENT`, else empty) and query.
@@ -60,6 +82,7 @@ class Account:
     seconds: float
     samples: int
     rows: tuple[AccountRow, ...]
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +133,7 @@ class Attribution:
 
     `parts` (by part and event), `queries` (by query) and `rows` (by part, event and query) each add up to `total`, the
     largest difference first. `causes` are resolved ones in the direction of the total, the first cause first; none
-    where the total itself is not resolved. `samples` are those of both environments.
+    where the total itself is not resolved. `samples` are those of both environments, `origin` is who took them.
     """
 
     environment: str
@@ -125,6 +148,7 @@ class Attribution:
     rows: tuple[Contribution, ...]
     causes: tuple[Contribution, ...]
     beside: tuple[Beside, ...] = ()
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pgstrata.model.activity import ProcessCount, SessionCount
+from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
@@ -52,8 +52,9 @@ class RunRecord:
     measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
     `together` is empty for a run that was alone; runs that took turns in slices with each other share one, and their
     series `round_tps` hold the same rounds. `sessions` are what the sampled sessions of the client were seen doing,
-    `processes` what the server's other processes did meanwhile. `query_plans` are of the workload's statements,
-    before the run; `queries` is what the server counted of each, None where it does not.
+    `processes` what the server's other processes did meanwhile; `waits` is what the server itself sampled of these
+    sessions, None where it does not. `query_plans` are of the workload's statements, before the run; `queries` is what
+    the server counted of each, None where it does not.
     """
 
     identity: str
@@ -72,6 +73,7 @@ class RunRecord:
     together: str = ""
     sessions: tuple[SessionCount, ...] = ()
     processes: tuple[ProcessCount, ...] = ()
+    waits: WaitProfile | None = None
     query_plans: tuple[QueryPlan, ...] = ()
     queries: QueryCounts | None = None
 

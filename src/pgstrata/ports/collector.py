@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from pgstrata.model import experiment
-from pgstrata.model.activity import ProcessCount, SessionCount
+from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
@@ -105,12 +105,17 @@ class SeesClients(Protocol):
 
 
 @runtime_checkable
-class CountsQueries(Protocol):
-    """A collector whose captures tell of single statements, too."""
+class Prepares(Protocol):
+    """A collector or sampler that needs something in the server."""
 
     def prepare(self, subject: Subject) -> None:
-        """Whatever its captures need in the server, which has just been started on a clone."""
+        """Put it there; the server has just been started on a clone."""
         ...
+
+
+@runtime_checkable
+class CountsQueries(Protocol):
+    """A collector whose captures tell of single statements, too."""
 
     def parse_queries(self, before: bytes, after: bytes, window: Window) -> QueryCounts | None:
         """Pure: what was counted of each statement; None where it cannot be told. ParseError on unknown shapes."""
@@ -134,12 +139,16 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """What samples of a window say; `remarks` are doubts about them, for the run's reasons."""
+    """What samples of a window say; `remarks` are doubts about them, for the run's reasons.
+
+    `waits` are what the server itself sampled of the sessions, None where it does not.
+    """
 
     measurements: tuple[Measurement, ...] = ()
     series: tuple[Series, ...] = ()
     sessions: tuple[SessionCount, ...] = ()
     processes: tuple[ProcessCount, ...] = ()
+    waits: WaitProfile | None = None
     remarks: tuple[Reason, ...] = ()
 
 

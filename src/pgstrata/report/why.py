@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pgstrata.compare.unseen import UNSEEN
+from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.model.answer import ALL_CELLS, Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
@@ -15,6 +16,7 @@ from pgstrata.model.attribution import (
     LevelAccount,
     Method,
     Part,
+    SampleSource,
     Span,
     Unattributed,
 )
@@ -241,10 +243,22 @@ def _attribution_part(answer: Answer, item: Attribution) -> list[str]:
             lines += _wrap(
                 f"and {count(len(left), 'smaller row')}, {_signed(rest, 1)} {unit} together", first="  ", rest="  "
             )
-    lines += _wrap(f"{count(item.samples, 'sample')} of sessions in {count(item.blocks, 'block')}; "
-                   f"{METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved may be chance, with "
-                   "regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
+    lines += _wrap(f"{say_samples(item)}; {METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved "
+                   "may be chance, with regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
     return [*lines, *_beside_lines(item.beside)]
+
+
+def say_samples(item: Attribution) -> str:
+    """How many samples there are, and who took them."""
+    origin = item.origin
+    text = (
+        f"{count(item.samples, 'sample')} of sessions in {count(item.blocks, 'block')}, by {origin.source.value} at "
+        f"{origin.hertz:.0f} Hz"
+    )
+    if origin.statement_samples is None:
+        return text
+    few = count(origin.statement_samples, "sample")
+    return f"{text} (statements told apart by {few} of {SampleSource.ACTIVITY.value} at {ACTIVITY_HERTZ:.0f} Hz)"
 
 
 def choose_rows(rows: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount, Span
+from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount, Origin, Span
 from pgstrata.report.queries import query_fields
 from pgstrata.report.query_plans import plan_fields
 
@@ -33,6 +33,7 @@ def _attribution(item: Attribution) -> dict[str, Any]:
         "method": item.method.value,
         "blocks": item.blocks,
         "samples": item.samples,
+        "origin": _origin(item.origin),
         "total": _contribution(item.total),
         "parts": [_contribution(each) for each in item.parts],
         "queries": [_contribution(each) for each in item.queries],
@@ -40,6 +41,10 @@ def _attribution(item: Attribution) -> dict[str, Any]:
         "causes": [_contribution(each) for each in item.causes],
         "beside": [_beside(each) for each in item.beside],
     }
+
+
+def _origin(item: Origin) -> dict[str, Any]:
+    return {"source": item.source.value, "hertz": item.hertz, "statement_samples": item.statement_samples}
 
 
 def _contribution(item: Contribution) -> dict[str, Any]:
@@ -80,6 +85,7 @@ def _account(item: LevelAccount) -> dict[str, Any]:
         "method": item.method.value,
         "seconds": item.account.seconds,
         "samples": item.account.samples,
+        "origin": _origin(item.account.origin),
         "rows": [
             {"part": row.part.value, "event": row.event, "seconds": row.seconds, "samples": row.samples}
             for row in item.account.rows

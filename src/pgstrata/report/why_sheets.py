@@ -29,6 +29,7 @@ from pgstrata.report.why import (
     say_attribution,
     say_causes,
     say_missing,
+    say_samples,
 )
 from pgstrata.report.words import capitalise
 
@@ -108,7 +109,7 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
     rows, left = choose_rows(item.rows) if several else ([], [])
     title = f"{name} against {reference}: {name_cell(experiment.cell(item.cell), experiment)}"
     rest = sum(row.difference for row in left) / size
-    blocks, causes = count(item.blocks, "block"), say_causes(item)
+    causes = say_causes(item)
     return WhyPart(
         title=title,
         said=capitalise(say_attribution(answer, item)),
@@ -119,7 +120,7 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
         rows=_lines(rows, size, name_among_rows),
         rows_left=f"and {count(len(left), 'smaller row')}, {rest:+.1f} {unit} together" if left else "",
         beside=tuple(map(_beside_line, item.beside)),
-        note=f"{count(item.samples, 'sample')} of sessions in {blocks}; {METHOD_NOTES[item.method]}",
+        note=f"{say_samples(item)}; {METHOD_NOTES[item.method]}",
         open=place < _MOST_OPEN,
     )
 

@@ -22,10 +22,11 @@ from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
+from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 5
+_SCHEMA_VERSION = 6
 _SCHEMA = f"""
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -85,7 +86,7 @@ CREATE TABLE process (
     samples INTEGER NOT NULL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
-{QUERY_TABLES}CREATE TABLE fingerprint (
+{QUERY_TABLES}{WAIT_TABLES}CREATE TABLE fingerprint (
     name TEXT NOT NULL,
     fact TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -231,6 +232,7 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     )
     save_query_plans(connection, record)
     save_query_counts(connection, key, record)
+    save_waits(connection, key, record)
 
 
 def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fingerprint) -> None:
@@ -269,6 +271,7 @@ def load_runs(
     beside = _load_processes(connection) if sessions else {}
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
     counted = load_query_counts(connection) if sessions else {}
+    waits = load_waits(connection) if sessions else {}
     return tuple(
         [
             replace(
@@ -276,6 +279,7 @@ def load_runs(
                 sessions=tuple(seen.get(row[0], ())),
                 processes=tuple(beside.get(row[0], ())),
                 queries=counted.get(row[0]),
+                waits=waits.get(row[0]),
             )
             for row in rows
         ]

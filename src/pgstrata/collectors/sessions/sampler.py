@@ -13,10 +13,11 @@ from typing import Final
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
 from pgstrata.collectors.statements import constants_expression, quote_literal, statements_for
+from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
 
-SECONDS: Final = 0.1
+SECONDS: Final = 1 / ACTIVITY_HERTZ
 """Between two samples. At 10 Hz the statement costs about 0.003 CPUs on the server and 0.002 in psql (measured)."""
 _DRIVER: Final = "pgbench"
 # A server may read backslashes in strings as escapes; the client's clock is read on both sides of the server's.

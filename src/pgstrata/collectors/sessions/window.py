@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from pgstrata.collectors.sessions.parse import Clocks, SessionSample
 from pgstrata.ports.collector import Window
@@ -27,10 +27,23 @@ session that waited for its client, of 496 after 20 ms 62 %; the 32 between were
 """
 _LATE: Final = 2.0
 """Periods between two samples from which on the time between them was not seen."""
-_GRACE: Final = 0.5
+GRACE: Final = 0.5
 """Seconds of a run in which the driver connects and ends."""
 
 Moment = tuple[SessionSample, ...]
+
+
+class Sighting(Protocol):
+    """A process that was seen at a moment, a session of the driver or not."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def ours(self) -> bool: ...
+
+
+_Sighting = TypeVar("_Sighting", bound=Sighting)
 
 
 def within(moments: Iterable[Moment], window: Window, clocks: Clocks) -> list[Moment]:
@@ -38,7 +51,7 @@ def within(moments: Iterable[Moment], window: Window, clocks: Clocks) -> list[Mo
     found = [moment for moment in moments if any(sample.ours for sample in moment)]
     if window.turns:
         found = [moment for moment in found if _in_turn(moment[0].time - clocks.offset, window.turns)]
-    return _while_complete(found)
+    return while_complete(found)
 
 
 def unseen(moments: Sequence[Moment], window: Window, clocks: Clocks) -> float:
@@ -47,7 +60,7 @@ def unseen(moments: Sequence[Moment], window: Window, clocks: Clocks) -> float:
     if not window.turns:
         steps = (after - before for before, after in pairwise(times))
         late = _LATE * clocks.period
-        seen = sum(step if 0 <= step <= late else clocks.period for step in steps) + _GRACE if times else 0.0
+        seen = sum(step if 0 <= step <= late else clocks.period for step in steps) + GRACE if times else 0.0
         return max(0.0, 1 - seen / window.seconds) if window.seconds > 0 else 0.0
     times.sort()
     total = lost = 0.0
@@ -69,7 +82,7 @@ def _lost(times: Sequence[float], period: float) -> float:
     return sum(gap - period for gap in gaps if gap > _LATE * period)
 
 
-def _while_complete(moments: list[Moment]) -> list[Moment]:
+def while_complete(moments: list[tuple[_Sighting, ...]]) -> list[tuple[_Sighting, ...]]:
     """From the first to the last moment with the sessions that are mostly there, if there are such."""
     sets = [frozenset(sample.pid for sample in moment if sample.ours) for moment in moments]
     if not sets:
