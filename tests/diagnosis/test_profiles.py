@@ -84,17 +84,25 @@ def test_samples_of_an_event_are_those_of_the_profile_and_its_statements_those_t
             assert sum(item.samples for item in same) == wanted.samples
 
 
-def test_an_event_that_nobody_saw_has_no_statement_and_one_of_another_window_has_its():
-    def window(sessions, samples):
-        wait = SessionCount(state=SessionState.WAITING, wait_type="IO", event="WalSync", query="", samples=samples)
-        return Seen(seconds=1e-3, sessions=counts(sessions), profile=WaitProfile(hertz=100.0, counts=(wait,)))
+def test_an_event_that_a_window_did_not_see_has_the_statements_of_other_windows():
+    def window(saw, samples, event="WalSync"):
+        wait = SessionCount(state=SessionState.WAITING, wait_type="IO", event=event, query="", samples=samples)
+        sessions = {(SessionState.WAITING, "IO", "WalSync", query): number for query, number in saw.items()}
+        return Seen(
+            seconds=1e-3, profile=WaitProfile(hertz=100.0, counts=(wait,)),
+            sessions=counts({(SessionState.CLIENT, "", "", ""): 9, **sessions}),
+        )  # fmt: skip
 
-    client = {(SessionState.CLIENT, "", "", ""): 9}
-    seen = {(SessionState.WAITING, "IO", "WalSync", "END"): 2, (SessionState.WAITING, "IO", "WalSync", "INSERT"): 1}
-    (first, second), (third,) = use_profiles(([window(client, 10), window(seen, 4)], [window(client, 7)]))[0]
-    assert [(item.query, item.samples) for item in first.sessions] == [("END", 7), ("INSERT", 3)]
-    assert [(item.query, item.samples) for item in second.sessions] == [("END", 3), ("INSERT", 1)]
-    assert [(item.query, item.samples) for item in third.sessions] == [("", 7)]
+    often = {"END": 10, "INSERT": 5, "seldom": 1}
+    one = [window(often, 160), window({"END": 1}, 8), window({}, 30)]
+    other = [window({}, 3), window({}, 7, event="DataFileRead")]
+    sides, _ = use_profiles((one, other))
+    found = [{item.query: item.samples for item in seen.sessions} for side in sides for seen in side]
+    assert found[0] == {"END": 100, "INSERT": 50, "": 10}
+    assert found[1] == {"END": 8}
+    assert found[2] == {"END": 19, "INSERT": 9, "": 2}
+    assert found[3] == {"END": 2, "INSERT": 1}
+    assert found[4] == {"": 7}
 
 
 def test_intervals_of_events_are_narrower_and_those_of_statements_no_narrower_than_was_seen():

@@ -9,10 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from pgstrata.diagnosis.account import Seen
+from pgstrata.diagnosis.rows import FEWEST_SAMPLES
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Origin, SampleSource
 
 _Event = tuple[SessionState, str, str]
+_Name = tuple[str, str]
+"""Query and blocker."""
+_Among = Mapping[_Event, Counter[_Name]]
 
 
 def use_profiles(sides: Sequence[Sequence[Seen]]) -> tuple[tuple[tuple[Seen, ...], ...], Origin]:
@@ -22,33 +26,34 @@ def use_profiles(sides: Sequence[Sequence[Seen]]) -> tuple[tuple[tuple[Seen, ...
     one is compared with one of the same way only.
     """
     as_they_are = tuple(tuple(side) for side in sides)
-    rates = [seen.profile.hertz for side in sides for seen in side if seen.profile is not None]
-    if not rates or len(rates) < sum(map(len, sides)):
+    windows = [seen for side in sides for seen in side]
+    rates = [seen.profile.hertz for seen in windows if seen.profile is not None]
+    if not rates or len(rates) < len(windows):
         return as_they_are, Origin()
     origin = Origin(
-        source=SampleSource.PROFILE, hertz=float(np.mean(rates)),
-        statement_samples=sum(seen.samples for side in sides for seen in side),
-    )  # fmt: skip
-    return tuple(map(_use, as_they_are)), origin
+        source=SampleSource.PROFILE, hertz=float(np.mean(rates)), statement_samples=sum(seen.told for seen in windows)
+    )
+    everywhere = _among(windows)
+    return tuple(_use(side, everywhere) for side in as_they_are), origin
 
 
-def _use(side: Sequence[Seen]) -> tuple[Seen, ...]:
+def _use(side: Sequence[Seen], everywhere: _Among) -> tuple[Seen, ...]:
     """Each event's samples of a profile, divided among statements as those of pg_stat_activity in the same window are.
 
-    A window in which none of these saw the event takes the division of all windows of its side; an event that none of
-    them saw has no statement.
+    A window in which none of these saw the event takes the division of all windows of its side, or that of all sides.
+    What these saw fewer than `FEWEST_SAMPLES` times in all sides together has no statement.
     """
-    pooled = _by_event([count for seen in side for count in seen.sessions])
+    together = _among(side)
     made = []
     for seen in side:
         assert seen.profile is not None
-        own = _by_event(seen.sessions)
-        sessions = [
-            part
-            for count in seen.profile.counts
-            for part in _divide(count, own.get(_event(count)) or pooled.get(_event(count)) or {("", ""): 1})
-        ]
-        made.append(replace(seen, sessions=tuple(sessions), statement_samples=seen.samples))
+        own = _among([seen])
+        sessions = []
+        for count in seen.profile.counts:
+            event = _event(count)
+            among = own.get(event) or together.get(event) or everywhere.get(event) or {("", ""): 1}
+            sessions += _divide(count, _keep_known(among, everywhere.get(event, Counter())))
+        made.append(replace(seen, sessions=tuple(sessions), statement_samples=seen.told))
     return tuple(made)
 
 
@@ -56,15 +61,25 @@ def _event(count: SessionCount) -> _Event:
     return count.state, count.wait_type, count.event
 
 
-def _by_event(sessions: Sequence[SessionCount]) -> Mapping[_Event, Counter[tuple[str, str]]]:
-    """Samples by query and blocker."""
-    found: dict[_Event, Counter[tuple[str, str]]] = {}
-    for count in sessions:
+def _among(windows: Sequence[Seen]) -> _Among:
+    found: dict[_Event, Counter[_Name]] = {}
+    for count in (count for seen in windows for count in seen.sessions):
         found.setdefault(_event(count), Counter())[count.query, count.blocker] += count.samples
     return found
 
 
-def _divide(count: SessionCount, among: Mapping[tuple[str, str], int]) -> list[SessionCount]:
+def _keep_known(among: Mapping[_Name, int], everywhere: Mapping[_Name, int]) -> Counter[_Name]:
+    """The same with statements that were seen too seldom put together."""
+    often: Counter[str] = Counter()
+    for (query, _), samples in everywhere.items():
+        often[query] += samples
+    kept: Counter[_Name] = Counter()
+    for (query, blocker), samples in among.items():
+        kept[(query, blocker) if often[query] >= FEWEST_SAMPLES else ("", "")] += samples
+    return kept
+
+
+def _divide(count: SessionCount, among: Mapping[_Name, int]) -> list[SessionCount]:
     """Whole samples in these proportions, by largest remainders, so that their sum stays."""
     total = sum(among.values())
     exact = {key: count.samples * samples / total for key, samples in among.items()}

@@ -85,8 +85,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
 
     UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
     rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
-    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together,
-    where of samples that tell no statement those count that told them.
+    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
 
     Args:
         sides: the windows of each environment, each with samples.
@@ -95,7 +94,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
     counted = [[_count(seen) for seen in side] for side in sides]
     windows = [seen for side in sides for seen in side]
     coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
-    folded = _fold(counted, coarse)
+    folded = _fold(counted)
     waits = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.WAIT))
     running = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.RUNNING)) or (
         (Part.RUNNING, "", ""),
@@ -143,8 +142,8 @@ def _count(seen: Seen) -> Counter[Key]:
     return found
 
 
-def _fold(counted: Sequence[Sequence[Counter[Key]]], coarse: float) -> Mapping[Key, Key]:
-    """Under which key each one is shown; `coarse` samples stand for one that tells a statement."""
+def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
+    """Under which key each one is shown."""
     total: Counter[Key] = Counter()
     for side in counted:
         for window in side:
@@ -158,7 +157,7 @@ def _fold(counted: Sequence[Sequence[Counter[Key]]], coarse: float) -> Mapping[K
         if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
             folded[key] = (part, "", "")
         else:
-            folded[key] = key if samples >= FEWEST_SAMPLES * coarse else (part, event, "")
+            folded[key] = key if samples >= FEWEST_SAMPLES else (part, event, "")
     return folded
 
 
