@@ -145,7 +145,7 @@ _SUSPECT: Final = (
         ("sampler_lost", "what a sampler did not see is taken for nothing",
          "a sampler could not be started, ended too early, had to be killed, or left nothing, or what nobody can read"),
         ("samples_missing", "what was seen in some seconds is taken for what happened in all",
-         "for over a fifth of the measured time no samples of sessions or host, or none of pg_wait_sampling are of use"),
+         "for over a fifth of the measured time no samples of sessions or host, or pg_wait_sampling is of no use"),
     ),
 )  # fmt: skip
 
