@@ -135,7 +135,7 @@ class Lone(Watcher):
     """One that is of no use where environments take turns."""
 
     def start(self, subject, folder):
-        return None if subject.sliced else super().start(subject, folder)
+        return None if subject.turns else super().start(subject, folder)
 
 
 def test_a_sampler_knows_whether_its_environment_takes_turns():
@@ -144,5 +144,4 @@ def test_a_sampler_knows_whether_its_environment_takes_turns():
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     assert set(start_samplers(rig, arm, server).samplings) == {"seconds"}
-    arm.together = "a3"
-    assert start_samplers(rig, arm, server).samplings == {}
+    assert start_samplers(rig, arm, server, turns=True).samplings == {}
