@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
@@ -39,6 +40,7 @@ def make_series(
     window: Window,
     rates: Callable[[Sample, Sample], Values],
     missing: Callable[[str], float] = _nothing,
+    subject: str = "",
 ) -> tuple[Series, ...]:
     """A series for each kind that was seen and was not zero throughout; none in slices, whose seconds mix environments.
 
@@ -49,6 +51,7 @@ def make_series(
         window: the measured one.
         rates: values by name of what happened between two samples; NaN, or nothing, where that is not known.
         missing: the value of a kind in a stretch of which nothing is told.
+        subject: what was looked at, where it is one of several.
     """
     if window.turns or not samples:
         return ()
@@ -59,7 +62,7 @@ def make_series(
         found = rates(before, after)
         rows.append(dict.fromkeys(found, math.nan) if after.moment - before.moment > _LATE else found)
         times.append(after.moment - origin)
-    return tuple(_series(times, rows, missing))
+    return tuple(replace(one, subject=subject) for one in _series(times, rows, missing))
 
 
 def unseen_seconds(samples: Sequence[Timed], window: Window, late: float = 0.0) -> float:

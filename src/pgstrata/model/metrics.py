@@ -154,9 +154,11 @@ class Measurement:
 class Series:
     """A measurement over the seconds of a run, for plots and within-run checks: never extra n.
 
-    `times` are seconds since the start of the measured window, `values` are in the metric's base unit.
+    `times` are seconds since the start of the measured window, `values` are in the metric's base unit. `subject` is
+    what of several was looked at, such as the disk of the data; empty where it is one, or all of them together.
     """
 
     metric: str
     times: tuple[float, ...]
     values: tuple[float, ...]
+    subject: str = ""

@@ -26,7 +26,7 @@ from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 6
+_SCHEMA_VERSION = 7
 _SCHEMA = f"""
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -53,6 +53,7 @@ CREATE TABLE series (
     run INTEGER NOT NULL REFERENCES run,
     position INTEGER NOT NULL,
     metric TEXT NOT NULL,
+    subject TEXT NOT NULL,
     times BLOB NOT NULL,
     "values" BLOB NOT NULL,
     PRIMARY KEY (run, position)
@@ -206,9 +207,9 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
         [(item.metric, key, place, item.value) for place, item in enumerate(record.measurements)],
     )
     connection.executemany(
-        'INSERT INTO series (run, position, metric, times, "values") VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO series (run, position, metric, subject, times, "values") VALUES (?, ?, ?, ?, ?, ?)',
         [
-            (key, place, item.metric, array("f", item.times).tobytes(), array("f", item.values).tobytes())
+            (key, place, item.metric, item.subject, _floats(item.times), _floats(item.values))
             for place, item in enumerate(record.series)
         ],
     )
@@ -233,6 +234,10 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     save_query_plans(connection, record)
     save_query_counts(connection, key, record)
     save_waits(connection, key, record)
+
+
+def _floats(numbers: Sequence[float]) -> bytes:
+    return array("f", numbers).tobytes()
 
 
 def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fingerprint) -> None:
@@ -335,9 +340,11 @@ def _load_measurements(
 
 def _load_series(connection: sqlite3.Connection, wanted: str, names: tuple[str, ...]) -> dict[int, list[Series]]:
     found: dict[int, list[Series]] = {}
-    query = f'SELECT run, metric, times, "values" FROM series{wanted} ORDER BY run, position'
-    for run, metric, times, values in connection.execute(query, names):
-        item = Series(metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)))
+    query = f'SELECT run, metric, subject, times, "values" FROM series{wanted} ORDER BY run, position'
+    for run, metric, subject, times, values in connection.execute(query, names):
+        item = Series(
+            metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)), subject=subject
+        )  # fmt: skip
         found.setdefault(run, []).append(item)
     return found
 

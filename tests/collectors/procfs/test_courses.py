@@ -50,7 +50,7 @@ def courses(samples, sessions="", window=WINDOW):
     evidence = {"seconds.samples": "".join(samples).encode(), "sessions.samples": sessions.encode()}
     found = SecondsSampler().parse(evidence, window).series
     assert {series.metric for series in found} <= COURSES.keys()
-    return {series.metric: series for series in found}
+    return {f"{series.subject} {series.metric}".strip(): series for series in found}
 
 
 def session(pid, kind="client backend", ours=1):
@@ -78,6 +78,42 @@ class TestTheHost:
 
     def test_what_is_zero_throughout_or_not_told_is_left_out(self):
         assert not {"host_steal_cpu", "memory_writeback", "cpu_stalled", "checkpointer_cpu"} & self.found.keys()
+
+
+class TestDisks:
+    """The data on a loop device of which each second 100 + 300 requests are done, the WAL on a disk beside it."""
+
+    wal = "diskstats: 254 16 vdb {} 0 {} {} {} 0 {} {} 0 0 {} 0"
+
+    def found(self, *lines):
+        samples = [
+            host(at, more=(self.wal.format(*(round(n * (at - 500)) for n in (1, 8, 4, 9, 16, 6, 10))),))
+            for at in (500, 501, 503)
+        ]
+        samples[0] = "".join(f"device {line}\n" for line in lines) + samples[0]
+        return courses(samples)
+
+    def test_below_data_and_wal_are_told_apart_from_all_of_them_together(self):
+        found = self.found("data 7:0", "wal 254:16")
+        assert found["data disk_iops"].values == pytest.approx((400, 400))
+        assert found["wal disk_iops"].values == pytest.approx((10, 10))
+        assert found["wal disk_throughput"].values == pytest.approx((24 * 512,) * 2)
+        assert found["wal disk_await"].values == pytest.approx((0.001,) * 2)
+        assert found["wal disk_queue"].values == pytest.approx((0.01,) * 2)
+        assert found["disk_iops"].values == pytest.approx((410, 410))
+        assert not any(name.startswith(("data ", "wal ")) and "disk" not in name for name in found)
+
+    def test_of_one_file_system_add_up(self):
+        assert self.found("data 7:0 254:16")["data disk_iops"].values == pytest.approx((410, 410))
+
+    def test_that_the_kernel_does_not_count_are_left_out(self):
+        found = self.found("data 0:45", "wal 254:16 8:0")
+        assert not [name for name in found if name.startswith(("data ", "wal "))]
+
+    @pytest.mark.parametrize("line", ["", "cache 254:16"])
+    def test_of_something_unknown_are_refused(self, line):
+        with pytest.raises(ParseError, match="unknown shape"):
+            self.found(line)
 
 
 def test_a_counter_that_went_backwards_is_not_known_for_that_second():

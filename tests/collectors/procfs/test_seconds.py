@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.procfs.seconds import SecondsSampler
+from pgstrata.collectors.procfs.snapshot import read_block_devices
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window
@@ -179,11 +181,13 @@ def family():
     parent.wait()
 
 
-def watch(pids, seconds, script=None):
+def watch(pids, seconds, script=None, data="", wal=""):
     """What the script writes about a process and its children in so many seconds."""
     text = SCRIPT.read_text() if script is None else script
     process = subprocess.Popen(
-        ["sh", "-c", text, "seconds", *map(str, pids)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ["sh", "-c", text, "seconds", str(data), str(wal), *map(str, pids)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     time.sleep(seconds)
     process.terminate()
@@ -220,6 +224,23 @@ class TestTheScript:
             out, err = watch(pids, 0.1)
             assert err == b""
             assert parse_seconds(out).samples[-1].lines["loadavg"]
+
+    def test_the_disk_below_a_folder_is_told_and_of_memory_there_is_none(self, tmp_path):
+        out, err = watch((), 0.1, data=tmp_path / "data with spaces")
+        assert err == b""
+        assert parse_seconds(out).devices == {}
+        folder = tmp_path / "data with spaces"
+        folder.mkdir()
+        out, err = watch((), 0.1, data=folder, wal="/proc")
+        assert err == b""
+        found = parse_seconds(out)
+        device = folder.stat().st_dev
+        if not Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").exists():
+            pytest.skip("temporary files lie on no block device, or on btrfs")
+        ((subject, (number,)),) = found.devices.items()
+        assert subject == "data"
+        counted = read_block_devices(found.samples[0].lines["diskstats"], 11)
+        assert number in {device.number for device in counted}
 
     def test_titles_of_the_servers_processes_alone_are_told(self):
         script = 'exec -a "postgres: checkpointer " sleep 60 & exec -a "secret title" sleep 60 & wait'

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import partial
 
-from pgstrata.collectors.procfs.host_series import rates, read_counters
+from pgstrata.collectors.procfs.host_series import rates, read_counters, read_devices
 from pgstrata.collectors.procfs.process_series import process_rates, tell_kinds
 from pgstrata.collectors.procfs.samples import HostSample, Seconds
 from pgstrata.collectors.sessions.parse import SessionSample
@@ -15,7 +16,7 @@ from pgstrata.ports.collector import Window
 
 
 def make_courses(seconds: Seconds, sessions: Iterable[SessionSample], window: Window, ticks: int) -> tuple[Series, ...]:
-    """A series for each kind of what the host and the server's processes did.
+    """A series for each kind of what the host and the server's processes did, and of the disks by what lies on them.
 
     Raises:
         ParseError: a line has an unknown shape.
@@ -26,7 +27,14 @@ def make_courses(seconds: Seconds, sessions: Iterable[SessionSample], window: Wi
         host = rates(read_counters(before), read_counters(after), after.moment - before.moment, ticks)
         return {**host, **process_rates(before, after, kinds, ticks)}
 
-    return make_series(seconds.samples, window, happened, _missing)
+    def worked(before: HostSample, after: HostSample, *, devices: Collection[str]) -> Values:
+        first, last = read_devices(before, devices), read_devices(after, devices)
+        return rates(first, last, after.moment - before.moment, ticks)
+
+    series = list(make_series(seconds.samples, window, happened, _missing))
+    for subject, devices in seconds.devices.items():
+        series += make_series(seconds.samples, window, partial(worked, devices=devices), subject=subject)
+    return tuple(series)
 
 
 def _missing(name: str) -> float:

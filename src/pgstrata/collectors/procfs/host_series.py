@@ -1,19 +1,19 @@
 """The host over the seconds of a run, from samples of the kernel's counters. Pure.
 
-Shapes: proc(5) and the kernel's Documentation/admin-guide/iostats.rst. Disks are all whole physical devices together:
-queue and await by their time counters, as iostat does (await = growth of time in requests / requests that were done,
-queue = growth of weighted time / time).
+Shapes: proc(5) and the kernel's Documentation/admin-guide/iostats.rst. Disks are all whole physical devices together,
+or the block devices that are named: queue and await by their time counters, as iostat does (await = growth of time in
+requests / requests that were done, queue = growth of weighted time / time).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.collectors.procfs.samples import HostSample
-from pgstrata.collectors.procfs.snapshot import find_disks, whole_number
+from pgstrata.collectors.procfs.snapshot import find_disks, read_block_devices, whole_number
 from pgstrata.errors import ParseError
 
 Counters = Mapping[str, float]
@@ -42,7 +42,18 @@ def read_counters(sample: HostSample) -> Counters:
             except (IndexError, ValueError):
                 raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=f"/proc/{name}") from None
     disks = sample.lines.get("diskstats")
-    return found if disks is None else {**found, **_disks(disks)}
+    return found if disks is None else {**found, **_disks(find_disks(disks, _DISK_FIELDS).values())}
+
+
+def read_devices(sample: HostSample, numbers: Collection[str]) -> Counters:
+    """The counters of disks in a sample, of the block devices with these numbers; nothing where one of them is missing.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
+    devices = read_block_devices(sample.lines.get("diskstats", ()), _DISK_FIELDS)
+    found = {device.number: device.counters for device in devices}
+    return _disks([found[number] for number in numbers]) if found.keys() >= set(numbers) else {}
 
 
 def rates(before: Counters, after: Counters, seconds: float, ticks: int) -> Values:
@@ -128,9 +139,9 @@ _READERS: Final[Mapping[str, Callable[[str], Counters]]] = {
 }
 
 
-def _disks(lines: Sequence[str]) -> Counters:
+def _disks(disks: Iterable[Sequence[int]]) -> Counters:
     done = sectors = spent = weighted = 0
-    for numbers in find_disks(lines, _DISK_FIELDS).values():
+    for numbers in disks:
         done += numbers[0] + numbers[4]
         sectors += numbers[2] + numbers[6]
         spent += numbers[3] + numbers[7]

@@ -10,6 +10,7 @@ from typing import Final
 
 from pgstrata.collectors.procfs.snapshot import whole_number
 from pgstrata.errors import ParseError
+from pgstrata.model.storage import Role
 
 SAMPLES: Final = "seconds.samples"
 """Evidence name of what the script wrote."""
@@ -60,11 +61,13 @@ class Seconds:
     """All samples of a run, in order of time.
 
     `wall` is the host's wall clock in seconds, at about the first sample; `titles` are of processes, by their pid.
+    `devices` are the numbers of the block devices (8:1) on which the data lie, and the WAL if it lies apart.
     """
 
     wall: float | None
     titles: Mapping[int, str]
     samples: Sequence[HostSample]
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def parse_seconds(text: bytes) -> Seconds:
@@ -75,6 +78,7 @@ def parse_seconds(text: bytes) -> Seconds:
     """
     wall = None
     titles: dict[int, str] = {}
+    devices: dict[str, tuple[str, ...]] = {}
     samples: list[HostSample] = []
     for line in _whole_lines(text):
         try:
@@ -87,11 +91,14 @@ def parse_seconds(text: bytes) -> Seconds:
             elif kind == "title":
                 pid, _, title = rest.partition(" ")
                 titles[whole_number(pid)] = title
+            elif kind == "device":
+                subject, *numbers = rest.split()
+                devices[Role(subject).value] = tuple(numbers)
             else:
                 _read_line(samples[-1], line)
         except (IndexError, ValueError):
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
-    return Seconds(wall=wall, titles=titles, samples=samples)
+    return Seconds(wall=wall, titles=titles, samples=samples, devices=devices)
 
 
 def _finite(text: str) -> float:

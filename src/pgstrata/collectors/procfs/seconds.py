@@ -39,7 +39,7 @@ class SecondsSampler:
         postmaster = subject.server.postmaster_pid
         parents = (*(() if postmaster is None else (postmaster,)), *subject.host.door_pids)
         process = subject.host.spawn(
-            Command(argv=("sh", "-c", script, "pgstrata-seconds", *map(str, parents))),
+            Command(argv=("sh", "-c", script, "pgstrata-seconds", *_folders(subject), *map(str, parents))),
             stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.KILL,
         )  # fmt: skip
         return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err")
@@ -57,6 +57,13 @@ class SecondsSampler:
                 "of that time there are no figures by the second",
             ),
         )  # fmt: skip
+
+
+def _folders(subject: Subject) -> tuple[str, str]:
+    """Where data and WAL lie, whose disks are asked for: not of a server that may be elsewhere, nor in slices."""
+    if subject.server.postmaster_pid is None or subject.turns:
+        return "", ""
+    return subject.server.clone.location, subject.server.clone.wal
 
 
 def _events(log: bytes, seconds: Seconds) -> tuple[Series, ...]:

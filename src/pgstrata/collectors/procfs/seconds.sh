@@ -1,6 +1,7 @@
 # Writes down counters of the kernel and of some processes and their children: at once, each second, when sent TERM.
-# Arguments: process ids, the postmaster's among them. Output: "wall SECONDS" once; each sample begins with
-# "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands before the first lines of a process, the rest is FILE:LINE.
+# Arguments: folder of the data, folder of the WAL if it lies apart (each may be empty), process ids, the postmaster's among
+# them. Output: "wall SECONDS" once, "device data MAJOR:MINOR ..." and "device wal ..." where they are known; each sample
+# begins with "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands before the first lines of a process, the rest is FILE:LINE.
 lines='^([0-9 ]|cpu |ctxt |procs_|pgfault |pgmajfault |Mem(Total|Available):|Dirty:|Writeback:|some |(read|write)_bytes|'
 lines="$lines(non)?voluntary_)"
 host="/proc/loadavg /proc/stat /proc/vmstat /proc/meminfo /proc/diskstats"
@@ -37,6 +38,26 @@ tell_titles() {
     older=$before
     before=" $pids "
 }
+# the devices of the file system of a folder: of a partition its disk, of btrfs, which has a number of its own, all of them
+tell_devices() {
+    [ -n "$2" ] && number=$(stat -L -c %d -- "$2") || return 0
+    devices=/sys/dev/block/$((number >> 8 & 4095)):$((number & 255 | number >> 12 & 1048320))
+    if [ ! -e "$devices" ]; then
+        source=$(findmnt --noheadings --raw --nofsroot --output SOURCE --target "$2") || return 0
+        source=$(readlink -f -- "$source") || return 0
+        set -- "$1" /sys/fs/btrfs/*/devices/"${source##*/}"
+        [ -e "$2" ] || return 0
+        devices="${2%/*}/*"
+    fi
+    numbers=
+    for device in $devices; do
+        [ ! -e "$device/partition" ] || device=$device/..
+        [ -r "$device/dev" ] || return 0
+        read -r number <"$device/dev"
+        case " $numbers " in *" $number "*) ;; *) numbers="$numbers $number" ;; esac
+    done
+    echo "device $1$numbers"
+}
 sample() {
     read -r now _ </proc/uptime
     find_processes "$@"
@@ -48,8 +69,15 @@ sample() {
     done
     grep -s -H -E "$lines" $host $processes
 }
+data=$1
+wal=$2
+shift 2
 trap 'sample "$@"; kill "$!" 2>/dev/null; exit 0' TERM
 echo "wall $(date +%s.%N)"
+{
+    tell_devices data "$data"
+    tell_devices wal "$wal"
+} 2>/dev/null
 # a session that has just connected is soon seen
 pause=0.25
 while :; do

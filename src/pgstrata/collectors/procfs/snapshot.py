@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +55,15 @@ class DiskBytes:
 
     read: int
     written: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockDevice:
+    """A line of /proc/diskstats: a disk, a part of one, or a layer above; `number` such as 8:1."""
+
+    number: str
+    name: str
+    counters: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,14 +185,23 @@ def find_disks(lines: Iterable[str], fields: int) -> Mapping[str, tuple[int, ...
     Raises:
         ParseError: a line has an unknown shape.
     """
-    found = {}
+    found = {device.name: device.counters for device in read_block_devices(lines, fields)}
+    return {name: disk for name, disk in found.items() if not _NOT_PHYSICAL.match(name) and not _is_part(name, found)}
+
+
+def read_block_devices(lines: Iterable[str], fields: int) -> Iterator[BlockDevice]:
+    """Each block device in lines of /proc/diskstats, with the first so many counters.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
     for line in lines:
         words = line.split()
         numbers = words[3 : 3 + fields]
         if len(numbers) < fields:
             raise _unknown("/proc/diskstats", line)
-        found[words[2]] = tuple(_integer(number, "/proc/diskstats", line) for number in numbers)
-    return {name: disk for name, disk in found.items() if not _NOT_PHYSICAL.match(name) and not _is_part(name, found)}
+        counters = tuple(_integer(number, "/proc/diskstats", line) for number in numbers)
+        yield BlockDevice(number=f"{words[0]}:{words[1]}", name=words[2], counters=counters)
 
 
 def _is_part(name: str, devices: Collection[str]) -> bool:
