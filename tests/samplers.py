@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgstrata.collectors.pgstat.series import parse_counter_samples
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.sessions.parse import parse_samples
 from pgstrata.collectors.waits.parse import parse_rows
@@ -15,10 +16,14 @@ CAPTURES = Path(__file__).parent / "captures"
 
 @dataclass
 class Known:
-    """Where a real run of it is kept, and when it looked, by what it wrote, in seconds of the wall clock."""
+    """Where a real run of it is kept, and when it looked, by what it wrote, in seconds of the wall clock.
+
+    `period`: seconds that its last look may lie before its end; 0 where it looks when it is told to end.
+    """
 
     capture: Path
     moments: Callable[[bytes], Sequence[float]]
+    period: float = 0.0
 
     def evidence(self):
         return {path.name: path.read_bytes() for path in self.capture.iterdir() if path.suffix != ".json"}
@@ -41,11 +46,14 @@ def moments_of_waits(written):
     return sorted({row.time for row in parse_rows(written)})
 
 
+def moments_of_counters(written):
+    return [sample.moment for sample in parse_counter_samples(written)]
+
+
 KNOWN = {
-    "sessions": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_sessions),
-    # it looks once a second, and not at its end: too seldom for what is asked of moments
-    "pgstat": Known(CAPTURES / "pgstat-seconds" / "18" / "simple-update", lambda _written: ()),
+    "sessions": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_sessions, 0.1),
+    "pgstat": Known(CAPTURES / "pgstat-seconds" / "18" / "simple-update", moments_of_counters, 1.0),
     "seconds": Known(CAPTURES / "seconds" / "6.18" / "simple-update", moments_of_seconds),
-    "waits": Known(CAPTURES / "waits" / "1.1.4" / "commit-wait", moments_of_waits),
+    "waits": Known(CAPTURES / "waits" / "1.1.4" / "commit-wait", moments_of_waits, 0.5),
     "perf": Known(CAPTURES / "perf" / "6.18" / "simple-update", lambda _written: ()),
 }

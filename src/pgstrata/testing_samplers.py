@@ -35,7 +35,8 @@ class SamplerConformance:
     """A sampler at work beside a server.
 
     Fixtures: `sampler`; `subject` with a server that has at least one busy session of the driver; `folder`, an empty
-    one on the host of the sampler; `moments` of what it writes (`Moments`); `window` of some run.
+    one on the host of the sampler; `moments` of what it writes (`Moments`), the last of which may lie `period` seconds
+    before its end; `window` of some run.
     """
 
     def test_its_name_is_short_and_names_its_evidence(self, sampler: Sampler, subject: Subject, folder: str) -> None:
@@ -47,7 +48,7 @@ class SamplerConformance:
         _end(sampling)
 
     def test_it_looks_at_once_and_until_it_is_told_to_end(
-        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments, window: Window
+        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments, period: float, window: Window
     ) -> None:
         begun = time.time()
         sampling = _start(sampler, subject, folder)
@@ -59,7 +60,7 @@ class SamplerConformance:
         assert sampling.host.read(sampling.errors) == b""
         if found := moments(written):
             assert found[0] - begun < _SLACK
-            assert told - found[-1] < _SLACK
+            assert told - found[-1] < period + _SLACK
         check_sampled(parse_purely(sampler, {f"{sampler.name}.samples": written}, window))
 
     def test_it_may_be_told_to_end_when_it_has_hardly_begun(
@@ -78,7 +79,7 @@ class SamplerConformance:
         assert _eventually(lambda: not _group(sampling.host, sampling.process.pid), _SLACK)
 
     def test_it_goes_on_after_a_pause_in_which_it_sees_nothing(
-        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments
+        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments, period: float
     ) -> None:
         sampling = _start(sampler, subject, folder)
         time.sleep(0.3)
@@ -88,7 +89,7 @@ class SamplerConformance:
         time.sleep(0.4)
         resumed = time.time()
         sampling.process.signal(StopSignal.CONT, group=True)
-        time.sleep(0.3)
+        time.sleep(0.3 + period)
         _end(sampling)
         found = moments(sampling.host.read(sampling.output))
         assert not [moment for moment in found if stopped < moment < resumed]

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.conduct.derive import derive_record
 from pgstrata.model.experiment import Allow
-from pgstrata.model.runs import Measurement, RunStatus, StatementLatency
+from pgstrata.model.runs import Measurement, RunStatus, StatementLatency, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -60,3 +61,14 @@ def test_a_run_that_failed_before_its_time_was_known_is_a_record_of_its_failure(
     assert record.status is RunStatus.FAILED
     whole = derive_record(_HEADER, evidence, _parse, (_PerSecond(),), Allow())
     assert "client_cpu" in {item.metric for item in whole.measurements}
+
+
+def test_a_run_in_which_counters_were_reset_is_valid_and_says_so():
+    evidence = {
+        "pgbench.out": b"x",
+        "pgstat.before": b"database.blks_hit\t900\n",
+        "pgstat.after": b"database.blks_hit\t7\n",
+    }
+    record = derive_record(_HEADER, evidence, _parse, (PgstatCollector(),), Allow())
+    assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.VALID)
+    assert [reason.code for reason in record.reasons] == ["counters_reset"]

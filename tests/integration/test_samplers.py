@@ -69,5 +69,9 @@ class TestEverySampler(SamplerConformance):
         return KNOWN[name].moments
 
     @pytest.fixture
+    def period(self, name):
+        return KNOWN[name].period
+
+    @pytest.fixture
     def window(self, name):
         return KNOWN[name].window()

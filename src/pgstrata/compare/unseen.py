@@ -1,4 +1,4 @@
-"""What samplers did not see, for a whole study: runs stay in every estimate, and why they differ rests on less."""
+"""What samplers and counters missed, for a whole study: all runs stay in it, and why they differ rests on less."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from pgstrata.model.answer import ResultWarning, Study
 from pgstrata.model.runs import Reason
 
-UNSEEN: Final = frozenset({"sampler_lost", "samples_missing"})
+UNSEEN: Final = frozenset({"sampler_lost", "samples_missing", "counters_reset"})
 """Codes of reasons of a run that say so."""
 _MOST: Final = 6
 _NUMBER: Final = re.compile(r"\d+")
@@ -35,7 +35,7 @@ def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
         warnings.append(ResultWarning(code=code, text=text))
     left = len(warnings) - _MOST
     if left > 0:
-        more = ResultWarning(code=warnings[_MOST].code, text=f"{left} more kinds of what samplers did not see")
+        more = ResultWarning(code=warnings[_MOST].code, text=f"{left} more kinds of what was not seen")
         return (*warnings[:_MOST], more)
     return tuple(warnings)
 

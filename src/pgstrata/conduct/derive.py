@@ -18,6 +18,7 @@ from pgstrata.ports.collector import (
     PLANS,
     Collector,
     CountsQueries,
+    DoubtsCaptures,
     Explainer,
     Sampled,
     Sampler,
@@ -49,11 +50,12 @@ def derive_record(
         measurements = (
             *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
         )  # fmt: skip
+        doubts = _doubts(evidence, window, collectors)
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
     plans, unread = _plans(evidence, explainer)
-    header = replace(header, remarks=(*header.remarks, *sampled.remarks, *unread))
+    header = replace(header, remarks=(*header.remarks, *doubts, *sampled.remarks, *unread))
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
     if any(reason.code in DROPPING for reason in judged[2]):
         measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
@@ -159,6 +161,17 @@ def _collected(
         before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
         if before is not None and after is not None:
             found += collector.parse(before, after, window)
+    return tuple(found)
+
+
+def _doubts(
+    evidence: Mapping[str, bytes], window: Window | None, collectors: Sequence[Collector]
+) -> tuple[Reason, ...]:
+    found: list[Reason] = []
+    for collector in collectors:
+        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+        if window is not None and before and after and isinstance(collector, DoubtsCaptures):
+            found += collector.doubt(before, after)
     return tuple(found)
 
 

@@ -144,6 +144,8 @@ _SUSPECT: Final = (
         Force.WARNING, Subject.RUN, Proof.FIGURES,
         ("sampler_lost", "what a sampler did not see is taken for nothing",
          "a sampler could not be started, ended too early, had to be killed, or left nothing, or what nobody can read"),
+        ("counters_reset", "what a server counted from a new beginning is taken for what it counted in a run",
+         "counters of the server fell, or were reset, between the captures around the run"),
         ("samples_missing", "what was seen in some seconds is taken for what happened in all",
          "for over a fifth of the measured time no samples of sessions or host, or pg_wait_sampling is of no use"),
     ),

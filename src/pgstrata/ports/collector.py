@@ -122,6 +122,15 @@ class CountsQueries(Protocol):
         ...
 
 
+@runtime_checkable
+class DoubtsCaptures(Protocol):
+    """A collector whose captures may tell of different countings, as after a reset of the counters."""
+
+    def doubt(self, before: bytes, after: bytes) -> tuple[Reason, ...]:
+        """Pure: why what was counted between the two is not known, for the run's reasons; nothing where it is."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`.

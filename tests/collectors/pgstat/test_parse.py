@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.pgstat.parse import parse_counters, parse_window
+from pgstrata.collectors.pgstat.parse import doubt_resets, parse_counters, parse_window
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window
@@ -103,3 +103,29 @@ def test_no_capture_ends_in_anything_but_a_parse_error(noise, lines):
     for before in (noise, "".join(lines).encode()):
         with contextlib.suppress(ParseError):
             parse_window(before, "".join(lines).encode(), window())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
+def test_captures_of_real_servers_are_in_no_doubt(case):
+    assert doubt_resets((case / "before.tsv").read_bytes(), (case / "after.tsv").read_bytes()) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "views"),
+    [
+        ({"database.stats_reset": 20.0}, "(database)"),
+        ({"wal.stats_reset": 20.0}, "(wal)"),
+        ({"database.xact_commit": 3}, "(database)"),
+        ({"lsn.position": 50.0, "checkpoints.timed": 0}, "(checkpoints, lsn)"),
+    ],
+)
+def test_counters_that_were_reset_are_told(changes, views):
+    before = {"database.stats_reset": 10.0, "database.xact_commit": 100, "lsn.position": 100.0, "checkpoints.timed": 3}
+    (doubt,) = doubt_resets(text(before).encode(), text(before | changes).encode())
+    assert doubt.code == "counters_reset"
+    assert views in doubt.text
+
+
+def test_what_may_shrink_is_in_no_doubt():
+    before = {"database.size": 100.0, "tables.autovacuum_count": 3, "tables.n_dead_tup": 5}
+    assert doubt_resets(text(before).encode(), text(dict.fromkeys(before, 1.0)).encode()) == ()

@@ -9,6 +9,7 @@ from typing import Final
 
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Measurement
+from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Window
 
 _PER_TRANSACTION: Final = (
@@ -18,6 +19,8 @@ _PER_TRANSACTION: Final = (
     ("blocks_hit_per_tx", "database.blks_hit"),
     ("blocks_read_per_tx", "database.blks_read"),
 )
+_RESET: Final = ".stats_reset"
+_ONLY_GROWING: Final = ("database.", "wal.", "lsn.", "checkpoints.")
 _COMPLETE: Final = 0.95
 """Share of the client's transactions that the server's statistics must have seen for their sums to be believed."""
 
@@ -38,6 +41,23 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     """
     counters = Counters(first=parse_counters(before), last=parse_counters(after))
     return tuple(Measurement(metric=metric, value=value) for metric, value in _values(counters, window))
+
+
+def doubt_resets(before: bytes, after: bytes) -> tuple[Reason, ...]:
+    """A doubt where counters were reset between two captures, by somebody or by a crash, so that some are not known.
+
+    Raises:
+        ParseError: a line is not a name and a number; the message quotes it.
+    """
+    first, last = parse_counters(before), parse_counters(after)
+    both = first.keys() & last.keys()
+    reset = {name for name in last if name.endswith(_RESET) and first.get(name) != last[name]}
+    fallen = {name for name in both if name.startswith(_ONLY_GROWING) and last[name] < first[name]}
+    views = sorted({name.partition(".")[0] for name in reset | (fallen - {"database.size"})})
+    if not views:
+        return ()
+    text = f"the server's counters were reset during the run ({', '.join(views)}): what they count is not known of it"
+    return (Reason(code="counters_reset", text=text),)
 
 
 def parse_counters(capture: bytes) -> Mapping[str, float]:

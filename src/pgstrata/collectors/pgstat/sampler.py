@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.collectors.pgstat.parse import parse_window
+from pgstrata.collectors.pgstat.parse import doubt_resets, parse_window
 from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.metrics import Measurement
+from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Subject, Window
 from pgstrata.ports.server import Table
 
@@ -26,7 +27,7 @@ _UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
 
 
 class PgstatCollector:
-    """Implements `ports.Collector` with the statistics views of the current database and its server."""
+    """Implements `ports.Collector` and `ports.DoubtsCaptures` with the views of the current database and its server."""
 
     @property
     def name(self) -> str:
@@ -42,6 +43,9 @@ class PgstatCollector:
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_window(before, after, window)
+
+    def doubt(self, before: bytes, after: bytes) -> tuple[Reason, ...]:
+        return doubt_resets(before, after)
 
 
 def _query_snapshot(subject: Subject, statements: tuple[tuple[int, str], ...]) -> tuple[int, Table]:
