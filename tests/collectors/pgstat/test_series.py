@@ -152,6 +152,13 @@ def test_the_highest_statement_that_is_not_newer_than_the_server_is_used(version
     assert statement.strip() in render_script(version)
 
 
+@pytest.mark.parametrize(("number", "statement"), statements_for("pgstrata.collectors.pgstat", "seconds", 10**6))
+def test_up_to_14_views_are_read_only_where_few_tables_have_statistics(number, statement):
+    views = [part for part in statement.split("UNION ALL") if "'lsn.position'" not in part]
+    assert all("FROM pg_stat_" in view for view in views)
+    assert all(("pg_relation_size" in view) == (number < 150000) for view in views)
+
+
 @dataclass
 class FakeSql:
     host: str = "here"
