@@ -52,6 +52,22 @@ def test_runs_that_may_not_enter_and_blocks_that_are_not_shared_are_left_out():
     assert found.blocks == 3
 
 
+def without_counts(runs, blocks):
+    return [replace(each, measurements=each.measurements[:1]) if each.block in blocks else each for each in runs]
+
+
+def test_a_block_in_which_the_kernels_counts_were_lost_is_left_out_and_does_not_decide_for_all():
+    (found,) = find_why(make_plan(), without_counts(both(), {2})).attributions
+    assert (found.method, found.blocks) == (Method.COUNTED, 3)
+    assert {part.part for part in found.parts} >= {Part.CPU, Part.QUEUE}
+
+
+@pytest.mark.parametrize("lost", [{1, 2, 3}, {1, 2, 3, 4}])
+def test_where_most_blocks_have_no_counts_all_of_them_are_as_sampled(lost):
+    (found,) = find_why(make_plan(), without_counts(both(), lost)).attributions
+    assert (found.method, found.blocks) == (Method.SAMPLED, 4)
+
+
 def test_in_slices_the_time_is_that_of_the_rounds_which_both_have():
     runs = []
     for block in (1, 2, 3):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,3 +76,23 @@ class TestEverySampler(SamplerConformance):
     @pytest.fixture
     def window(self, name):
         return KNOWN[name].window()
+
+
+def test_a_server_without_a_column_that_the_statements_ask_for_ends_the_sampler_with_a_word(subject, running_server, tmp_path):
+    """As an older one than all files would: a view in its own schema stands for its pg_stat_activity."""
+    view = "CREATE VIEW old.pg_stat_activity AS SELECT pid, datname, state, query FROM pg_catalog.pg_stat_activity"
+    psql(running_server, "CREATE SCHEMA old", view)
+    try:
+        parameters = {"options": "-c search_path=old,pg_catalog"}
+        server = replace(subject.server, address=replace(subject.server.address, parameters=parameters))
+        sampler = next(sampler for sampler in make_samplers(subject.sql) if sampler.name == "sessions")
+        sampling = sampler.start(replace(subject, server=server), str(tmp_path))
+        assert sampling.process.wait(10.0).code != 0
+    finally:
+        psql(running_server, "DROP SCHEMA old CASCADE")
+    assert b"does not exist" in sampling.host.read(sampling.errors)
+
+
+def psql(server, *statements):
+    words = (word for statement in statements for word in ("-c", statement))
+    subprocess.run([server["psql"], "-X", "-q", "-d", server["dsn"], *words], check=True, capture_output=True)

@@ -154,3 +154,8 @@ def test_the_json_form_has_all_of_it_only_where_it_is_asked_for(answer):
     assert document["attributions"][1]["method"] == "counted"
     assert {item["environment"] for item in document["accounts"]} == set(LEVELS)
     assert "why" not in json.loads(answer_json(answer))
+
+
+def test_where_no_server_counts_statements_it_says_how_to_have_that(answer):
+    text = " ".join(render_why(answer).split())
+    assert "Calls and latencies of single statements are not known: load pg_stat_statements in all environments" in text

@@ -29,6 +29,8 @@ BESIDE_METRICS: Final = (
 WHY_METRICS: Final = (TPS.name, BACKEND_CPU.name, RUN_QUEUE.name, *BESIDE_METRICS)
 """What an attribution needs of runs, beside their sessions and the rounds of slices."""
 _LOST: Final = "sampler_lost"
+_MOSTLY: Final = 0.5
+"""Share of the blocks that must have what the kernel counts for the others to be left out."""
 
 _Found = Mapping[tuple[str, str, int], RunRecord]
 
@@ -104,7 +106,19 @@ def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int])
                 )
                 for run, rate in zip(runs, rates, strict=True)
             )
-    return result
+    return _alike(result)
+
+
+def _alike(seen: dict[int, tuple[Seen, ...]]) -> dict[int, tuple[Seen, ...]]:
+    """Only blocks in which the kernel counted, where these are most of them, or all as sampled.
+
+    What is sampled without an event is another thing than CPU and run queue, and a sampler that was lost in one run
+    must not decide for all.
+    """
+    counted = {
+        block: sides for block, sides in seen.items() if not any(None in {side.cpu, side.queue} for side in sides)
+    }
+    return counted if len(counted) >= max(FEWEST_BLOCKS, _MOSTLY * len(seen)) else seen
 
 
 def _rates(sides: Sequence[Arm], block: int) -> list[float] | None:
