@@ -78,7 +78,9 @@ class TestEverySampler(SamplerConformance):
         return KNOWN[name].window()
 
 
-def test_a_server_without_a_column_that_the_statements_ask_for_ends_the_sampler_with_a_word(subject, running_server, tmp_path):
+def test_a_server_without_a_column_that_the_statements_ask_for_ends_the_sampler_with_a_word(
+    subject, running_server, tmp_path
+):
     """As an older one than all files would: a view in its own schema stands for its pg_stat_activity."""
     view = "CREATE VIEW old.pg_stat_activity AS SELECT pid, datname, state, query FROM pg_catalog.pg_stat_activity"
     psql(running_server, "CREATE SCHEMA old", view)
