@@ -87,11 +87,8 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
 
 
 def with_refresh(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
-    """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed.
-
-    None with servers on another machine: there `pgstrata floor` or a control measures them.
-    """
-    if plan.experiment.apart or not may_refresh(plan) or _lasting(plan, workloads):
+    """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed."""
+    if plan.experiment.only_host is None or not may_refresh(plan) or _lasting(plan, workloads):
         return plan
     return replace(plan, refresh=forecast_refresh(plan, workloads, capacity_here()))
 
@@ -101,8 +98,7 @@ def _lasting(plan: Plan, workloads: Mapping[str, Workload]) -> bool:
     cells = [cell.identity for cell in plan.experiment.cells]
     if not all(cell in plan.floors and plan.floors[cell].valid for cell in cells):
         return False
-    places = find_machine_places()
-    store, host = FloorStore(places.state), observe_conditions(LocalHost(), places.data)
+    store, host = FloorStore(find_machine_places().state), observe_rig(plan.experiment)
     then = datetime.now(UTC) + timedelta(seconds=plan.forecast.seconds_total) + AHEAD
     keys = [floor_key(plan, cell, plan.experiment.metric, workloads) for cell in cells]
     floors = [make_floor(key, store.load(key).records, host, then) for key in keys]

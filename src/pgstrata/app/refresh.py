@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata import __version__
-from pgstrata.app.host_floors import CONDITIONS, harvest_floors, keep_floors, observe_here
-from pgstrata.app.machine import Machine
+from pgstrata.app.host_floors import CONDITIONS, harvest_floors, keep_floors, observe_rig
 from pgstrata.app.places import capacity_here
+from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.preflight import SAMPLING
@@ -36,7 +36,7 @@ class Refresher:
     """
 
     plan: Plan
-    machine: Machine
+    hosts: StudyHosts
     store: StudyStore
     events: Events
     _short: bool = field(default=False, init=False)
@@ -86,11 +86,12 @@ class Refresher:
         derive = make_derive(twice.experiment.allow)
         with StudyStore.open_or_create(self._folder, twice, __version__, derive=derive) as store:
             if store.fingerprint(CONDITIONS) is None:
-                store.keep_fingerprint(CONDITIONS, observe_here())
+                store.keep_fingerprint(CONDITIONS, observe_rig(twice.experiment))
             if (sampling := self.store.fingerprint(SAMPLING)) is not None:
                 store.keep_fingerprint(SAMPLING, sampling)
-            begun = self.machine.clock.monotonic()
-            rig = make_rig(twice, self.machine, store, aside, str(self.store.folder))
+            machine = self.hosts.machine
+            begun = machine.clock.monotonic()
+            rig = make_rig(twice, machine, store, aside, str(self.store.folder), self.hosts)
             return Conduct(
                 rig=rig,
                 plan=replace(twice, blocks=twice.blocks[:due]),

@@ -189,17 +189,17 @@ def _carry_out(
     rig = make_rig(plan, machine, store, events, str(store.folder), hosts)
     with scratch(rig.client, rig.scratch, str(store.folder)):
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
-                          begun=begun, aside=_make_aside(plan, machine, store, events))  # fmt: skip
+                          begun=begun, aside=_make_aside(plan, hosts, store, events))  # fmt: skip
         return conduct, conduct.carry_out()
 
 
 def _make_aside(
-    plan: Plan, machine: Machine, store: StudyStore, events: Events
+    plan: Plan, hosts: StudyHosts, store: StudyStore, events: Events
 ) -> Callable[[int, float | None], None] | None:
     """What is measured between blocks: nothing, or the noise floor."""
     if plan.refresh is None:
         return None
-    return Refresher(plan=plan, machine=machine, store=store, events=events)
+    return Refresher(plan=plan, hosts=hosts, store=store, events=events)
 
 
 def seconds_spent(study: Path) -> float:
