@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from pgstrata.errors import ParseError
 from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.guards import GUARDS, Force
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.metrics import METRICS, Measurement
 from pgstrata.ports.collector import Sampled, Sampler, Sampling, Subject, Window
 from pgstrata.ports.host import Host, ProcessExit, StopSignal
 
@@ -200,7 +200,7 @@ def parse_purely(sampler: Sampler, evidence: Mapping[str, bytes], window: Window
     """What a sampler makes of evidence; AssertionError where it touches the world or has another answer next time."""
     kept = dict(evidence)
     first = sampler.parse(evidence, window)
-    with _no_io():
+    with without_io():
         again = sampler.parse(evidence, window)
     assert repr(first) == repr(again)  # NaN is not equal to itself
     assert kept == evidence
@@ -209,10 +209,7 @@ def parse_purely(sampler: Sampler, evidence: Mapping[str, bytes], window: Window
 
 def check_sampled(found: Sampled) -> None:
     """Whether values are such that everything behind them can do with them."""
-    for measured in found.measurements:
-        assert measured.metric in METRICS
-        assert math.isfinite(measured.value), measured
-        assert measured.value >= 0, measured
+    check_measurements(found.measurements)
     for series in found.series:
         assert series.metric in {*METRICS, *COURSES, *EVENTS}
         assert len(series.times) == len(series.values)
@@ -229,12 +226,20 @@ def check_sampled(found: Sampled) -> None:
         assert remark.text
 
 
+def check_measurements(found: Iterable[Measurement]) -> None:
+    """Whether each is of a known metric and a number that may be one of it."""
+    for measured in found:
+        assert measured.metric in METRICS
+        assert math.isfinite(measured.value), measured
+        assert measured.value >= 0, measured
+
+
 _WATCHED: Final = re.compile(r"open|socket\..*|subprocess\..*|os\.(?:exec|fork|system|spawn|listdir|scandir|remove).*")
 _audit: dict[str, Any] = {"on": False, "hooked": False, "seen": []}
 
 
 @contextmanager
-def _no_io() -> Any:
+def without_io() -> Iterator[None]:
     """AssertionError where a file, a socket or a process is opened meanwhile. A hook stays for ever: there is one."""
     if not _audit["hooked"]:
         sys.addaudithook(_note)

@@ -34,6 +34,12 @@ def test_the_mean_of_both_sides_counts():
     assert found.value == pytest.approx(0.03)
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-1", "soon"])
+def test_what_is_no_time_is_an_error(number):
+    with pytest.raises(ParseError, match="canary"):
+        CanaryCollector().parse(f"seconds {number}\n".encode(), b"seconds 0.04\n", WINDOW)
+
+
 def test_another_shape_is_an_error():
     with pytest.raises(ParseError, match="canary"):
         CanaryCollector().parse(b"20 ms\n", b"seconds 0.04\n", WINDOW)

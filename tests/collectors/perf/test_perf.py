@@ -92,7 +92,14 @@ def test_what_ended_early_or_is_lacking_gives_no_value():
 
 
 def test_an_unknown_shape_is_an_error():
-    for text in (b"session;main many\n", b"# count cycles lots\n", b"# hertz fast\n", b"# ticks ?\n"):
+    for text in (
+        b"session;main many\n",
+        b"# count cycles lots\n",
+        b"# hertz fast\n",
+        b"# ticks ?\n",
+        b"session;main " + b"9" * 400 + b"\n",
+        b"session;main -1\n",
+    ):
         with pytest.raises(ParseError):
             parse_folded(text)
 

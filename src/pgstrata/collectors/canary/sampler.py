@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from pgstrata.errors import CommandFailedError, HostNotFitError, ParseError
@@ -44,6 +45,9 @@ def time_loop(host: Host) -> float:
 def _seconds(text: bytes) -> float:
     name, _, number = text.decode("ascii", "replace").strip().partition(" ")
     try:
-        return float(number if name == "seconds" else "")
+        seconds = float(number if name == "seconds" else "")
     except ValueError:
-        raise ParseError("a canary's capture is not `seconds NUMBER`", where="canary") from None
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ParseError("a canary's capture is not `seconds NUMBER`", where="canary")
+    return seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,7 @@ from pgstrata.ports.collector import Window
 
 SAMPLES: Final = "perf.samples"
 """Evidence name of what the sampler wrote."""
+_NUMBER: Final = re.compile(r"[0-9]{1,20}")
 _TICKS: Final = 100
 """A second, USER_HZ of Linux on all its common architectures."""
 _COUNTED: Final = {"cycles": CYCLES, "instructions": INSTRUCTIONS, "dTLB-load-misses": DTLB_MISSES}
@@ -47,16 +49,16 @@ def parse_folded(text: bytes) -> Folded:
         head, _, value = line.rpartition(" ")
         try:
             if line.startswith("# count "):
-                counts[head.removeprefix("# count ").partition(":")[0]] = int(value)
+                counts[head.removeprefix("# count ").partition(":")[0]] = _whole(value)
             elif line.startswith("# "):
                 key, _, rest = line[2:].partition(" ")
                 said[key] = rest
             elif line:
-                stacks[head] = stacks.get(head, 0) + int(value)
+                stacks[head] = stacks.get(head, 0) + _whole(value)
         except ValueError:
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
     try:
-        hertz, cpu = float(said.get("hertz", "0")), int(said.get("ticks", "0")) / _TICKS
+        hertz, cpu = _whole(said.get("hertz", "0")), _whole(said.get("ticks", "0")) / _TICKS
     except ValueError:
         raise ParseError("unknown rate or CPU time", where=SAMPLES) from None
     return Folded(
@@ -64,6 +66,13 @@ def parse_folded(text: bytes) -> Folded:
         whole="whole" in said and "ended" not in said, lacking=said.get("lacking", ""),
         cpu=cpu,
     )  # fmt: skip
+
+
+def _whole(text: str) -> int:
+    """A number as perf and awk print it; ValueError for anything else."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
 
 
 def measure_folded(folded: Folded, window: Window) -> Iterator[Measurement]:
