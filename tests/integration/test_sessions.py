@@ -63,6 +63,14 @@ def test_no_constant_leaves_the_server_however_it_is_quoted(running_server, tmp_
     assert any(query == "select pg_sleep(?), ?" for query in queries)
 
 
+@pytest.mark.parametrize("version", [90600, 100000, 130000, 140000])
+def test_nothing_is_looked_at_before_what_asking_stirred_up_has_settled(running_server, version):
+    script = render_script(statements_for("pgstrata.collectors.sessions", "sample", version)[0][1], "pgbench")
+    statement = script.partition("PREPARE sample AS\n")[2].partition(";\nEXECUTE")[0]
+    plan = ended(psql(running_server, "-c", f"EXPLAIN (COSTS off) {statement}")).decode()
+    assert plan.index("One-Time Filter") < plan.index("Function Scan on pg_stat_get_activity")
+
+
 def test_a_sleep_is_a_wait_and_a_computation_is_running(running_server, tmp_path):
     busy = "SELECT count(*) FROM generate_series(1, 4000000) n WHERE n % 7 = 3"
     found = parse_sessions(

@@ -1,6 +1,7 @@
 -- One sample: a row for each session of the driver, for each other one of this database that is in a transaction, and
--- for each process that works beside them. Parameters: how the driver's sessions call themselves, and what a constant is.
-SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.0000') AS time, a.pid,
+-- for each process that works beside them. Parameters: how the driver's sessions call themselves, what a constant is,
+-- and seconds to sleep before it looks.
+SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        coalesce(a.backend_type, '') AS kind,
        (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
        coalesce(a.state, '') AS state, coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
@@ -11,7 +12,8 @@ SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.0000') A
             THEN left(translate(regexp_replace(a.query, :'constant', '\1\2\3?', 'g'), E'\t\n\r\f\x0b', '     '), 1000)
             ELSE '' END AS query
   FROM pg_stat_activity a
- WHERE a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata'
+ WHERE (SELECT pg_sleep(:'settle') IS NOT NULL) -- evaluated once, before anything is looked at
+   AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata'
    AND CASE WHEN a.backend_type = 'client backend' THEN a.datname = current_database()
                  AND (a.state <> 'idle' OR a.application_name = :'application')
             ELSE coalesce(a.wait_event_type, '') <> 'Activity' END

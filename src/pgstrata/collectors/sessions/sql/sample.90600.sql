@@ -1,6 +1,7 @@
 -- One sample: a row for each session of the driver, for each other one of this database that is in a transaction, and
--- for each process that works beside them. Parameters: how the driver's sessions call themselves, and what a constant is.
-SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.0000') AS time, a.pid,
+-- for each process that works beside them. Parameters: how the driver's sessions call themselves, what a constant is,
+-- and seconds to sleep before it looks.
+SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        CASE WHEN a.query LIKE 'autovacuum:%' THEN 'autovacuum worker'
             WHEN a.client_port IS NULL THEN 'parallel worker' ELSE 'client backend' END AS kind,
        (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
@@ -11,5 +12,6 @@ SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.0000') A
             THEN left(translate(regexp_replace(a.query, :'constant', '\1\2\3?', 'g'), E'\t\n\r\f\x0b', '     '), 1000)
             ELSE '' END AS query
   FROM pg_stat_activity a
- WHERE a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata' AND a.datname = current_database()
+ WHERE (SELECT pg_sleep(:'settle') IS NOT NULL) -- evaluated once, before anything is looked at
+   AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata' AND a.datname = current_database()
    AND (a.state <> 'idle' OR a.application_name = :'application')
