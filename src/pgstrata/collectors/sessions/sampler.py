@@ -22,7 +22,7 @@ SECONDS: Final = 1 / ACTIVITY_HERTZ
 SETTLE: Final = 0.005
 """Seconds between the request for a sample and the look.
 
-psql that asks, and the server's process that it wakes up, take the CPUs of others, on a crowded host often the client's:
+psql that asks, and the server's process that it wakes, take the CPUs of others, on a crowded host often the client's:
 then its sessions wait for it. With commits of 0.4 ms by two clients on two CPUs, which others used too, sessions were
 in IO/WalSync for 40.0 % of their time by the server's own clock; a look at once saw them there in 34 % of 900 samples,
 and waiting for their clients in 26 %, pg_wait_sampling in 15 %. After 2, 5 or 20 ms of sleep a look agreed with both
