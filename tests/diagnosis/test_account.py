@@ -9,6 +9,7 @@ from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 
 CLIENT, RUNNING, WAITING = SessionState.CLIENT, SessionState.RUNNING, SessionState.WAITING
+ASLEEP = SessionState.ASLEEP
 
 
 def count(state, samples, query="", event=""):
@@ -79,14 +80,45 @@ def test_unnamed_time_of_one_side_leaves_the_other_as_it_is():
     assert rows_of(accounts, 1)[Part.REST, "", "UPDATE"] == pytest.approx(200e-6)
 
 
+def test_cpu_belongs_to_the_statements_that_do_not_sleep():
+    side = [window(count(CLIENT, 100), count(RUNNING, 400, "SELECT"), count(RUNNING, 50, "END"), count(ASLEEP, 450, "END"),
+                   cpu=440e-6, queue=10e-6)] * 3  # fmt: skip
+    assert choose_method([side, side]) is Method.UNNAMED
+    rows = rows_of(make_accounts([side, side], Method.UNNAMED))
+    assert rows[Part.CPU, "", "SELECT"] == pytest.approx(440e-6 * 400 / 450)
+    assert rows[Part.REST, "", "SELECT"] == pytest.approx(0)
+    assert rows[Part.REST, "", "END"] == pytest.approx(450e-6)
+    assert sum(rows.values()) == pytest.approx(1e-3)
+
+
+def test_whether_a_session_slept_is_nothing_to_an_account_without_unnamed_time():
+    plain = [window(count(CLIENT, 600), count(RUNNING, 300, "A"), count(RUNNING, 100, "B"), cpu=390e-6, queue=1e-5)] * 3
+    told = [window(count(CLIENT, 600), count(RUNNING, 300, "A"), count(RUNNING, 40, "B"), count(ASLEEP, 60, "B"),
+                   cpu=390e-6, queue=1e-5)] * 3  # fmt: skip
+    assert choose_method([plain, told]) is Method.COUNTED
+    accounts = make_accounts([plain, told], Method.COUNTED)
+    assert rows_of(accounts, 0) == pytest.approx(rows_of(accounts, 1))
+    assert accounts.sides[0].counts.tolist() == accounts.sides[1].counts.tolist()
+
+
+def test_a_statement_that_only_sleeps_has_its_rest():
+    side = [
+        window(count(CLIENT, 100), count(RUNNING, 400, "SELECT"), count(ASLEEP, 500, "END"), cpu=4e-4, queue=0.0)
+    ] * 3
+    rows = rows_of(make_accounts([side, side], Method.UNNAMED))
+    assert rows[Part.CPU, "", "END"] == 0
+    assert rows[Part.REST, "", "END"] == pytest.approx(500e-6)
+
+
 @pytest.mark.parametrize("method", list(Method))
 def test_the_sampling_error_is_that_of_drawn_samples(method):
     rng = np.random.default_rng(3)
-    truth = np.array([0.5, 0.15, 0.05, 0.2, 0.1])
+    truth = np.array([0.4, 0.15, 0.05, 0.1, 0.2, 0.1])
     names = [
         (CLIENT, "", ""),
         (RUNNING, "A", ""),
         (RUNNING, "B", ""),
+        (ASLEEP, "B", ""),
         (WAITING, "A", "IO/X"),
         (WAITING, "B", "LWLock/Y"),
     ]

@@ -46,6 +46,20 @@ def sides(rng, blocks=5, **rest):
     return [draw(rng, shift=0.2, **rest) for _ in range(blocks)], [draw(rng, **rest) for _ in range(blocks)]
 
 
+def test_samples_of_a_profile_sleep_as_often_as_those_that_tell():
+    sessions = counts({
+        (SessionState.RUNNING, "", "", "SELECT"): 60, (SessionState.ASLEEP, "", "", "END"): 40,
+        (SessionState.CLIENT, "", "", ""): 100,
+    })  # fmt: skip
+    profile = counts({(SessionState.RUNNING, "", "", ""): 1000, (SessionState.CLIENT, "", "", ""): 1000})
+    seen = Seen(seconds=1e-3, sessions=sessions, profile=WaitProfile(hertz=100.0, counts=profile))
+    ((made,), _), _ = use_profiles([[seen], [seen]])
+    found = {(count.state, count.query): count.samples for count in made.sessions}
+    assert found == {
+        (SessionState.CLIENT, ""): 1000, (SessionState.RUNNING, "SELECT"): 600, (SessionState.ASLEEP, "END"): 400,
+    }  # fmt: skip
+
+
 def split(made):
     return attribute(*made, environment="new", reference_name="old", cell="c")
 

@@ -2,7 +2,10 @@
 
 import os
 import subprocess
+import tempfile
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +105,45 @@ def test_a_session_that_blocks_is_found_at_the_end_of_the_chain(running_server, 
     (wait,) = [count for count in parse_sessions(found, window).sessions if count.wait_type == "Lock"]
     assert (wait.event, wait.query) == ("relation", "delete from chained where a = ?")
     assert wait.blocker == "begin; lock table chained; select pg_sleep(?); commit"
+
+
+@pytest.mark.parametrize("version", [130000, 140000])
+def test_a_session_that_sleeps_without_an_event_is_told_from_one_that_computes(running_server, version):
+    if not _kernel_tells():
+        pytest.skip("this kernel does not tell where a process sleeps")
+    with tempfile.TemporaryDirectory(prefix="pgstrata-test-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        pipe = folder / "pipe"
+        os.mkfifo(pipe)
+        pipe.chmod(0o644)
+        # who reads it sleeps until somebody comes to write; nobody is asked who has just come
+        writing = threading.Timer(3.0, lambda: pipe.open("wb").close())
+        writing.start()
+        found = sample(
+            running_server, folder, "CREATE TEMP TABLE piped (a text)", "SELECT pg_sleep(1.2)", f"COPY piped FROM '{pipe}'",
+            "SELECT count(*) FROM generate_series(1, 12000000)", version=version,
+        )  # fmt: skip
+        writing.join()
+    window = Window(
+        seconds=5.0, transactions=1, client_cpu=0.0, postmaster_pid=None, door_pids=(), server_version=version
+    )  # fmt: skip
+    seen = {
+        (count.state, name)
+        for count in parse_sessions(found, window).sessions
+        for name in ("copy", "generate_series")
+        if name in count.query and count.samples >= 3
+    }
+    assert seen == {(SessionState.ASLEEP, "copy"), (SessionState.RUNNING, "generate_series")}
+
+
+def _kernel_tells():
+    process = subprocess.Popen(["sleep", "5"])
+    try:
+        time.sleep(0.1)
+        return Path(f"/proc/{process.pid}/wchan").read_text() not in {"", "0"}
+    except OSError:
+        return False
+    finally:
+        process.kill()
+        process.wait()

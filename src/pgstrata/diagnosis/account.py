@@ -12,7 +12,7 @@ import numpy as np
 from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Method
 
-_RUNNING: Final = SessionState.RUNNING
+_WITHOUT_EVENT: Final = frozenset({SessionState.RUNNING, SessionState.ASLEEP})
 _CLEAR: Final = 3.0
 _LEAST_SHARE: Final = 0.02
 
@@ -75,7 +75,7 @@ def _unnamed(side: Sequence[Seen]) -> tuple[float, float]:
 
     The error is the larger of what the windows show and of what so many samples have at least (binomial).
     """
-    running = [sum(count.samples for count in seen.sessions if count.state is _RUNNING) for seen in side]
+    running = [sum(count.samples for count in seen.sessions if count.state in _WITHOUT_EVENT) for seen in side]
     values = [
         seen.seconds * number / seen.samples - (seen.cpu or 0.0) - (seen.queue or 0.0)
         for seen, number in zip(side, running, strict=True)

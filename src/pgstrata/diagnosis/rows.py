@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ _PSEUDO: Final = 0.5
 _STEP: Final = 1e-3
 """Of a share, for slopes by differences."""
 _CLIENT: Final = (Part.CLIENT, "", "")
+_WITHOUT_EVENT: Final = frozenset({Part.RUNNING, Part.REST})
+_Values = TypeVar("_Values", FloatArray, tuple[Key, ...])
 _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
     Method.COUNTED: (Part.CPU, Part.QUEUE),
     Method.UNNAMED: (Part.CPU, Part.QUEUE, Part.REST),
@@ -85,7 +87,8 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
 
     UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
     rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
-    without an event are. Waits and statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
+    without an event are; UNNAMED as those are that did not sleep, where the kernel was asked. Waits and statements with
+    fewer than `FEWEST_SAMPLES` in all sides together are put together.
 
     Args:
         sides: the windows of each environment, each with samples.
@@ -95,13 +98,11 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
     windows = [seen for side in sides for seen in side]
     coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
     folded = _fold(counted)
-    waits = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.WAIT))
-    running = tuple(dict.fromkeys(key for key in folded.values() if key[0] is Part.RUNNING)) or (
-        (Part.RUNNING, "", ""),
-    )
-    keys = [_CLIENT, *((part, "", query) for part in _SPLIT[method] for _, _, query in running), *waits]
-    classes = (_CLIENT, *running, *waits)
-    seen = [_matrix(rows, classes, folded) for rows in counted]
+    classes = _Classes.of(folded.values())
+    statements = [query for part, _, query in classes.keys if part is Part.RUNNING]
+    waits = classes.waits(classes.keys)
+    keys = [_CLIENT, *((part, "", query) for part in _SPLIT[method] for query in statements), *waits]
+    seen = [_matrix(rows, classes.keys, folded) for rows in counted]
     made = [
         _make_side(side, each, classes, _method_of(side, method), len(_SPLIT[method]), coarse)
         for side, each in zip(sides, seen, strict=True)
@@ -112,6 +113,49 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         sides=tuple(made),
         blockers=tuple(blockers.get(key, "") for key in keys),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Classes:
+    """What samples are told apart by: the client, statements awake and perhaps the same asleep, waits.
+
+    Without an event are `statements` classes that are awake, and `asleep` = `statements` that are not, or 0 where the
+    kernel was not asked. All of `values` have one place, or row, for each class.
+    """
+
+    keys: tuple[Key, ...]
+    statements: int
+    asleep: int
+
+    @staticmethod
+    def of(keys: Iterable[Key]) -> _Classes:
+        """Of the keys under which all that was seen is shown."""
+        found = tuple(dict.fromkeys(keys))
+        statements = tuple(dict.fromkeys(query for part, _, query in found if part in _WITHOUT_EVENT)) or ("",)
+        asleep = statements if any(part is Part.REST for part, _, _ in found) else ()
+        return _Classes(
+            keys=(
+                _CLIENT,
+                *((Part.RUNNING, "", query) for query in statements),
+                *((Part.REST, "", query) for query in asleep),
+                *(key for key in found if key[0] is Part.WAIT),
+            ),
+            statements=len(statements),
+            asleep=len(asleep),
+        )
+
+    def awake(self, values: FloatArray) -> FloatArray:
+        """Of each statement what did not sleep, as far as is known."""
+        return values[1 : 1 + self.statements]
+
+    def without_event(self, values: FloatArray) -> FloatArray:
+        """Of each statement all that had no event."""
+        awake = self.awake(values)
+        return awake + values[1 + self.statements : 1 + self.statements + self.asleep] if self.asleep else awake
+
+    def waits(self, values: _Values) -> _Values:
+        """Those of waits."""
+        return values[1 + self.statements + self.asleep :]
 
 
 def _find_blockers(sides: Sequence[Sequence[Seen]], folded: Mapping[Key, Key]) -> Mapping[Key, str]:
@@ -137,6 +181,8 @@ def _count(seen: Seen) -> Counter[Key]:
                 found[_CLIENT] += count.samples
             case SessionState.RUNNING:
                 found[Part.RUNNING, "", count.query] += count.samples
+            case SessionState.ASLEEP:
+                found[Part.REST, "", count.query] += count.samples
             case SessionState.WAITING:
                 found[Part.WAIT, f"{count.wait_type}/{count.event}", count.query] += count.samples
     return found
@@ -149,15 +195,18 @@ def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
         for window in side:
             total.update(window)
     events: Counter[str] = Counter()
-    for (_, event, _), samples in total.items():
+    # a statement awake and asleep stands alone in both or in none
+    often: Counter[tuple[str, str]] = Counter()
+    for (_, event, query), samples in total.items():
         events[event] += samples
+        often[event, query] += samples
     folded: dict[Key, Key] = {}
-    for key, samples in total.most_common():
-        part, event, _ = key
+    for key, _ in total.most_common():
+        part, event, query = key
         if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
             folded[key] = (part, "", "")
         else:
-            folded[key] = key if samples >= FEWEST_SAMPLES else (part, event, "")
+            folded[key] = key if often[event, query] >= FEWEST_SAMPLES else (part, event, "")
     return folded
 
 
@@ -172,40 +221,44 @@ def _matrix(windows: Sequence[Counter[Key]], keys: Sequence[Key], folded: Mappin
 
 
 def _make_side(
-    side: Sequence[Seen], seen: FloatArray, classes: Sequence[Key], method: Method, splits: int, coarse: float
+    side: Sequence[Seen], seen: FloatArray, classes: _Classes, method: Method, splits: int, coarse: float
 ) -> Side:
     """The accounts of one side.
 
     Args:
         side: the windows.
         seen: samples by class and window.
-        classes: the client, then statements without an event, then waits.
+        classes: what they are.
         method: of this side.
         splits: into how many parts time without an event is split on all sides: the last may be nothing here.
         coarse: samples that stand for one that tells a statement.
     """
-    statements = sum(part is Part.RUNNING for part, _, _ in classes)
     size = np.array([window.samples for window in side], dtype=np.float64)
+    divided = classes.without_event
+    if method is Method.UNNAMED and classes.awake(seen).sum() >= _FEWEST_TO_DIVIDE * coarse:
+        divided = classes.awake
     drawn = _Drawn(
+        classes=classes,
+        divided=divided,
         seconds=np.array([window.seconds for window in side]),
         cpu=np.array([window.cpu or 0.0 for window in side]),
         queue=np.array([window.queue or 0.0 for window in side]),
         shares=seen / size,
-        among=_divide(seen[1 : 1 + statements], coarse),
+        among=_divide(divided(seen), coarse),
     )
     counts = seen.sum(axis=1)
     pooled = (counts + _PSEUDO) / (counts + _PSEUDO).sum()
-    running = counts[1 : 1 + statements]
+    running = classes.without_event(counts)
     return Side(
         seconds=drawn.seconds,
         values=drawn.split(method, splits),
-        counts=np.concatenate([counts[:1], *(running for _ in range(splits)), counts[1 + statements :]]),
+        counts=np.concatenate([counts[:1], *(running for _ in range(splits)), classes.waits(counts)]),
         samples=int(size.sum()),
         shares=pooled,
         slopes=_slopes(drawn, pooled, method, splits) if len(side) else np.empty((0, 0, 0)),
         sizes=size,
         told=np.array([window.told for window in side], dtype=np.float64),
-        events=_events(classes),
+        events=_events(classes.keys),
     )
 
 
@@ -213,9 +266,12 @@ def _make_side(
 class _Drawn:
     """What the accounts of some windows are made of: seconds, shape (windows,), and shares, shape (classes, windows).
 
-    `among` is how time without an event is divided among statements, shape (statements, windows).
+    `among` is how CPU and run queue are divided among statements, shape (statements, windows): as the samples that
+    `divided` takes of all are.
     """
 
+    classes: _Classes
+    divided: Callable[[FloatArray], FloatArray]
     seconds: FloatArray
     cpu: FloatArray
     queue: FloatArray
@@ -224,9 +280,8 @@ class _Drawn:
 
     def split(self, method: Method, splits: int) -> FloatArray:
         """Seconds by row, shape (rows, windows): the client, the parts by statement, the waits."""
-        statements = len(self.among)
         sampled = self.shares * self.seconds
-        client, running, waits = sampled[:1], sampled[1 : 1 + statements], sampled[1 + statements :]
+        client, running, waits = sampled[:1], self.classes.without_event(sampled), self.classes.waits(sampled)
         counted = self.cpu + self.queue
         match method:
             case Method.COUNTED:
@@ -246,12 +301,12 @@ class _Drawn:
 
 def _slopes(drawn: _Drawn, pooled: FloatArray, method: Method, splits: int) -> FloatArray:
     """How each row grows with the share of each class around the pooled ones, shape (rows, windows, classes)."""
-    statements, windows = drawn.among.shape
+    windows = drawn.among.shape[1]
     base = np.repeat(pooled[:, np.newaxis], windows, axis=1)
 
     def split(shares: FloatArray) -> FloatArray:
-        running = shares[1 : 1 + statements]
-        moved = replace(drawn, shares=shares, among=running / running.sum(axis=0))
+        divided = drawn.divided(shares)
+        moved = replace(drawn, shares=shares, among=divided / divided.sum(axis=0))
         return moved.split(method, splits)
 
     found = []
@@ -265,8 +320,8 @@ def _slopes(drawn: _Drawn, pooled: FloatArray, method: Method, splits: int) -> F
 
 
 def _events(classes: Sequence[Key]) -> FloatArray:
-    """Which classes differ by their statement only, shape (events, classes)."""
-    names = [(part, event) for part, event, _ in classes]
+    """Which classes differ by their statement only, or by being asleep, shape (events, classes)."""
+    names = [(Part.RUNNING if part is Part.REST else part, event) for part, event, _ in classes]
     return np.array([[name == each for each in names] for name in dict.fromkeys(names)], dtype=np.float64)
 
 

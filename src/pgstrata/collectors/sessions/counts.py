@@ -62,7 +62,7 @@ def _class_of(sample: SessionSample) -> _Class | None:
             return SessionState.CLIENT, "", "", ""
     if sample.wait_type:
         return SessionState.WAITING, sample.wait_type, sample.event, sample.query
-    return SessionState.RUNNING, "", "", sample.query
+    return SessionState.ASLEEP if sample.asleep_in else SessionState.RUNNING, "", "", sample.query
 
 
 def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:

@@ -1,10 +1,23 @@
 -- One sample: a row for each session of the driver, for each other one of this database that is in a transaction, and
 -- for each process that works beside them. Parameters: how the driver's sessions call themselves, what a constant is,
 -- and seconds to sleep before it looks.
+-- Of the driver's sessions that are in a statement, and wait for nothing that the server names, the kernel is asked where
+-- their process sleeps (0: it does not): that stands behind the state, if the session still waits for nothing by then.
+-- Only superusers may ask, and sessions that have just come may be gone before the answer, which would be an error.
 SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        coalesce(a.backend_type, '') AS kind,
        (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
-       coalesce(a.state, '') AS state, coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
+       coalesce(a.state, '') || CASE
+           WHEN a.state = 'active' AND a.wait_event IS NULL AND a.application_name = :'application'
+               AND a.datname = current_database() AND current_setting('is_superuser') = 'on'
+               AND a.backend_start < statement_timestamp() - interval '1 second'
+           THEN coalesce((
+               SELECT '/' || k.place
+                 FROM (SELECT pg_read_file('/proc/' || a.pid || '/wchan', 0, 60, true) AS place OFFSET 0) k
+                WHERE k.place <> '0' AND (SELECT b.wait_event IS NULL FROM pg_stat_get_activity(a.pid) b)
+           ), '')
+           ELSE '' END AS state,
+       coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
        '' AS query_id, coalesce(a.leader_pid::text, '') AS leader,
        CASE WHEN a.wait_event_type = 'Lock' THEN array_to_string(pg_blocking_pids(a.pid), ' ') ELSE '' END AS blockers,
        CASE WHEN a.datname IS DISTINCT FROM current_database() THEN ''
