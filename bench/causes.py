@@ -15,13 +15,14 @@ import math
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
 from figures import Figure
 from observer import Silence
 
@@ -31,7 +32,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.collectors.pgstat.parse import parse_counters
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Contribution
+from pgstrata.model.attribution import Attribution, Contribution
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
 
@@ -43,6 +44,8 @@ SAME_GOAL = 95.0
 # Kinds whose plain environment is compared with itself: all of it is waiting, or all of it computing.
 STILL = ("commit-wait", "extra-work", "small-cache", "hot-row")
 MILLISECOND = 1e-3
+LATENCY = "latency"
+BACKGROUND = ("checkpointer_cpu", "walwriter_cpu", "bgwriter_cpu", "io_workers_cpu", "autovacuum_cpu")
 CONTROL = 'controls = ["same"]\n'
 PLAIN, INJECTED = "plain", "injected"
 
@@ -59,7 +62,10 @@ class Expected:
 
     def is_named_by(self, row: Contribution) -> bool:
         same_part = row.part is not None and row.part.value == self.part
-        return same_part and row.event == self.event and row.query.lower().startswith(self.query.lower())
+        return same_part and row.event == self.event and self.is_of(row)
+
+    def is_of(self, row: Contribution) -> bool:
+        return row.query.lower().startswith(self.query.lower())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +73,8 @@ class Outcome:
     """What one study has found.
 
     `first`: whether the cause that ranks first is the expected one with its mark, `said` what it is. `low` and `high`
-    are the interval of the expected row in seconds per transaction, where there is one, `row` says it. `known` is the
+    are the interval of what the known share is compared with, in seconds per transaction, where there is one, `row`
+    says it. `known` is the
     mean over the blocks of what the other instrument says, None where it was asked for.
     """
 
@@ -157,7 +164,7 @@ def _measure(kind: str, seed: int, expected: Expected) -> Outcome:
         known = list(_known_shares(study, expected))
     attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
     first = attribution.causes[0] if attribution and attribution.causes else None
-    row = _row_of(expected, attribution.rows) if attribution else None
+    row = _row_of(expected, attribution) if attribution else None
     span = row.interval if row else None
     marked = _is_marked(answer, expected)
     return Outcome(
@@ -194,7 +201,7 @@ def _known_shares(study: Path, expected: Expected) -> Iterator[float]:
     """By block, in seconds per transaction: what the other instrument says, injected minus plain."""
     if not isinstance(expected.known, str):
         return
-    runs = load_study(study, metrics=("server_cpu_per_tx", "transactions")).runs
+    runs = load_study(study, metrics=("server_cpu_per_tx", "transactions", "tps"), series=BACKGROUND).runs
     values = {(run.block, run.environment): _known(study, run, expected) for run in runs}
     for block in sorted({run.block for run in runs}):
         plain, injected = values.get((block, PLAIN)), values.get((block, INJECTED))
@@ -205,12 +212,21 @@ def _known_shares(study: Path, expected: Expected) -> Iterator[float]:
 def _known(study: Path, run: RunRecord, expected: Expected) -> float | None:
     if expected.known == "cpu":
         return run.value("server_cpu_per_tx")
-    if expected.known == "latency":
+    if expected.known == "sessions":
+        return _sessions_cpu(run)
+    if expected.known == LATENCY:
         return next((one.seconds for one in run.statements if one.text.startswith(expected.query)), None)
     folder, transactions = study / "evidence" / run.identity, run.value("transactions")
     first, last = (parse_counters((folder / f"pgstat.{end}").read_bytes()) for end in ("before", "after"))
     name = str(expected.known)
     return (last[name] - first[name]) * MILLISECOND / transactions if transactions else None
+
+
+def _sessions_cpu(run: RunRecord) -> float | None:
+    """Seconds per transaction of the server's processes but those that work in the background."""
+    whole, rate = run.value("server_cpu_per_tx"), run.value("tps")
+    behind = sum(float(np.nanmean(series.values)) for series in run.series)
+    return whole - behind / rate if whole is not None and rate else None
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
@@ -224,15 +240,19 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return centre - 2 * error, centre + 2 * error
 
 
-def _row_of(expected: Expected, rows: Iterable[Contribution]) -> Contribution | None:
-    return next((row for row in rows if expected.is_named_by(row)), None)
+def _row_of(expected: Expected, attribution: Attribution) -> Contribution | None:
+    """What the known share is compared with: the expected row, or the whole statement where that is known."""
+    if expected.known == LATENCY:
+        return next((row for row in attribution.queries if expected.is_of(row)), None)
+    return next((row for row in attribution.rows if expected.is_named_by(row)), None)
 
 
 def _say(row: Contribution | None) -> str:
     if row is None:
         return "no cause"
     span = f" [{row.interval.low:+.3g}, {row.interval.high:+.3g}]" if row.interval else ""
-    return f"{row.part} {row.event} in {row.query[:30]!r} {row.difference:+.3g} s{span}"
+    part = f"{row.part} {row.event}".strip() if row.part else "all"
+    return f"{part} in {row.query[:30]!r} {row.difference:+.3g} s{span}"
 
 
 def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
