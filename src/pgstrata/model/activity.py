@@ -14,8 +14,8 @@ class SessionState(StrEnum):
     """What a session was doing at the moment of a sample.
 
     RUNNING: in a statement and waiting for nothing that the server names: on a CPU or waiting for one, or asleep where
-    nobody asked the kernel. ASLEEP: the same, asleep as the kernel says. WAITING: in a statement, waiting for what
-    `wait_type` and `event` name. CLIENT: the server waits for its client.
+    nobody asked the kernel. ASLEEP: the same, asleep as the kernel says, or gone on before it was asked. WAITING: in a
+    statement, waiting for what `wait_type` and `event` name. CLIENT: the server waits for its client.
     """
 
     RUNNING = "running"

@@ -2,9 +2,9 @@
 
 A line is a row: time (seconds, the server's clock), pid, kind of process, whether it calls itself as the driver does,
 state, type and name of the wait event, query id, pid of the process that it helps, pids that block it, query without
-constants. Behind the state and a slash stands the kernel's function in which a process sleeps without a wait event. A
-line that begins with @ has the clocks: the client's before, the server's, the client's after, and the seconds between
-two samples.
+constants. Behind the state and a slash stands the kernel's function in which a process sleeps without a wait event, or
+? where it had gone on before the kernel was asked. A line that begins with @ has the clocks: the client's before, the
+server's, the client's after, and the seconds between two samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SessionSample:
 
     `ours`: it is a session of the driver; parallel workers that help one are `helping`. Wait events are spelt as the
     newest server does, `query` is normalised. `asleep_in` is the kernel's function in which it sleeps without a wait
-    event; empty where it does not, or the kernel was not asked.
+    event, ? where it had gone on; empty where it does not sleep, or the kernel was not asked.
     """
 
     time: float

@@ -2,7 +2,8 @@
 -- for each process that works beside them. Parameters: how the driver's sessions call themselves, what a constant is,
 -- and seconds to sleep before it looks.
 -- Of the driver's sessions that are in a statement, and wait for nothing that the server names, the kernel is asked where
--- their process sleeps (0: it does not): that stands behind the state, if the session still waits for nothing by then.
+-- their process sleeps (0: it does not): that stands behind the state, or ? if by then the session waits for something
+-- that has a name. The 0 in the sum has that looked at after the kernel's answer.
 -- Only superusers may ask, and sessions that have just come may be gone before the answer, which would be an error.
 SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        coalesce(a.backend_type, '') AS kind,
@@ -12,9 +13,9 @@ SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999
                AND a.datname = current_database() AND current_setting('is_superuser') = 'on'
                AND a.backend_start < statement_timestamp() - interval '1 second'
            THEN coalesce((
-               SELECT '/' || k.place
-                 FROM (SELECT pg_read_file('/proc/' || a.pid || '/wchan', 0, 60, true) AS place OFFSET 0) k
-                WHERE k.place <> '0' AND (SELECT b.wait_event IS NULL FROM pg_stat_get_activity(a.pid) b)
+               SELECT CASE WHEN b.wait_event IS NOT NULL THEN '/?' WHEN k.place <> '0' THEN '/' || k.place END
+                 FROM (SELECT pg_read_file('/proc/' || a.pid || '/wchan', 0, 60, true) AS place OFFSET 0) k,
+                      pg_stat_get_activity(a.pid + 0 * coalesce(length(k.place), 0)) b
            ), '')
            ELSE '' END AS state,
        coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
