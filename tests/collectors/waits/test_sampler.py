@@ -17,14 +17,14 @@ class FakeSql:
     host = "client"
 
     def __init__(self, by_process="on", schema="public"):
-        self._answers = {"current_setting": by_process, "pg_extension": schema}
+        self._answers = {"pg_settings": by_process, "pg_extension": schema}
         self.asked = []
         self.scripts = []
 
     def query(self, address, statement):
         self.asked.append(statement)
         answer = next(answer for word, answer in self._answers.items() if word in statement)
-        return Table(columns=("x",), rows=((answer,),) if answer or "current" in statement else ())
+        return Table(columns=("x",), rows=((answer,),) if answer else ())
 
     def execute(self, address, script):
         self.asked.append(script)

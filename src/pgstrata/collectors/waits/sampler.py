@@ -91,12 +91,12 @@ def _check(subject: Subject) -> str:
     Raises:
         ServerFailedError: it is loaded and of no use.
     """
-    setting = f"SELECT coalesce(current_setting({quote_literal(_BY_PROCESS)}, true), '') AS by_process"
-    ((by_process,),) = subject.sql.query(subject.server.address, setting).rows
+    asked = f"SELECT setting FROM pg_settings WHERE name = {quote_literal(_BY_PROCESS)}"
+    by_process = subject.sql.query(subject.server.address, asked).rows
     if not by_process:
         return ""
     where = subject.server.environment.title
-    if by_process != "on":
+    if by_process[0][0] != "on":
         raise ServerFailedError(
             f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled", where=where,
             remedy=f"settings.{_BY_PROCESS} = on",
