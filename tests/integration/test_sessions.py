@@ -92,7 +92,7 @@ def test_the_names_of_wait_events_are_those_that_the_newest_server_prints(runnin
 
 
 def test_a_session_that_blocks_is_found_at_the_end_of_the_chain(running_server, tmp_path):
-    hold = "BEGIN; LOCK TABLE chained; SELECT pg_sleep(0.7); COMMIT"
+    hold = "BEGIN; LOCK TABLE chained; SELECT pg_sleep(2); COMMIT"
     ended(psql(running_server, "-c", "CREATE TABLE chained (a int)"))
     try:
         holder = psql(running_server, "-c", hold, name="holder")
