@@ -23,7 +23,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from figures import Figure
+from figures import Figure, find_commit
 from observer import Silence
 
 from pgstrata.app.answer import load_answer
@@ -74,8 +74,8 @@ class Outcome:
 
     `first`: whether the cause that ranks first is the expected one with its mark, `said` what it is. `low` and `high`
     are the interval of what the known share is compared with, in seconds per transaction, where there is one, `row`
-    says it. `known` is the
-    mean over the blocks of what the other instrument says, None where it was asked for.
+    says it. `known` is the mean over the blocks of what the other instrument says, None where it was asked for.
+    `commit` is that of pgstrata.
     """
 
     first: bool
@@ -84,6 +84,7 @@ class Outcome:
     low: float | None = None
     high: float | None = None
     known: float | None = None
+    commit: str | None = field(default_factory=find_commit)
 
     def covers(self, truth: tuple[float, float]) -> bool:
         return self.low is not None and self.high is not None and self.low <= truth[1] and truth[0] <= self.high
@@ -151,9 +152,11 @@ def _measure_kind(kind: str, expected: Expected) -> Score:
         first=sum(outcome.first for outcome in found),
         covered=sum(outcome.covers(truth) for outcome in found),
         made=len(found),
-        notes=[f"{outcome.said}; the row itself {outcome.row}; known {truth[0]:.3g} to {truth[1]:.3g} s"
-               for outcome in found],
-    )  # fmt: skip
+        notes=[
+            f"{outcome.said}; the row itself {outcome.row}; known {truth[0]:.3g} to {truth[1]:.3g} s; {outcome.commit}"
+            for outcome in found
+        ],
+    )
 
 
 def _measure(kind: str, seed: int, expected: Expected) -> Outcome:

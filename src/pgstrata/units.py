@@ -88,6 +88,11 @@ def parse_ratio(text: str) -> float:
     return number / 100 if match.group("unit") == "%" else number
 
 
+def render_count(number: int, noun: str) -> str:
+    """3 blocks, 1 block."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def render_bytes(value: float) -> str:
     """A size with at most three significant digits: 1.4 GB."""
     for unit in ("B", "kB", "MB", "GB"):

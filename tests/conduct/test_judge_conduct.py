@@ -235,6 +235,7 @@ def test_a_checkpoint_that_is_not_allowed_is_told(request):
 def test_statistics_that_could_not_be_read_afterwards_are_told(request):
     class Collector:
         name = "pgstat"
+        with_clients = False
 
         def __init__(self):
             self.times = 0

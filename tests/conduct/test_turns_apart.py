@@ -86,6 +86,7 @@ class Looking:
 
     def __init__(self, world, name, broken=()):
         self.world, self.name, self.broken = world, name, list(broken)
+        self.with_clients = name != "counters"
 
     def capture(self, subject):
         self.world.log.append(("look", self.name, subject.host.name, subject.client and subject.client.name))

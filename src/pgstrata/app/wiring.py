@@ -50,7 +50,6 @@ from pgstrata.workloads.pgbench_data import warm_sql
 def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ...]:
     """Collectors in the order of capture before a run; afterwards the order is reversed.
 
-    Those that look at processes are the last ones (`conduct.turns.LOOK_AT_PROCESSES`).
     Without an experiment their parsers only.
     """
     queries = QueriesCollector(use_of_extension(experiment))

@@ -7,6 +7,7 @@ from typing import Final
 
 from pgstrata.model.answer import ResultWarning, Study
 from pgstrata.model.runs import Reason
+from pgstrata.units import render_count
 
 UNSEEN: Final = frozenset({"sampler_lost", "samples_missing", "counters_reset"})
 """Codes of reasons of a run that say so."""
@@ -31,14 +32,10 @@ def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
     for (name, code, _), cases in sorted(found.items()):
         identity, reason = cases[0]
         title = experiment.environment(name).title
-        text = f"{title}: in {len(cases)} of {_count(made[name], 'run')} {reason.text} ({identity})"
+        text = f"{title}: in {len(cases)} of {render_count(made[name], 'run')} {reason.text} ({identity})"
         warnings.append(ResultWarning(code=code, text=text))
     left = len(warnings) - _MOST
     if left > 0:
         more = ResultWarning(code=warnings[_MOST].code, text=f"{left} more kinds of what was not seen")
         return (*warnings[:_MOST], more)
     return tuple(warnings)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pgstrata.conduct.judge import DROPPING, judge_run
@@ -122,11 +122,20 @@ def _window(
     header: RunHeader, result: DriverResult, evidence: Mapping[str, bytes], collectors: Sequence[Collector]
 ) -> Window:
     window = _as_noted(header, result)
-    for collector in collectors:
-        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
-        if isinstance(collector, SeesClients) and before is not None and after is not None:
+    for collector, before, after in _captured(evidence, collectors):
+        if isinstance(collector, SeesClients):
             window = collector.see_clients(before, after, window)
     return window
+
+
+def _captured(
+    evidence: Mapping[str, bytes], collectors: Sequence[Collector]
+) -> Iterator[tuple[Collector, bytes, bytes]]:
+    """Collectors with both of their captures."""
+    for collector in collectors:
+        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+        if before is not None and after is not None:
+            yield collector, before, after
 
 
 def _as_noted(header: RunHeader, result: DriverResult) -> Window:
@@ -157,20 +166,19 @@ def _collected(
     if window is None:
         return ()
     found: list[Measurement] = []
-    for collector in collectors:
-        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
-        if before is not None and after is not None:
-            found += collector.parse(before, after, window)
+    for collector, before, after in _captured(evidence, collectors):
+        found += collector.parse(before, after, window)
     return tuple(found)
 
 
 def _doubts(
     evidence: Mapping[str, bytes], window: Window | None, collectors: Sequence[Collector]
 ) -> tuple[Reason, ...]:
+    if window is None:
+        return ()
     found: list[Reason] = []
-    for collector in collectors:
-        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
-        if window is not None and before and after and isinstance(collector, DoubtsCaptures):
+    for collector, before, after in _captured(evidence, collectors):
+        if isinstance(collector, DoubtsCaptures) and before and after:
             found += collector.doubt(before, after)
     return tuple(found)
 
@@ -217,8 +225,7 @@ def _lost(sampler: Sampler, error: ParseError) -> Sampled:
 def _queries(
     evidence: Mapping[str, bytes], window: Window | None, collectors: Sequence[Collector]
 ) -> QueryCounts | None:
-    for collector in collectors:
-        before, after = evidence.get(f"{collector.name}.before"), evidence.get(f"{collector.name}.after")
+    for collector, before, after in _captured(evidence, collectors):
         if window is not None and before and after and isinstance(collector, CountsQueries):
             try:
                 return collector.parse_queries(before, after, window)

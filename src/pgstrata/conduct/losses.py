@@ -27,9 +27,13 @@ def too_often(error: PgstrataError, what: str, times: int) -> bool:
     """Whether something has lost its host so often that it is not to be repeated; then its error says so."""
     if times <= _LOSSES:
         return False
-    error.remedy = f"{error.remedy}; " if error.remedy else ""
-    error.remedy += f"{what} has lost its host {times} times: find out over there what ends it"
+    _advise(error, f"{what} has lost its host {times} times: find out over there what ends it")
     return True
+
+
+def _advise(error: PgstrataError, text: str) -> None:
+    """A further remedy."""
+    error.remedy = f"{error.remedy}; {text}" if error.remedy else text
 
 
 def reconnect(
@@ -49,8 +53,7 @@ def reconnect(
             if left:
                 say(f"{spec.text}: {error.what}")
                 continue
-            error.remedy = f"{error.remedy}; " if error.remedy else ""
-            error.remedy += "give the same command again when it is there: what was measured is kept"
+            _advise(error, "give the same command again when it is there: what was measured is kept")
             raise
         say(f"{spec.text} is there again: what was lost is repeated")
         return found

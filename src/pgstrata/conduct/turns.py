@@ -24,6 +24,7 @@ from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.design import LEAD_SECONDS
 from pgstrata.plan.order import derive_seed
+from pgstrata.ports.collector import Collector
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Command, Process, StopSignal
 from pgstrata.ports.server import RunningServer
@@ -35,8 +36,6 @@ _GRACE: Final = 60.0
 _POLL: Final = 0.5
 _POLL_AT_END: Final = 0.02
 _NANOSECONDS: Final = 1e9
-LOOK_AT_PROCESSES: Final = 2
-"""How many of the rig's collectors look at processes, the last ones: those of the client's host and the server's."""
 MARKS: Final = "slices.marks"
 """Evidence name of what the turns' script wrote down."""
 # A slice that the host could not end in time is none: the script's own clock says so.
@@ -133,7 +132,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
     works: dict[int, AtWork] = {}
     # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
     # before the clients come and after they have gone. Those of processes look at them while they are there.
-    around, inside = rig.collectors[:-LOOK_AT_PROCESSES], rig.collectors[-LOOK_AT_PROCESSES:]
+    around, inside = _collectors(rig, with_clients=False), _collectors(rig, with_clients=True)
     try:
         for _, arm in _sound(arms):
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), around))
@@ -161,6 +160,10 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, Runni
         kill_samplers(tuple(works.values()))
 
 
+def _collectors(rig: Rig, *, with_clients: bool) -> tuple[Collector, ...]:
+    return tuple(collector for collector in rig.collectors if collector.with_clients is with_clients)
+
+
 def _sound(arms: Sequence[Arm]) -> list[tuple[int, Arm]]:
     """Arms in which nothing has failed so far, with their places."""
     return [(number, arm) for number, arm in enumerate(arms) if not arm.failure]
@@ -181,7 +184,7 @@ def _measure(
     for number in reversed(places):
         server = up[arms[number].planned.identity]
         if rig.control_alive(server):
-            capture_after(rig, arms[number], rig.subject(server), rig.collectors[-LOOK_AT_PROCESSES:])
+            capture_after(rig, arms[number], rig.subject(server), _collectors(rig, with_clients=True))
     for number in places:
         # while the clients are still there: the last look at their sessions' processes
         stop_samplers(rig, arms[number], works[number])

@@ -86,6 +86,14 @@ class Collector(Protocol):
         """Evidence is kept as NAME.before and NAME.after."""
         ...
 
+    @property
+    def with_clients(self) -> bool:
+        """Whether it looks while the clients are there where these live through slices: as at their processes.
+
+        Else it does before they come and after they have gone.
+        """
+        ...
+
     def capture(self, subject: Subject) -> bytes:
         """Raw text, as it is kept; nothing where there is nothing to look at."""
         ...
@@ -136,6 +144,7 @@ class Sampling:
     """A sampler at work: its process on `host`, which writes into the file `output` and complains into `errors`.
 
     When it is told to end it takes `patience` seconds at most. What it wrote goes through `conceal` before it is kept.
+    `prompt`: what it sees depends on whether the server's process that answers it gets a CPU at once.
     """
 
     host: Host
@@ -144,6 +153,7 @@ class Sampling:
     errors: str
     patience: float = 5.0
     conceal: Callable[[bytes], bytes] | None = None
+    prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

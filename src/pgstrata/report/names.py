@@ -7,6 +7,7 @@ from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
+from pgstrata.units import render_count
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
@@ -94,6 +95,4 @@ def _describe(cell: Cell) -> str:
     return f"{cell.workload}, scale {cell.scale}, {clients}{rate}"
 
 
-def count(number: int, noun: str) -> str:
-    """3 blocks, 1 block."""
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+count: Final = render_count

@@ -22,6 +22,10 @@ class CanaryCollector:
     def name(self) -> str:
         return "canary"
 
+    @property
+    def with_clients(self) -> bool:
+        return False
+
     def capture(self, subject: Subject) -> bytes:
         try:
             return f"seconds {time_loop(subject.host):.6f}\n".encode()

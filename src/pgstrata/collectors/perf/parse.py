@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.collectors.numbers import natural_number
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import CYCLES, DTLB_MISSES, INSTRUCTIONS, SAMPLED_CPU, Measurement
 from pgstrata.ports.collector import Window
 
 SAMPLES: Final = "perf.samples"
 """Evidence name of what the sampler wrote."""
-_NUMBER: Final = re.compile(r"[0-9]{1,20}")
 _TICKS: Final = 100
 """A second, USER_HZ of Linux on all its common architectures."""
 _COUNTED: Final = {"cycles": CYCLES, "instructions": INSTRUCTIONS, "dTLB-load-misses": DTLB_MISSES}
@@ -49,16 +48,16 @@ def parse_folded(text: bytes) -> Folded:
         head, _, value = line.rpartition(" ")
         try:
             if line.startswith("# count "):
-                counts[head.removeprefix("# count ").partition(":")[0]] = _whole(value)
+                counts[head.removeprefix("# count ").partition(":")[0]] = natural_number(value)
             elif line.startswith("# "):
                 key, _, rest = line[2:].partition(" ")
                 said[key] = rest
             elif line:
-                stacks[head] = stacks.get(head, 0) + _whole(value)
+                stacks[head] = stacks.get(head, 0) + natural_number(value)
         except ValueError:
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None
     try:
-        hertz, cpu = _whole(said.get("hertz", "0")), _whole(said.get("ticks", "0")) / _TICKS
+        hertz, cpu = natural_number(said.get("hertz", "0")), natural_number(said.get("ticks", "0")) / _TICKS
     except ValueError:
         raise ParseError("unknown rate or CPU time", where=SAMPLES) from None
     return Folded(
@@ -66,13 +65,6 @@ def parse_folded(text: bytes) -> Folded:
         whole="whole" in said and "ended" not in said, lacking=said.get("lacking", ""),
         cpu=cpu,
     )  # fmt: skip
-
-
-def _whole(text: str) -> int:
-    """A number as perf and awk print it; ValueError for anything else."""
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
-    return int(text)
 
 
 def measure_folded(folded: Folded, window: Window) -> Iterator[Measurement]:

@@ -33,6 +33,10 @@ class PgstatCollector:
     def name(self) -> str:
         return "pgstat"
 
+    @property
+    def with_clients(self) -> bool:
+        return False
+
     def capture(self, subject: Subject) -> bytes:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from pgstrata.collectors.numbers import whole_number
 from pgstrata.collectors.procfs.samples import HostSample
-from pgstrata.collectors.procfs.snapshot import find_disks, read_block_devices, whole_number
+from pgstrata.collectors.procfs.snapshot import find_disks, read_block_devices
 from pgstrata.errors import ParseError
 
 Counters = Mapping[str, float]

@@ -46,6 +46,10 @@ class ProcfsCollector:
     def name(self) -> str:
         return "procfs"
 
+    @property
+    def with_clients(self) -> bool:
+        return True
+
     def capture(self, subject: Subject) -> bytes:
         return capture_counters(subject.host, self._ticks.of(subject.host))
 
@@ -62,6 +66,10 @@ class ClientCollector:
     @property
     def name(self) -> str:
         return "client.procfs"
+
+    @property
+    def with_clients(self) -> bool:
+        return True
 
     def capture(self, subject: Subject) -> bytes:
         return b"" if subject.client is None else capture_counters(subject.client, self._ticks.of(subject.client))

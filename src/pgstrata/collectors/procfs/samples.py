@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.collectors.procfs.snapshot import whole_number
+from pgstrata.collectors.numbers import whole_number
 from pgstrata.errors import ParseError
 from pgstrata.model.storage import Role
 

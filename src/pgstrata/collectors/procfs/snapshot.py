@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.collectors.numbers import natural_number, whole_number
 from pgstrata.errors import ParseError
 
 PROCESSES: Final = "/proc/[0-9]*/stat"
@@ -20,7 +21,6 @@ _SECTOR: Final = 512
 
 _HEADING = re.compile(r"^==> (?P<name>\S.*) <==$", re.MULTILINE)
 # The name may hold spaces, parentheses and even line ends: it ends where nothing but a state and numbers follows.
-_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _PROCESS = re.compile(r"^(?P<pid>\d+) \((?:.|\n){0,80}?\) [A-Za-z] (?P<numbers>-?\d+(?: -?\d+){18,})$", re.MULTILINE)
 _PPID, _UTIME, _CSTIME, _START = 0, 10, 13, 18
 """Places of fields 4, 14, 17 and 22 of /proc/PID/stat among the numbers that follow the state (field 3)."""
@@ -122,21 +122,11 @@ def _unknown(where: str, line: str) -> ParseError:
     return ParseError(f"unknown shape of a line: {line[:200]!r}", where=where)
 
 
-def whole_number(word: str) -> int:
-    """What the kernel prints of an integer of 64 bits; ValueError for anything else."""
-    if not _INTEGER.fullmatch(word):
-        raise ValueError(word)
-    return int(word)
-
-
 def _integer(word: str, where: str, line: str) -> int:
     try:
-        number = whole_number(word)
+        return natural_number(word)
     except ValueError:
-        number = -1
-    if number < 0:
-        raise _unknown(where, line)
-    return number
+        raise _unknown(where, line) from None
 
 
 def _uptime(text: str) -> float | None:

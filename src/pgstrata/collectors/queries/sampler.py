@@ -38,6 +38,10 @@ class QueriesCollector:
     def name(self) -> str:
         return "queries"
 
+    @property
+    def with_clients(self) -> bool:
+        return False
+
     def prepare(self, subject: Subject) -> None:
         if self._use.concerns(subject):
             create_extension(subject, EXTENSION, f"{EXTENSION}.max")
@@ -58,8 +62,9 @@ class QueriesCollector:
 
 def use_of_extension(experiment: Experiment | None) -> Use:
     """Nowhere without diagnosis or texts."""
-    wanted = experiment is not None and experiment.diagnosis and experiment.query_text
-    return use_where_all_load(experiment, EXTENSION) if experiment is not None and wanted else Use()
+    if experiment is None or not (experiment.diagnosis and experiment.query_text):
+        return Use()
+    return use_where_all_load(experiment, EXTENSION)
 
 
 def _query(subject: Subject, schema: str) -> Table | None:
