@@ -20,6 +20,12 @@ def statements_for(package: str, stem: str, version: int) -> tuple[tuple[int, st
     return tuple(reversed(suited))
 
 
+def statement_for(package: str, stem: str, version: int) -> tuple[int, str] | None:
+    """The best one for a server of that version; None where all are for newer ones."""
+    best = statements_for(package, stem, version)[0]
+    return best if best[0] <= version else None
+
+
 def quote_literal(value: str) -> str:
     """A text as a constant of SQL, whatever is in it; for servers with standard_conforming_strings."""
     return "'" + value.replace("'", "''") + "'"

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.pgstat.seconds import CountersSampler, render_script
-from pgstrata.collectors.statements import statements_for
+from pgstrata.collectors.pgstat.seconds import CountersSampler, choose_views, render_script
 from pgstrata.errors import ParseError
 from pgstrata.model.courses import COURSES
 from pgstrata.ports.collector import Subject, Window
@@ -143,20 +143,38 @@ def test_captures_of_every_kind_of_statements_are_there():
 
 @pytest.mark.parametrize(
     ("version", "chosen"),
-    [(90500, 90600), (90624, 90600), (130023, 100000), (140023, 140000), (150019, 150000), (160015, 160000), (170011, 170000),
-     (180006, 180000), (210000, 180000)],
+    [
+        (90500, {"database": 90600, "position": 90600, "checkpoints": 90600, "io": 90600}),
+        (90624, {"database": 90600, "position": 90600, "checkpoints": 90600, "io": 90600}),
+        (130023, {"database": 90600, "position": 100000, "checkpoints": 90600, "io": 90600}),
+        (140023, {"database": 90600, "position": 100000, "checkpoints": 90600, "wal": 140000, "wal_io": 140000, "io": 90600}),
+        (160015, {"database": 90600, "position": 100000, "checkpoints": 90600, "wal": 140000, "wal_io": 140000, "io": 160000}),
+        (170011, {"database": 90600, "position": 100000, "checkpoints": 170000, "wal": 140000, "wal_io": 140000, "io": 160000}),
+        (180006, {"database": 90600, "position": 100000, "checkpoints": 170000, "wal": 140000, "wal_io": 180000, "io": 180000}),
+        (210000, {"database": 90600, "position": 100000, "checkpoints": 170000, "wal": 140000, "wal_io": 180000, "io": 180000}),
+    ],
 )  # fmt: skip
-def test_the_highest_statement_that_is_not_newer_than_the_server_is_used(version, chosen):
-    number, statement = statements_for("pgstrata.collectors.pgstat", "seconds", version)[0]
-    assert number == chosen
-    assert statement.strip() in render_script(version)
+def test_of_each_view_the_highest_statement_is_used_that_is_not_newer_than_the_server(version, chosen):
+    views = choose_views(version)
+    assert {view: number for view, (number, _) in views.items()} == chosen
+    script = render_script(version)
+    assert all(statement.strip() in script for _, statement in views.values())
 
 
-@pytest.mark.parametrize(("number", "statement"), statements_for("pgstrata.collectors.pgstat", "seconds", 10**6))
-def test_up_to_14_views_are_read_only_where_few_tables_have_statistics(number, statement):
-    views = [part for part in statement.split("UNION ALL") if "'lsn.position'" not in part]
+def test_no_statement_is_left_out():
+    folder = files("pgstrata.collectors.pgstat") / "sql"
+    there = {file.name for file in folder.iterdir() if file.name.startswith("seconds")}
+    versions = (90624, 130023, 140023, 150019, 160015, 170011, 180006)
+    used = {f"seconds-{view}.{number}.sql" for each in versions for view, (number, _) in choose_views(each).items()}
+    assert used == there
+
+
+@pytest.mark.parametrize("version", [90624, 130023, 140023, 150019, 160015, 170011, 180006])
+def test_up_to_14_views_are_read_only_where_few_tables_have_statistics(version):
+    views = [part for part in render_script(version).split("UNION ALL") if "'lsn.position'" not in part]
+    assert len(views) == len(choose_views(version)) - 1
     assert all("FROM pg_stat_" in view for view in views)
-    assert all(("pg_relation_size" in view) == (number < 150000) for view in views)
+    assert all(("pg_relation_size" in view) == (version < 150000) for view in views)
 
 
 @dataclass
@@ -180,7 +198,7 @@ def test_a_run_that_is_alone_is_watched_each_second():
     assert (sampling.output, sampling.errors, sampling.host) == ("/x/pgstat.samples", "/x/pgstat.samples.err", "here")
     ((name, script),) = sql.scripts
     assert name == sampling.output
-    assert script.endswith("EXECUTE counters \\watch 1\n")
+    assert script.endswith("EXECUTE sample \\watch 1\n")
 
 
 def test_nothing_is_started_in_slices():

@@ -1,7 +1,8 @@
 """Samples the server's statistics each second, by a psql of its own, into a file.
 
-The statements lie beside as `sql/seconds.VERSION.sql`, chosen as those of the captures before and after a run. Any user
-may read all that is asked for. Slices have no use for it: there it is not started.
+What is read of each view lies beside as `sql/seconds-VIEW.VERSION.sql`: the highest that is not newer than the server
+is used, and nothing of views that came later. Any user may read all that is asked for. Slices have no use for it: there
+it is not started.
 """
 
 from __future__ import annotations
@@ -10,17 +11,30 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.collectors.pgstat.series import SAMPLES, make_server_series, parse_counter_samples
-from pgstrata.collectors.statements import statements_for
+from pgstrata.collectors.statements import statement_for
 from pgstrata.collectors.stretches import unseen_seconds
 from pgstrata.collectors.unseen import doubt_unseen
+from pgstrata.collectors.watching import render_watch, start_watch
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
 
 SECONDS: Final = 1
-_SCRIPT: Final = """\
-PREPARE counters AS
-{statement};
-EXECUTE counters \\watch {seconds}
+_POSITION: Final = "position"
+VIEWS: Final = ("database", _POSITION, "checkpoints", "wal", "wal_io", "io")
+_OLDEST: Final = 90600
+_SHARED_MEMORY_SINCE: Final = 150000
+# Up to 14 reading statistics makes the server write a file with those of all tables of the database. Where there are
+# more than some hundred of them, by the size of pg_class, only the position in the WAL is read.
+_WITH_FEW_TABLES: Final = """\
+SELECT f.name, f.value
+FROM (
+{view}) f
+WHERE (SELECT pg_relation_size('pg_catalog.pg_class') < 524288)
+"""
+_STATEMENT: Final = """\
+SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.0000') AS time, c.name, c.value::text AS value
+FROM (
+{views}) AS c (name, value)
 """
 
 
@@ -41,12 +55,8 @@ class CountersSampler:
     def start(self, subject: Subject, folder: str) -> Sampling | None:
         if self._sql is None or subject.turns:
             return None
-        server = subject.server
-        process = self._sql.watch(
-            server.address, render_script(server.build.version.number), folder=folder, name=SAMPLES
-        )
-        output = f"{folder}/{SAMPLES}"
-        return Sampling(host=self._sql.host, process=process, output=output, errors=f"{output}.err")
+        script = render_script(subject.server.build.version.number)
+        return start_watch(self._sql, subject.server, script, folder=folder, name=SAMPLES)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         samples = tuple(parse_counter_samples(evidence[SAMPLES]))
@@ -59,6 +69,18 @@ class CountersSampler:
 
 
 def render_script(version: int) -> str:
-    """The statement for that server, prepared once and given again and again."""
-    statement = statements_for(__package__, "seconds", version)[0][1]
-    return _SCRIPT.format(statement=statement.rstrip(), seconds=SECONDS)
+    """What is asked of a server of that version each second."""
+    views = []
+    for view, (_, text) in choose_views(version).items():
+        few = version < _SHARED_MEMORY_SINCE and view != _POSITION
+        views.append(_WITH_FEW_TABLES.format(view=text) if few else text)
+    return render_watch(_STATEMENT.format(views="UNION ALL\n".join(views)), SECONDS)
+
+
+def choose_views(version: int) -> Mapping[str, tuple[int, str]]:
+    """By view, as far as a server of that version has it: version and text of what is read of it.
+
+    Servers older than all statements are asked the oldest ones.
+    """
+    found = {view: statement_for(__package__, f"seconds-{view}", max(version, _OLDEST)) for view in VIEWS}
+    return {view: each for view, each in found.items() if each is not None}

@@ -14,6 +14,7 @@ from typing import Final
 from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
 from pgstrata.collectors.statements import quote_literal, statements_for
 from pgstrata.collectors.waits.parse import SAMPLES, parse_profile
+from pgstrata.collectors.watching import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Experiment
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
@@ -25,12 +26,6 @@ _OLDEST: Final = 100000
 """Servers before 10 do not show their other processes, which tell how often the extension has looked."""
 _BY_PROCESS: Final = f"{EXTENSION}.profile_pid"
 _DRIVER: Final = "pgbench"
-_SCRIPT: Final = """\
-SET standard_conforming_strings = on;
-PREPARE look AS
-{statement};
-EXECUTE look \\watch {seconds}
-"""
 
 
 class WaitsSampler:
@@ -66,9 +61,7 @@ class WaitsSampler:
         statement = statements_for(__package__, "profile", version)[0][1]
         application = server.address.parameters.get("application_name", _DRIVER)
         script = render_script(statement, schema, application)
-        process = subject.sql.watch(server.address, script, folder=folder, name=SAMPLES)
-        output = f"{folder}/{SAMPLES}"
-        return Sampling(host=subject.sql.host, process=process, output=output, errors=f"{output}.err")
+        return start_watch(subject.sql, server, script, folder=folder, name=SAMPLES)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return parse_profile(evidence[SAMPLES], window)
@@ -80,9 +73,9 @@ def use_of_waits(experiment: Experiment) -> Use:
 
 
 def render_script(statement: str, schema: str, application: str) -> str:
-    """The statement, prepared once and given again and again."""
+    """The statement for the sessions of an application, with the extension's objects in a schema."""
     text = statement.replace("@schema@", schema).replace("@application@", quote_literal(application))
-    return _SCRIPT.format(statement=text.rstrip(), seconds=SECONDS)
+    return render_watch(text, SECONDS, begin=PLAIN_STRINGS)
 
 
 def _check(subject: Subject) -> str:
