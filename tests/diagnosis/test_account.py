@@ -9,7 +9,7 @@ from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 
 CLIENT, RUNNING, WAITING = SessionState.CLIENT, SessionState.RUNNING, SessionState.WAITING
-ASLEEP = SessionState.ASLEEP
+ASLEEP, AWAKE, PASSING = SessionState.ASLEEP, SessionState.AWAKE, SessionState.PASSING
 
 
 def count(state, samples, query="", event=""):
@@ -80,20 +80,64 @@ def test_unnamed_time_of_one_side_leaves_the_other_as_it_is():
     assert rows_of(accounts, 1)[Part.REST, "", "UPDATE"] == pytest.approx(200e-6)
 
 
-def test_cpu_belongs_to_the_statements_that_do_not_sleep():
-    side = [window(count(CLIENT, 100), count(RUNNING, 400, "SELECT"), count(RUNNING, 50, "END"), count(ASLEEP, 450, "END"),
+@pytest.mark.parametrize("method", [Method.ASLEEP, Method.UNNAMED])
+def test_cpu_belongs_to_the_statements_that_do_not_sleep(method):
+    side = [window(count(CLIENT, 100), count(AWAKE, 400, "SELECT"), count(AWAKE, 50, "END"), count(ASLEEP, 450, "END"),
                    cpu=440e-6, queue=10e-6)] * 3  # fmt: skip
-    assert choose_method([side, side]) is Method.UNNAMED
-    rows = rows_of(make_accounts([side, side], Method.UNNAMED))
+    rows = rows_of(make_accounts([side, side], method))
     assert rows[Part.CPU, "", "SELECT"] == pytest.approx(440e-6 * 400 / 450)
     assert rows[Part.REST, "", "SELECT"] == pytest.approx(0)
     assert rows[Part.REST, "", "END"] == pytest.approx(450e-6)
     assert sum(rows.values()) == pytest.approx(1e-3)
 
 
+def asleep(number, **rest):
+    return window(count(CLIENT, 400), count(AWAKE, 400 - number, "A"), count(ASLEEP, number, "B"),
+                  count(WAITING, 200, "B", "IO/X"), **rest)  # fmt: skip
+
+
+def test_where_the_kernel_is_asked_it_says_whether_there_is_a_rest():
+    counted = {"cpu": 0.2e-3, "queue": 0.0}
+    awake, sleeps = [asleep(0, **counted)] * 3, [asleep(100, **counted)] * 3
+    assert choose_method([awake, awake]) is Method.COUNTED
+    assert choose_method([awake, sleeps]) is choose_method([sleeps, awake]) is Method.ASLEEP
+    assert choose_method([[asleep(10, **counted)] * 3, awake]) is Method.COUNTED
+    # a server that is not asked has its unnamed time by what is left
+    assert choose_method([sleeps, [seen(cpu=100e-6, queue=0.0)] * 3]) is Method.UNNAMED
+    assert choose_method([sleeps, [asleep(100)]]) is Method.SAMPLED
+
+
+def test_to_sleep_without_an_event_is_a_label_like_a_wait():
+    side = [asleep(200, cpu=0.36e-3, queue=0.04e-3)] * 3
+    accounts = make_accounts([side, side], Method.ASLEEP)
+    assert rows_of(accounts) == {
+        (Part.CLIENT, "", ""): pytest.approx(0.6e-3 * 400 / 800),
+        (Part.CPU, "", "A"): pytest.approx(0.3e-3 * 0.9),
+        (Part.CPU, "", "B"): 0,
+        (Part.QUEUE, "", "A"): pytest.approx(0.3e-3 * 0.1),
+        (Part.QUEUE, "", "B"): 0,
+        (Part.REST, "", "A"): 0,
+        (Part.REST, "", "B"): pytest.approx(0.2e-3),
+        (Part.WAIT, "IO/X", "B"): pytest.approx(0.2e-3),
+    }
+    counts = dict(zip(accounts.keys, accounts.sides[0].counts.tolist(), strict=True))
+    assert (counts[Part.CPU, "", "A"], counts[Part.CPU, "", "B"], counts[Part.REST, "", "B"]) == (600, 0, 600)
+
+
+def test_who_had_gone_on_slept_as_often_as_the_others_of_its_statement():
+    side = [window(count(CLIENT, 400), count(AWAKE, 100, "A"), count(PASSING, 100, "A"), count(AWAKE, 100, "B"),
+                   count(ASLEEP, 100, "B"), count(PASSING, 200, "B"), cpu=4e-4, queue=0.0)] * 3  # fmt: skip
+    rows = rows_of(make_accounts([side, side], Method.ASLEEP))
+    assert rows[Part.REST, "", "A"] == 0
+    assert rows[Part.REST, "", "B"] == pytest.approx(200e-6)
+    assert rows[Part.CPU, "", "A"] == pytest.approx(rows[Part.CPU, "", "B"])
+    never = [window(count(CLIENT, 400), count(PASSING, 600, "A"), cpu=4e-4, queue=0.0)] * 3
+    assert choose_method([never, never]) is Method.COUNTED
+
+
 def test_whether_a_session_slept_is_nothing_to_an_account_without_unnamed_time():
     plain = [window(count(CLIENT, 600), count(RUNNING, 300, "A"), count(RUNNING, 100, "B"), cpu=390e-6, queue=1e-5)] * 3
-    told = [window(count(CLIENT, 600), count(RUNNING, 300, "A"), count(RUNNING, 40, "B"), count(ASLEEP, 60, "B"),
+    told = [window(count(CLIENT, 600), count(AWAKE, 300, "A"), count(AWAKE, 40, "B"), count(ASLEEP, 60, "B"),
                    cpu=390e-6, queue=1e-5)] * 3  # fmt: skip
     assert choose_method([plain, told]) is Method.COUNTED
     accounts = make_accounts([plain, told], Method.COUNTED)
@@ -102,9 +146,7 @@ def test_whether_a_session_slept_is_nothing_to_an_account_without_unnamed_time()
 
 
 def test_a_statement_that_only_sleeps_has_its_rest():
-    side = [
-        window(count(CLIENT, 100), count(RUNNING, 400, "SELECT"), count(ASLEEP, 500, "END"), cpu=4e-4, queue=0.0)
-    ] * 3
+    side = [window(count(CLIENT, 100), count(AWAKE, 400, "SELECT"), count(ASLEEP, 500, "END"), cpu=4e-4, queue=0.0)] * 3
     rows = rows_of(make_accounts([side, side], Method.UNNAMED))
     assert rows[Part.CPU, "", "END"] == 0
     assert rows[Part.REST, "", "END"] == pytest.approx(500e-6)
@@ -116,8 +158,8 @@ def test_the_sampling_error_is_that_of_drawn_samples(method):
     truth = np.array([0.4, 0.15, 0.05, 0.1, 0.2, 0.1])
     names = [
         (CLIENT, "", ""),
-        (RUNNING, "A", ""),
-        (RUNNING, "B", ""),
+        (AWAKE, "A", ""),
+        (AWAKE, "B", ""),
         (ASLEEP, "B", ""),
         (WAITING, "A", "IO/X"),
         (WAITING, "B", "LWLock/Y"),
@@ -130,7 +172,7 @@ def test_the_sampling_error_is_that_of_drawn_samples(method):
 
     accounts = make_accounts([[draw() for _ in range(3000)]], method)
     (side,) = accounts.sides
-    for place in range(len(accounts.keys)):
+    for place in np.flatnonzero(side.counts):
         expected = float(side.sampling_variance([place]).mean()) ** 0.5
         assert side.values[place].std() == pytest.approx(expected, rel=0.08, abs=1e-9)
     assert side.sampling_variance(range(len(accounts.keys))).max() < 1e-14

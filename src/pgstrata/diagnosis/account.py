@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,10 @@ import numpy as np
 from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Method
 
-_WITHOUT_EVENT: Final = frozenset({SessionState.RUNNING, SessionState.ASLEEP})
+_ASKED: Final = frozenset({SessionState.AWAKE, SessionState.ASLEEP, SessionState.PASSING})
+_WITHOUT_EVENT: Final = frozenset({SessionState.RUNNING, *_ASKED})
+_MOSTLY: Final = 0.5
+"""Of the samples without an event: in the first second of a session the kernel is not asked."""
 _CLEAR: Final = 3.0
 _LEAST_SHARE: Final = 0.02
 
@@ -52,7 +56,33 @@ def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:
     """
     if any(seen.cpu is None or seen.queue is None for side in sides for seen in side):
         return Method.SAMPLED
-    return Method.UNNAMED if any(_is_clearly_unnamed(side) for side in sides) else Method.COUNTED
+    if all(_was_asked(side) for side in sides):
+        return Method.ASLEEP if any(_is_clear(side, _asleep(side)) for side in sides) else Method.COUNTED
+    return Method.UNNAMED if any(_is_clear(side, _unnamed(side)) for side in sides) else Method.COUNTED
+
+
+def sleep_of(side: Sequence[Seen]) -> Mapping[str, float]:
+    """By statement, which share of its time without an event it slept, as far as the kernel was asked; else nothing.
+
+    What had gone on before the kernel was asked, or was not asked for, is divided like the rest of its statement.
+    """
+    asleep, known = Counter[str](), Counter[str]()
+    for count in (count for seen in side for count in seen.sessions):
+        if count.state in {SessionState.AWAKE, SessionState.ASLEEP}:
+            known[count.query] += count.samples
+            asleep[count.query] += count.samples * (count.state is SessionState.ASLEEP)
+    return {query: asleep[query] / samples for query, samples in known.items() if samples}
+
+
+def count_asleep(count: SessionCount, sleep: Mapping[str, float]) -> float:
+    """How many of these samples were asleep without an event; `sleep` as `sleep_of` their side."""
+    match count.state:
+        case SessionState.ASLEEP:
+            return count.samples
+        case SessionState.RUNNING | SessionState.PASSING:
+            return count.samples * sleep.get(count.query, 0.0)
+        case _:
+            return 0.0
 
 
 def has_unnamed(side: Sequence[Seen]) -> bool:
@@ -63,24 +93,45 @@ def has_unnamed(side: Sequence[Seen]) -> bool:
     return _unnamed(side)[0] > 0
 
 
-def _is_clearly_unnamed(side: Sequence[Seen]) -> bool:
-    """Beyond three standard errors, and beyond 2 % of a transaction's time."""
-    mean, error = _unnamed(side)
+def _was_asked(side: Sequence[Seen]) -> bool:
+    """Whether the kernel was asked of sessions without an event whether they sleep."""
+    asked, unasked = (
+        sum(count.samples for seen in side for count in seen.sessions if count.state in states)
+        for states in (_ASKED, {SessionState.RUNNING})
+    )
+    return asked >= _MOSTLY * (asked + unasked)
+
+
+def _is_clear(side: Sequence[Seen], found: tuple[float, float]) -> bool:
+    """Whether a time with its standard error is beyond three of these, and beyond 2 % of a transaction's."""
+    mean, error = found
     level = float(np.mean([seen.seconds for seen in side]))
     return mean > max(_CLEAR * error, _LEAST_SHARE * level)
 
 
-def _unnamed(side: Sequence[Seen]) -> tuple[float, float]:
-    """Mean over the windows of the time sampled without an event less what was counted, and its standard error.
+def _asleep(side: Sequence[Seen]) -> tuple[float, float]:
+    """Mean over the windows of the time sampled asleep without an event, and its standard error."""
+    sleep = sleep_of(side)
+    asleep = [sum(count_asleep(count, sleep) for count in seen.sessions) for seen in side]
+    return _sampled(side, asleep, [0.0] * len(side))
 
-    The error is the larger of what the windows show and of what so many samples have at least (binomial).
-    """
+
+def _unnamed(side: Sequence[Seen]) -> tuple[float, float]:
+    """Mean over the windows of the time sampled without an event less what was counted, and its standard error."""
     running = [sum(count.samples for count in seen.sessions if count.state in _WITHOUT_EVENT) for seen in side]
+    return _sampled(side, running, [(seen.cpu or 0.0) + (seen.queue or 0.0) for seen in side])
+
+
+def _sampled(side: Sequence[Seen], samples: Sequence[float], less: Sequence[float]) -> tuple[float, float]:
+    """Mean over the windows of the time that some of their samples stand for, `less` something, and its error.
+
+    The standard error is the larger of what the windows show and of what so many samples have at least (binomial).
+    """
     values = [
-        seen.seconds * number / seen.samples - (seen.cpu or 0.0) - (seen.queue or 0.0)
-        for seen, number in zip(side, running, strict=True)
+        seen.seconds * number / seen.samples - counted
+        for seen, number, counted in zip(side, samples, less, strict=True)
     ]
-    share = sum(running) / sum(seen.samples for seen in side)
+    share = sum(samples) / sum(seen.samples for seen in side)
     drawn = sum(seen.seconds**2 * share * (1 - share) / seen.samples for seen in side) / len(side) ** 2
     shown = float(np.var(values, ddof=1)) / len(side) if len(side) > 1 else 0.0
     return float(np.mean(values)), math.sqrt(max(drawn, shown))

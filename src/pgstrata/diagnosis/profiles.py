@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,8 @@ _Event = tuple[SessionState, str, str]
 _Name = tuple[SessionState, str, str]
 """What pg_stat_activity alone tells of an event: whether the session is asleep without one, query and blocker."""
 _Among = Mapping[_Event, Counter[_Name]]
+_EVERYWHERE: Final = frozenset({SessionState.CLIENT, SessionState.WAITING})
+"""What a profile tells, too; all else runs."""
 
 
 def use_profiles(sides: Sequence[Sequence[Seen]]) -> tuple[tuple[tuple[Seen, ...], ...], Origin]:
@@ -59,7 +62,7 @@ def _use(side: Sequence[Seen], everywhere: _Among) -> tuple[Seen, ...]:
 
 def _event(count: SessionCount) -> _Event:
     """As a profile knows it."""
-    state = SessionState.RUNNING if count.state is SessionState.ASLEEP else count.state
+    state = count.state if count.state in _EVERYWHERE else SessionState.RUNNING
     return state, count.wait_type, count.event
 
 

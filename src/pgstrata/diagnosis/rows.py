@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
 
-from pgstrata.diagnosis.account import Seen, has_unnamed
+from pgstrata.diagnosis.account import Seen, count_asleep, has_unnamed, sleep_of
 from pgstrata.model.activity import SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
@@ -25,9 +25,11 @@ _STEP: Final = 1e-3
 """Of a share, for slopes by differences."""
 _CLIENT: Final = (Part.CLIENT, "", "")
 _WITHOUT_EVENT: Final = frozenset({Part.RUNNING, Part.REST})
+_Counted = Mapping[Key, float]
 _Values = TypeVar("_Values", FloatArray, tuple[Key, ...])
 _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
     Method.COUNTED: (Part.CPU, Part.QUEUE),
+    Method.ASLEEP: (Part.CPU, Part.QUEUE, Part.REST),
     Method.UNNAMED: (Part.CPU, Part.QUEUE, Part.REST),
     Method.SAMPLED: (Part.RUNNING,),
 }
@@ -70,11 +72,15 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Several sides with the same rows; `blockers` are the commonest of each row, empty where there is none."""
+    """Several sides with the same rows; `blockers` are the commonest of each row, empty where there is none.
+
+    `together` are the parts of a statement that have the same samples, those without an event.
+    """
 
     keys: tuple[Key, ...]
     sides: tuple[Side, ...]
     blockers: tuple[str, ...]
+    together: frozenset[Part]
 
 
 def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
@@ -84,17 +90,18 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
     the CPU, of which client and network gets its share of the samples that are labelled client or wait; waits are as
     sampled; CPU and run queue are what is left, in the ratio of C to R. So of what was counted while something else was
     shown the same share lies in each label, waits keep what lies in them, and without waits nothing is sampled at all.
+    In ASLEEP, to sleep without an event is a label like a wait, and the rest.
 
     UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
     rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
-    without an event are; UNNAMED as those are that did not sleep, where the kernel was asked. Waits and statements with
-    fewer than `FEWEST_SAMPLES` in all sides together are put together.
+    without an event are; where there is a rest, as those are that did not sleep, as far as is known. Waits and
+    statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
 
     Args:
         sides: the windows of each environment, each with samples.
         method: as chosen for all of them.
     """
-    counted = [[_count(seen) for seen in side] for side in sides]
+    counted = [_count(side) for side in sides]
     windows = [seen for side in sides for seen in side]
     coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
     folded = _fold(counted)
@@ -112,6 +119,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         keys=tuple(keys),
         sides=tuple(made),
         blockers=tuple(blockers.get(key, "") for key in keys),
+        together=frozenset(_SPLIT[method]) - ({Part.REST} if method is Method.ASLEEP else frozenset()),
     )
 
 
@@ -148,10 +156,15 @@ class _Classes:
         """Of each statement what did not sleep, as far as is known."""
         return values[1 : 1 + self.statements]
 
+    def sleeping(self, values: FloatArray) -> FloatArray:
+        """Of each statement what slept without an event, as far as is known."""
+        if not self.asleep:
+            return np.zeros_like(self.awake(values))
+        return values[1 + self.statements : 1 + self.statements + self.asleep]
+
     def without_event(self, values: FloatArray) -> FloatArray:
         """Of each statement all that had no event."""
-        awake = self.awake(values)
-        return awake + values[1 + self.statements : 1 + self.statements + self.asleep] if self.asleep else awake
+        return np.asarray(self.awake(values) + self.sleeping(values))
 
     def waits(self, values: _Values) -> _Values:
         """Those of waits."""
@@ -172,36 +185,38 @@ def _method_of(side: Sequence[Seen], method: Method) -> Method:
     return Method.COUNTED if method is Method.UNNAMED and not has_unnamed(side) else method
 
 
-def _count(seen: Seen) -> Counter[Key]:
-    """Samples by key."""
-    found: Counter[Key] = Counter()
-    for count in seen.sessions:
-        match count.state:
-            case SessionState.CLIENT:
-                found[_CLIENT] += count.samples
-            case SessionState.RUNNING:
-                found[Part.RUNNING, "", count.query] += count.samples
-            case SessionState.ASLEEP:
-                found[Part.REST, "", count.query] += count.samples
-            case SessionState.WAITING:
-                found[Part.WAIT, f"{count.wait_type}/{count.event}", count.query] += count.samples
+def _count(side: Sequence[Seen]) -> list[_Counted]:
+    """Samples by key in each window of a side; those of whom nobody knows whether they slept are divided."""
+    sleep = sleep_of(side)
+    found: list[_Counted] = []
+    for seen in side:
+        counted: defaultdict[Key, float] = defaultdict(float)
+        for count in seen.sessions:
+            if count.state is SessionState.CLIENT:
+                counted[_CLIENT] += count.samples
+            elif count.state is SessionState.WAITING:
+                counted[Part.WAIT, f"{count.wait_type}/{count.event}", count.query] += count.samples
+            else:
+                asleep = count_asleep(count, sleep)
+                if asleep:
+                    counted[Part.REST, "", count.query] += asleep
+                counted[Part.RUNNING, "", count.query] += count.samples - asleep
+        found.append(counted)
     return found
 
 
-def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
+def _fold(counted: Sequence[Sequence[_Counted]]) -> Mapping[Key, Key]:
     """Under which key each one is shown."""
-    total: Counter[Key] = Counter()
-    for side in counted:
-        for window in side:
-            total.update(window)
-    events: Counter[str] = Counter()
+    total: defaultdict[Key, float] = defaultdict(float)
+    events: defaultdict[str, float] = defaultdict(float)
     # a statement awake and asleep stands alone in both or in none
-    often: Counter[tuple[str, str]] = Counter()
-    for (_, event, query), samples in total.items():
-        events[event] += samples
-        often[event, query] += samples
+    often: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for key, samples in (row for side in counted for window in side for row in window.items()):
+        total[key] += samples
+        events[key[1]] += samples
+        often[key[1:]] += samples
     folded: dict[Key, Key] = {}
-    for key, _ in total.most_common():
+    for key in sorted(total, key=lambda key: -total[key]):
         part, event, query = key
         if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
             folded[key] = (part, "", "")
@@ -210,7 +225,7 @@ def _fold(counted: Sequence[Sequence[Counter[Key]]]) -> Mapping[Key, Key]:
     return folded
 
 
-def _matrix(windows: Sequence[Counter[Key]], keys: Sequence[Key], folded: Mapping[Key, Key]) -> FloatArray:
+def _matrix(windows: Sequence[_Counted], keys: Sequence[Key], folded: Mapping[Key, Key]) -> FloatArray:
     """Samples by key and window, shape (keys, windows)."""
     places = {key: place for place, key in enumerate(keys)}
     seen = np.zeros((len(keys), len(windows)))
@@ -235,7 +250,7 @@ def _make_side(
     """
     size = np.array([window.samples for window in side], dtype=np.float64)
     divided = classes.without_event
-    if method is Method.UNNAMED and classes.awake(seen).sum() >= _FEWEST_TO_DIVIDE * coarse:
+    if method is not Method.COUNTED and classes.awake(seen).sum() >= _FEWEST_TO_DIVIDE * coarse:
         divided = classes.awake
     drawn = _Drawn(
         classes=classes,
@@ -248,11 +263,13 @@ def _make_side(
     )
     counts = seen.sum(axis=1)
     pooled = (counts + _PSEUDO) / (counts + _PSEUDO).sum()
-    running = classes.without_event(counts)
+    running = [classes.without_event(counts)] * splits
+    if method is Method.ASLEEP:
+        running = [*[classes.awake(counts)] * (splits - 1), classes.sleeping(counts)]
     return Side(
         seconds=drawn.seconds,
         values=drawn.split(method, splits),
-        counts=np.concatenate([counts[:1], *(running for _ in range(splits)), classes.waits(counts)]),
+        counts=np.concatenate([counts[:1], *running, classes.waits(counts)]),
         samples=int(size.sum()),
         shares=pooled,
         slopes=_slopes(drawn, pooled, method, splits) if len(side) else np.empty((0, 0, 0)),
@@ -282,15 +299,18 @@ class _Drawn:
         """Seconds by row, shape (rows, windows): the client, the parts by statement, the waits."""
         sampled = self.shares * self.seconds
         client, running, waits = sampled[:1], self.classes.without_event(sampled), self.classes.waits(sampled)
+        asleep = self.classes.sleeping(sampled)
         counted = self.cpu + self.queue
         match method:
-            case Method.COUNTED:
-                labels = client + waits.sum(axis=0)
+            case Method.COUNTED | Method.ASLEEP:
+                shown = waits.sum(axis=0) + (asleep.sum(axis=0) if method is Method.ASLEEP else 0.0)
+                labels = client + shown
                 share = np.divide(client, labels, out=np.ones_like(client), where=labels > 0)
                 client = (self.seconds - counted) * share
-                left = self.seconds - client[0] - waits.sum(axis=0)
+                left = self.seconds - client[0] - shown
                 on_cpu = np.divide(self.cpu, counted, out=np.ones_like(counted), where=counted > 0)
                 parts = [self.among * left * on_cpu, self.among * left * (1 - on_cpu)]
+                parts += [asleep] * (method is Method.ASLEEP)
             case Method.UNNAMED:
                 parts = [self.among * self.cpu, self.among * self.queue, running - self.among * counted]
             case Method.SAMPLED:

@@ -13,12 +13,14 @@ ACTIVITY_HERTZ: Final = 10.0
 class SessionState(StrEnum):
     """What a session was doing at the moment of a sample.
 
-    RUNNING: in a statement and waiting for nothing that the server names: on a CPU or waiting for one, or asleep where
-    nobody asked the kernel. ASLEEP: the same, asleep as the kernel says, or gone on before it was asked. WAITING: in a
+    In a statement and waiting for nothing that the server names: AWAKE, on a CPU or waiting for one; ASLEEP, off it,
+    both as the kernel says; PASSING, gone on before it was asked; RUNNING, where nobody asked it. WAITING: in a
     statement, waiting for what `wait_type` and `event` name. CLIENT: the server waits for its client.
     """
 
     RUNNING = "running"
+    AWAKE = "awake"
+    PASSING = "passing"
     ASLEEP = "asleep"
     WAITING = "waiting"
     CLIENT = "client"

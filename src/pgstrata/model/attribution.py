@@ -28,11 +28,13 @@ class Method(StrEnum):
     """How the parts of one comparison were told apart.
 
     COUNTED: waits as sampled; CPU and run queue as the kernel counts them, without what lies in waits; client and
-    network is what is left. UNNAMED: as COUNTED, but in one of the environments time goes by off the CPU without an
-    event, which is REST. SAMPLED: the kernel counted nothing, so all is sampled.
+    network is what is left. ASLEEP: as COUNTED, but in one of the environments sessions sleep without an event: that is
+    REST, as sampled. UNNAMED: the same where the kernel was not asked who sleeps, so that REST is what was sampled
+    without an event and not counted. SAMPLED: the kernel counted nothing, so all is sampled.
     """
 
     COUNTED = "counted"
+    ASLEEP = "asleep"
     UNNAMED = "unnamed"
     SAMPLED = "sampled"
 

@@ -41,6 +41,8 @@ PART_NAMES: Final = {
 METHOD_NOTES: Final = {
     Method.COUNTED: "waits as sampled, CPU and run queue as the kernel counts them, without what lies in waits; client "
     "and network is what is left, so that nothing remains unexplained",
+    Method.ASLEEP: "waits as sampled, and so the rest, in which sessions slept without an event that the server names; "
+    "CPU and run queue as the kernel counts them, without what lies in these; client and network is what is left",
     Method.UNNAMED: "waits as sampled, CPU and run queue as the kernel counts them; the rest is time in statements "
     "that was neither on a CPU nor in an event that the server names",
     Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",

@@ -177,5 +177,7 @@ def test_a_window_without_any_sample_is_told():
 def test_a_session_that_the_kernel_says_is_asleep_is_no_running_one():
     found = parse(*(row(100 + 0.1 * step, state="active/hrtimer_nanosleep") for step in range(5)))
     assert counts(found) == {"asleep": 5}
-    assert counts(parse(*(row(100 + 0.1 * step, state="active/?") for step in range(5)))) == {"asleep": 5}
+    assert counts(parse(*(row(100 + 0.1 * step, state="active/?") for step in range(5)))) == {"passing": 5}
+    assert counts(parse(*(row(100 + 0.1 * step, state="active/0") for step in range(5)))) == {"awake": 5}
+    assert counts(parse(*(row(100 + 0.1 * step, state="active") for step in range(5)))) == {"running": 5}
     assert counts(parse(*(row(100 + 0.1 * step) for step in range(5)))) == {"running": 5}

@@ -15,6 +15,7 @@ from pgstrata.ports.collector import Sampled, Window
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
 _UNKNOWN: Final = frozenset({"", "disabled", "starting"})
 _PREPARED: Final = 0
+_ASKED: Final = {"": SessionState.RUNNING, "0": SessionState.AWAKE, "?": SessionState.PASSING}
 _Class = tuple[SessionState, str, str, str]
 
 
@@ -62,7 +63,7 @@ def _class_of(sample: SessionSample) -> _Class | None:
             return SessionState.CLIENT, "", "", ""
     if sample.wait_type:
         return SessionState.WAITING, sample.wait_type, sample.event, sample.query
-    return SessionState.ASLEEP if sample.asleep_in else SessionState.RUNNING, "", "", sample.query
+    return _ASKED.get(sample.place, SessionState.ASLEEP), "", "", sample.query
 
 
 def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:

@@ -2,9 +2,9 @@
 
 A line is a row: time (seconds, the server's clock), pid, kind of process, whether it calls itself as the driver does,
 state, type and name of the wait event, query id, pid of the process that it helps, pids that block it, query without
-constants. Behind the state and a slash stands the kernel's function in which a process sleeps without a wait event, or
-? where it had gone on before the kernel was asked. A line that begins with @ has the clocks: the client's before, the
-server's, the client's after, and the seconds between two samples.
+constants. Behind the state and a slash stands the kernel's function in which a process without a wait event sleeps, 0
+where it does not, or ? where it had gone on before the kernel was asked. A line that begins with @ has the clocks: the
+client's before, the server's, the client's after, and the seconds between two samples.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class SessionSample:
     """One process of the server at one moment; `time` in seconds of the server's wall clock.
 
     `ours`: it is a session of the driver; parallel workers that help one are `helping`. Wait events are spelt as the
-    newest server does, `query` is normalised. `asleep_in` is the kernel's function in which it sleeps without a wait
-    event, ? where it had gone on; empty where it does not sleep, or the kernel was not asked.
+    newest server does, `query` is normalised. `place` is the kernel's function in which it sleeps without a wait event,
+    0 where it does not, ? where it had gone on; empty where the kernel was not asked.
     """
 
     time: float
@@ -49,7 +49,7 @@ class SessionSample:
     query_id: str
     blockers: tuple[int, ...]
     query: str
-    asleep_in: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +107,11 @@ def _read(line: str) -> SessionSample:
     try:
         time, pid, kind, own, state, wait_type, event, query_id, _, blockers, query = words
         wait_type, event = unify_names(wait_type, event)
-        state, _, asleep_in = state.partition("/")
+        state, _, place = state.partition("/")
         return SessionSample(
             time=float(time), pid=int(pid), kind=kind, ours=own == "1" and kind in _SESSIONS,
             helping=own == "1" and kind == WORKER, state=state, wait_type=wait_type, event=event, query_id=query_id,
-            blockers=tuple(map(int, blockers.split())), query=_normalised(query),
-            asleep_in=asleep_in,
+            blockers=tuple(map(int, blockers.split())), query=_normalised(query), place=place,
         )  # fmt: skip
     except ValueError:
         raise ParseError(f"unknown shape of a sample: {line[:200]!r}", where=SAMPLES) from None

@@ -8,11 +8,13 @@ of other users do is hidden from one without the right to see it, and does not c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
 from pgstrata.collectors.statements import constants_expression, quote_literal, statements_for
+from pgstrata.collectors.watching import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
 from pgstrata.ports.server import Sql
@@ -30,16 +32,21 @@ within the error of so many samples (1.6 %). The sleep costs 0.002 CPUs, 0.005 i
 keeps rows from being pruned for its time.
 """
 _DRIVER: Final = "pgbench"
-# A server may read backslashes in strings as escapes; the client's clock is read on both sides of the server's.
-_SCRIPT: Final = """\
-SET standard_conforming_strings = on;
+# The client's clock is read on both sides of the server's.
+_CLOCKS: Final = """\
 \\set before `date +%s.%N`
 SELECT extract(epoch FROM clock_timestamp()) AS server \\gset
 \\set after `date +%s.%N`
 \\echo @ :before :server :after {seconds}
-PREPARE sample AS
-{statement};
-EXECUTE sample \\watch {seconds}
+"""
+_ASLEEP: Final = ":'asleep'"
+# psql leaves out what is not to be asked: even unasked, a function that a user may not call is an error.
+_WHERE_ASKED: Final = """
+\\if :kernel
+({asleep})
+\\else
+''
+\\endif
 """
 
 
@@ -64,10 +71,8 @@ class SessionsSampler:
         server = subject.server
         application = server.address.parameters.get("application_name", _DRIVER)
         script = render_script(statements_for(__package__, "sample", server.build.version.number)[0][1], application)
-        process = self._sql.watch(server.address, script, folder=folder, name=SAMPLES)
-        output = f"{folder}/{SAMPLES}"
-        return Sampling(
-            host=self._sql.host, process=process, output=output, errors=f"{output}.err", conceal=self._conceal
+        return start_watch(
+            self._sql, server, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True
         )  # fmt: skip
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
@@ -75,10 +80,18 @@ class SessionsSampler:
 
 
 def render_script(statement: str, application: str) -> str:
-    """The statement, prepared once and given again and again."""
+    """The statement for the sessions of an application, after the clocks."""
+    begin = PLAIN_STRINGS + _CLOCKS.format(seconds=SECONDS)
+    if _ASLEEP in statement:
+        begin += _read("kernel.sql")
+        statement = statement.replace(_ASLEEP, _WHERE_ASKED.format(asleep=_read("asleep.sql")))
     parameters = {
-        "application": quote_literal(application), "constant": constants_expression(), "settle": f"{SETTLE:g}"
+        "application": quote_literal(application), "constant": constants_expression(), "settle": f"{SETTLE:g}",
     }  # fmt: skip
     for name, value in parameters.items():
         statement = statement.replace(f":'{name}'", value)
-    return _SCRIPT.format(statement=statement.rstrip(), seconds=SECONDS)
+    return render_watch(statement, SECONDS, begin=begin)
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / "sql" / name).read_text("utf-8")

@@ -1,23 +1,10 @@
 -- One sample: a row for each session of the driver, for each other one of this database that is in a transaction, and
 -- for each process that works beside them. Parameters: how the driver's sessions call themselves, what a constant is,
--- and seconds to sleep before it looks.
--- Of the driver's sessions that are in a statement, and wait for nothing that the server names, the kernel is asked where
--- their process sleeps (0: it does not): that stands behind the state, or ? if by then the session waits for something
--- that has a name. The 0 in the sum has that looked at after the kernel's answer.
--- Only superusers may ask, and sessions that have just come may be gone before the answer, which would be an error.
+-- seconds to sleep before it looks, and asleep.sql.
 SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        coalesce(a.backend_type, '') AS kind,
        (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
-       coalesce(a.state, '') || CASE
-           WHEN a.state = 'active' AND a.wait_event IS NULL AND a.application_name = :'application'
-               AND a.datname = current_database() AND current_setting('is_superuser') = 'on'
-               AND a.backend_start < statement_timestamp() - interval '1 second'
-           THEN coalesce((
-               SELECT CASE WHEN b.wait_event IS NOT NULL THEN '/?' WHEN k.place <> '0' THEN '/' || k.place END
-                 FROM (SELECT pg_read_file('/proc/' || a.pid || '/wchan', 0, 60, true) AS place OFFSET 0) k,
-                      pg_stat_get_activity(a.pid + 0 * coalesce(length(k.place), 0)) b
-           ), '')
-           ELSE '' END AS state,
+       coalesce(a.state, '') || :'asleep' AS state,
        coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
        coalesce(a.query_id::text, '') AS query_id, coalesce(a.leader_pid::text, '') AS leader,
        CASE WHEN a.wait_event_type = 'Lock' THEN array_to_string(pg_blocking_pids(a.pid), ' ') ELSE '' END AS blockers,
