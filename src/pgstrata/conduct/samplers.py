@@ -17,10 +17,20 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Sampler, Sampling, Subject
-from pgstrata.ports.host import Process, StopSignal
+from pgstrata.ports.host import Command, Process, StopSignal
 from pgstrata.ports.server import BACKEND, RunningServer
 
 SAMPLES: Final = "samples"
+_CONNECTED: Final = 1.0
+_POLL: Final = 0.01
+# Of the processes that are children of the first. Where it is not allowed they go on as they are.
+_AT_ONCE: Final = """\
+postmaster=$1; shift
+for each; do
+    parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$each/status")
+    [ "$parent" != "$postmaster" ] || chrt -f -p 1 "$each"
+done
+"""
 _END_TIMEOUT: Final = 5.0
 _LONGEST: Final = 200
 
@@ -47,6 +57,7 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
                 found[sampler.name] = sampling
                 if sampler.paused:
                     paused.append(sampling.process)
+        _let_look_at_once(rig, server, tuple(found.values()))
     except BaseException:
         kill_samplers((AtWork(samplings=found, paused=()),))
         raise
@@ -65,6 +76,23 @@ def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling |
     except PgstrataError as error:
         _remark(arm, sampler.name, f"could not be started: {error.what}")
         return None
+
+
+def _let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> None:
+    """Give the server's processes that look at sessions a CPU whenever they want one, where pgstrata is root.
+
+    Else they get one most easily when a session has gone to sleep, and see sleeping ones too often. They are pgstrata's
+    own, and end with the run. Not with servers that pgstrata did not start: these may run anywhere.
+    """
+    root = rig.server_host(server.environment).root
+    prompt = [sampling for sampling in samplings if sampling.prompt]
+    if root is None or server.postmaster_pid is None or not prompt:
+        return
+    end = rig.clock.monotonic() + _CONNECTED
+    while not all(pids := [_sessions(sampling) for sampling in prompt]) and rig.clock.monotonic() < end:
+        rig.clock.sleep(_POLL)
+    words = (str(pid) for pid in (server.postmaster_pid, *(pid for each in pids for pid in each)))
+    root.run(Command(argv=("sh", "-c", _AT_ONCE, "sh", *words)), check=False)
 
 
 def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
