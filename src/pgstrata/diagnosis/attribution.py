@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from pgstrata.diagnosis.account import Seen, choose_method
+from pgstrata.diagnosis.bounds import Bounds, bound
 from pgstrata.diagnosis.profiles import use_profiles
 from pgstrata.diagnosis.rows import Accounts, Key, make_accounts
 from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
@@ -23,7 +24,6 @@ FEWEST_BLOCKS: Final = 2
 _Place = tuple[Part | None, str, str]
 _PRIOR: Final = 4
 """Degrees of freedom of what is known of an error beforehand."""
-_NAMELESS: Final = frozenset({Part.CPU, Part.QUEUE, Part.RUNNING, Part.REST})
 _DECISIVE: Final = 0.1
 """Share of the difference from which on a part of the server's comes before client and network."""
 
@@ -84,7 +84,7 @@ def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...
             rows=tuple(
                 AccountRow(
                     part=part, event=event, query="", seconds=float(side.values[rows].sum(axis=0).mean()),
-                    samples=int(side.counts[rows].sum()),
+                    samples=round(side.counts[rows].sum()),
                 )
                 for (part, event, _), rows in groups.items()
             ),
@@ -110,7 +110,8 @@ class _Errors:
     (binomial) and from by how much of itself a row fluctuates, `fluctuation` being the square of that, one for all rows
     of a comparison. As with the moderated t of Smyth (Statistical Applications in Genetics and Molecular Biology 3,
     2004) the two are averaged by their degrees of freedom, of which what is known beforehand has `_PRIOR`; what samples
-    alone make is the least. The total has no samples, and a plain t.
+    alone make is the least. The total has no samples, and a plain t. Where a group's value is known between bounds only
+    (`bounds`), its interval reaches as far beyond both, and zero is rejected where it is for all values between them.
     """
 
     accounts: Accounts
@@ -150,19 +151,26 @@ class _Errors:
         error = math.sqrt(variance / d.size)
         centre = float(d.mean())
         half = two_sided_point(LEVEL, freedom) * error
+        unknown = self._bound(0, rows).less(self._bound(1, rows))
+        nearest = max(0.0, centre - unknown.below, -centre - unknown.above)
         part, event, query = name
         shown = Contribution(
             part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
-            difference=centre, interval=Span(low=centre - half, high=centre + half), resolved=False,
-            samples=int(sum(side.counts[self._own(rows)].sum() for side in self.accounts.sides)),
+            difference=centre, resolved=False,
+            interval=Span(low=centre - unknown.below - half, high=centre + unknown.above + half),
+            samples=round(sum(side.counts[self._own(rows)].sum() for side in self.accounts.sides)),
             blocker=self.accounts.blockers[rows[0]] if len(rows) == 1 else "",
         )  # fmt: skip
-        return _Tested(shown=shown, p=two_sided_tail(centre / error, freedom) if error > 0 else float(centre == 0))
+        return _Tested(shown=shown, p=two_sided_tail(nearest / error, freedom) if error > 0 else float(nearest == 0))
+
+    def _bound(self, side: int, rows: Sequence[int]) -> Bounds:
+        return bound(self.accounts.keys, self.values[side].mean(axis=1), rows)
 
     def _own(self, rows: Sequence[int]) -> list[int]:
-        """One of the rows for each class of samples: CPU, run queue and rest of a statement share theirs."""
-        shared = {self.accounts.keys[row][2]: row for row in rows if self.accounts.keys[row][0] in _NAMELESS}
-        return [*shared.values(), *(row for row in rows if self.accounts.keys[row][0] not in _NAMELESS)]
+        """One of the rows for each class of samples: CPU and run queue of a statement share theirs."""
+        keys, together = self.accounts.keys, self.accounts.together
+        shared = {keys[row][2]: row for row in rows if keys[row][0] in together}
+        return [*shared.values(), *(row for row in rows if keys[row][0] not in together)]
 
 
 def _sampling(accounts: Accounts, weights: FloatArray, rows: Sequence[int]) -> float:
