@@ -68,7 +68,8 @@ FROM (
            sum(extends) AS extends,
            sum(hits) AS hits,
            sum(evictions) AS evictions,
-           sum(fsyncs) AS fsyncs
+           sum(fsyncs) AS fsyncs,
+           sum(read_time) FILTER (WHERE backend_type = 'client backend') AS client_read_time
     FROM pg_stat_io
 ) i
 CROSS JOIN LATERAL (VALUES
@@ -77,5 +78,6 @@ CROSS JOIN LATERAL (VALUES
     ('io.extends', i.extends::numeric),
     ('io.hits', i.hits::numeric),
     ('io.evictions', i.evictions::numeric),
-    ('io.fsyncs', i.fsyncs::numeric)
+    ('io.fsyncs', i.fsyncs::numeric),
+    ('io.client_read_time', i.client_read_time::numeric)
 ) AS v (name, value)
