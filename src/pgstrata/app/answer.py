@@ -21,6 +21,7 @@ from pgstrata.compare.unseen import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer, Refreshed
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
+from pgstrata.report.meanwhile import MEANWHILE
 from pgstrata.store.load import load_study
 from pgstrata.store.study import NOISE, PLAN_FILE
 
@@ -39,7 +40,8 @@ def load_answer(
     """
     beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
-    loaded = load_study(study, metrics=metrics, series=series or COMPARED_SERIES, sessions=why)
+    lines = (*metrics, *MEANWHILE) if series else COMPARED_SERIES
+    loaded = load_study(study, metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None
     return Answer(

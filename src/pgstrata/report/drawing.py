@@ -10,14 +10,17 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.points import Axis
 
+T = TypeVar("T")
+
 # Okabe and Ito: told apart with every kind of colour vision, on white and on black.
 _COLOURS = ("#7f8790", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4])
 INK = "currentColor"
 # Colours of verdicts, and of what has none.
 BETTER, WORSE, OPEN = "#0072b2", "#d55e00", "#7f8790"
@@ -79,7 +82,15 @@ def shape_scale(experiment: Experiment, labels: Mapping[str, str]) -> Any:
     return alt.Shape("name:N", sort=None).scale(domain=domain, range=_repeat(_SHAPES, domain)).legend(_legend(domain))
 
 
-def _repeat(choices: Sequence[str], domain: Sequence[str]) -> list[str]:
+def dash_scale(experiment: Experiment, labels: Mapping[str, str]) -> Any:
+    """Each environment's way to draw a line, beside its colour."""
+    alt = load_altair()
+    domain = [labels[item.name] for item in experiment.environments]
+    scale = alt.Scale(domain=domain, range=_repeat(_DASHES, domain))
+    return alt.StrokeDash("name:N", sort=None).scale(scale).legend(_legend(domain))
+
+
+def _repeat(choices: Sequence[T], domain: Sequence[str]) -> list[T]:
     return [choices[place % len(choices)] for place in range(len(domain))]
 
 

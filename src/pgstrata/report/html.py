@@ -25,6 +25,7 @@ from pgstrata.report.flames import make_flames
 from pgstrata.report.ladders import draw_axis
 from pgstrata.report.limits import unmeasured
 from pgstrata.report.looks import tell_stories
+from pgstrata.report.meanwhile_charts import draw_meanwhile
 from pgstrata.report.names import count, name_cell, name_environment
 from pgstrata.report.ordered import primary_axes, say_axis
 from pgstrata.report.points import find_axes, spread
@@ -56,6 +57,7 @@ _MOST_DOTS = 6000
 _MOST_SLICES = 4000
 _MOST_PANELS = 240
 _MOST_COURSES = 36
+_MOST_MEANWHILE = 48
 _MOST_STEPS = 4
 _MOST_UNUSUAL = 200
 _MOST_DIFFERENCES = 200
@@ -177,6 +179,7 @@ def _charts(answer: Answer) -> Mapping[str, Any]:
         "scatter": make_scatter(answer),
         "sliced_cells": sum(study.plan.design(cell.identity).sliced for cell in experiment.cells),
         "times": _figures(answer, draw_over_time, few),
+        "meanwhile": _figures(answer, draw_meanwhile, _drawable_cells(answer, marks=panels, most=_MOST_MEANWHILE)),
         "blocks": _figures(answer, draw_by_block, _drawable_cells(answer, marks=len(study.runs), most=_MOST_DOTS)),
     }
 
