@@ -124,6 +124,18 @@ def test_to_sleep_without_an_event_is_a_label_like_a_wait():
     assert (counts[Part.CPU, "", "A"], counts[Part.CPU, "", "B"], counts[Part.REST, "", "B"]) == (600, 0, 600)
 
 
+def test_where_sessions_sleep_stands_beside_the_rest():
+    def slept(place, samples):
+        return SessionCount(state=ASLEEP, wait_type="", event=place, query="B", samples=samples)
+
+    side = [window(count(CLIENT, 400), count(AWAKE, 300, "A"), slept("do_select", 200), slept("folio_wait_bit", 100),
+                   cpu=3e-4, queue=0.0)] * 3  # fmt: skip
+    accounts = make_accounts([side, side], choose_method([side, side]))
+    places = dict(zip(accounts.keys, accounts.places, strict=True))
+    assert {key: place for key, place in places.items() if place} == {(Part.REST, "", "B"): "do_select"}
+    assert rows_of(accounts)[Part.REST, "", "B"] == pytest.approx(300e-6)
+
+
 def test_who_had_gone_on_slept_as_often_as_the_others_of_its_statement():
     side = [window(count(CLIENT, 400), count(AWAKE, 100, "A"), count(PASSING, 100, "A"), count(AWAKE, 100, "B"),
                    count(ASLEEP, 100, "B"), count(PASSING, 200, "B"), cpu=4e-4, queue=0.0)] * 3  # fmt: skip

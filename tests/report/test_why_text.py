@@ -11,10 +11,19 @@ from pgstrata.compare import compare_study, find_axes
 from pgstrata.compare.why import BESIDE_METRICS, find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
-from pgstrata.model.attribution import Span
+from pgstrata.model.attribution import Part, Span
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.json_form import answer_json
-from pgstrata.report.why import cause_sentences, name_query, render_why, say_attribution, say_causes
+from pgstrata.report.why import (
+    cause_sentences,
+    name_query,
+    name_row,
+    render_change,
+    render_half,
+    render_why,
+    say_attribution,
+    say_causes,
+)
 
 sys.path.append(str(Path(__file__).parent.parent))
 from studies import make_environment, make_plan, make_run
@@ -78,6 +87,19 @@ def test_the_first_cause_is_told_where_a_verdict_has_found_a_difference(answer):
     (text,) = cause_sentences(answer)
     assert text.startswith("synchronous_commit = off: the first cause is IO/WalSync in END, -4")
     assert text.endswith("µs per transaction")
+
+
+def test_an_interval_that_reaches_farther_to_one_side_is_told_as_it_is(answer):
+    cause = replace(of(answer, "off").causes[0], difference=200e-6, interval=Span(low=150e-6, high=400e-6))
+    assert render_change(cause, 1e-6) == "+200 [+150, +400]"
+    assert render_half(cause, 1e-6, 0) == "-50 +200"
+    even = replace(cause, interval=Span(low=150e-6, high=250e-6))
+    assert (render_change(even, 1e-6), render_half(even, 1e-6, 0)) == ("+200 ± 50", "50")
+
+
+def test_the_kernel_s_function_stands_beside_the_rest(answer):
+    rest = replace(of(answer, "off").causes[0], part=Part.REST, event="", place="hrtimer_nanosleep")
+    assert name_row(rest) == "rest: off the CPU, no event in END, in the kernel's hrtimer_nanosleep"
 
 
 def test_no_cause_is_told_of_a_control_and_against_the_verdict(answer):

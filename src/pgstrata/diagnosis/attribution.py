@@ -160,6 +160,7 @@ class _Errors:
             interval=Span(low=centre - unknown.below - half, high=centre + unknown.above + half),
             samples=round(sum(side.counts[self._own(rows)].sum() for side in self.accounts.sides)),
             blocker=self.accounts.blockers[rows[0]] if len(rows) == 1 else "",
+            place=self.accounts.places[rows[0]] if len(rows) == 1 else "",
         )  # fmt: skip
         return _Tested(shown=shown, p=two_sided_tail(nearest / error, freedom) if error > 0 else float(nearest == 0))
 

@@ -15,8 +15,8 @@ from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Origin, SampleSource
 
 _Event = tuple[SessionState, str, str]
-_Name = tuple[SessionState, str, str]
-"""What pg_stat_activity alone tells of an event: whether the session is asleep without one, query and blocker."""
+_Name = tuple[SessionState, str, str, str]
+"""What pg_stat_activity alone tells of an event: whether and where a session sleeps without one, query, blocker."""
 _Among = Mapping[_Event, Counter[_Name]]
 _EVERYWHERE: Final = frozenset({SessionState.CLIENT, SessionState.WAITING})
 """What a profile tells, too; all else runs."""
@@ -54,7 +54,12 @@ def _use(side: Sequence[Seen], everywhere: _Among) -> tuple[Seen, ...]:
         sessions = []
         for count in seen.profile.counts:
             event = _event(count)
-            among = own.get(event) or together.get(event) or everywhere.get(event) or {(count.state, "", ""): 1}
+            among = (
+                own.get(event)
+                or together.get(event)
+                or everywhere.get(event)
+                or {(count.state, count.event, "", ""): 1}
+            )
             sessions += _divide(count, _keep_known(among, everywhere.get(event, Counter())))
         made.append(replace(seen, sessions=tuple(sessions), statement_samples=seen.told))
     return tuple(made)
@@ -62,25 +67,28 @@ def _use(side: Sequence[Seen], everywhere: _Among) -> tuple[Seen, ...]:
 
 def _event(count: SessionCount) -> _Event:
     """As a profile knows it."""
-    state = count.state if count.state in _EVERYWHERE else SessionState.RUNNING
-    return state, count.wait_type, count.event
+    if count.state in _EVERYWHERE:
+        return count.state, count.wait_type, count.event
+    return SessionState.RUNNING, "", ""
 
 
 def _among(windows: Sequence[Seen]) -> _Among:
     found: dict[_Event, Counter[_Name]] = {}
     for count in (count for seen in windows for count in seen.sessions):
-        found.setdefault(_event(count), Counter())[count.state, count.query, count.blocker] += count.samples
+        found.setdefault(_event(count), Counter())[count.state, count.event, count.query, count.blocker] += (
+            count.samples
+        )
     return found
 
 
 def _keep_known(among: Mapping[_Name, int], everywhere: Mapping[_Name, int]) -> Counter[_Name]:
     """The same with statements that were seen too seldom put together."""
     often: Counter[str] = Counter()
-    for (_, query, _), samples in everywhere.items():
+    for (_, _, query, _), samples in everywhere.items():
         often[query] += samples
     kept: Counter[_Name] = Counter()
-    for (state, query, blocker), samples in among.items():
-        kept[(state, query, blocker) if often[query] >= FEWEST_SAMPLES else (state, "", "")] += samples
+    for (state, event, query, blocker), samples in among.items():
+        kept[(state, event, query, blocker) if often[query] >= FEWEST_SAMPLES else (state, event, "", "")] += samples
     return kept
 
 
@@ -93,7 +101,7 @@ def _divide(count: SessionCount, among: Mapping[_Name, int]) -> list[SessionCoun
     for key in sorted(exact, key=lambda key: given[key] - exact[key])[:left]:
         given[key] += 1
     return [
-        replace(count, state=state, query=query, blocker=blocker, samples=samples)
-        for (state, query, blocker), samples in given.items()
+        replace(count, state=state, event=event, query=query, blocker=blocker, samples=samples)
+        for (state, event, query, blocker), samples in given.items()
         if samples
     ]

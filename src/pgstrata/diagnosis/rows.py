@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from pgstrata.diagnosis.account import Seen, count_asleep, has_unnamed, sleep_of
-from pgstrata.model.activity import SessionState
+from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
 
@@ -72,14 +72,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Several sides with the same rows; `blockers` are the commonest of each row, empty where there is none.
+    """Several sides with the same rows.
 
-    `together` are the parts of a statement that have the same samples, those without an event.
+    `blockers` and `places` are the commonest of each row, empty where there is none; `together` are the parts of a
+    statement, without an event, that have the same samples.
     """
 
     keys: tuple[Key, ...]
     sides: tuple[Side, ...]
     blockers: tuple[str, ...]
+    places: tuple[str, ...]
     together: frozenset[Part]
 
 
@@ -114,11 +116,13 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         _make_side(side, each, classes, _method_of(side, method), len(_SPLIT[method]), coarse)
         for side, each in zip(sides, seen, strict=True)
     ]
-    blockers = _find_blockers(sides, folded)
+    blockers = _commonest(sides, lambda count: count.blocker, folded)
+    places = _commonest(sides, lambda count: count.event if count.state is SessionState.ASLEEP else "", folded)
     return Accounts(
         keys=tuple(keys),
         sides=tuple(made),
         blockers=tuple(blockers.get(key, "") for key in keys),
+        places=tuple(places.get(key, "") for key in keys),
         together=frozenset(_SPLIT[method]) - ({Part.REST} if method is Method.ASLEEP else frozenset()),
     )
 
@@ -171,13 +175,14 @@ class _Classes:
         return values[1 + self.statements + self.asleep :]
 
 
-def _find_blockers(sides: Sequence[Sequence[Seen]], folded: Mapping[Key, Key]) -> Mapping[Key, str]:
-    """By row, which statement was most often seen to block it."""
+def _commonest(
+    sides: Sequence[Sequence[Seen]], tell: Callable[[SessionCount], str], folded: Mapping[Key, Key]
+) -> Mapping[Key, str]:
+    """By row, what is told most often of its samples."""
     found: dict[Key, Counter[str]] = {}
-    for side in sides:
-        for count in (count for seen in side for count in seen.sessions if count.blocker):
-            key = folded[Part.WAIT, f"{count.wait_type}/{count.event}", count.query]
-            found.setdefault(key, Counter())[count.blocker] += count.samples
+    for count in (count for side in sides for seen in side for count in seen.sessions):
+        if said := tell(count):
+            found.setdefault(folded[_key(count)], Counter())[said] += count.samples
     return {key: counted.most_common(1)[0][0] for key, counted in found.items()}
 
 
@@ -192,17 +197,26 @@ def _count(side: Sequence[Seen]) -> list[_Counted]:
     for seen in side:
         counted: defaultdict[Key, float] = defaultdict(float)
         for count in seen.sessions:
-            if count.state is SessionState.CLIENT:
-                counted[_CLIENT] += count.samples
-            elif count.state is SessionState.WAITING:
-                counted[Part.WAIT, f"{count.wait_type}/{count.event}", count.query] += count.samples
-            else:
-                asleep = count_asleep(count, sleep)
-                if asleep:
-                    counted[Part.REST, "", count.query] += asleep
-                counted[Part.RUNNING, "", count.query] += count.samples - asleep
+            asleep = count_asleep(count, sleep)
+            if asleep:
+                counted[Part.REST, "", count.query] += asleep
+            if asleep < count.samples:
+                counted[_key(count)] += count.samples - asleep
         found.append(counted)
     return found
+
+
+def _key(count: SessionCount) -> Key:
+    """Where samples of a state belong; those of whom nobody knows whether they slept are RUNNING."""
+    match count.state:
+        case SessionState.CLIENT:
+            return _CLIENT
+        case SessionState.WAITING:
+            return Part.WAIT, f"{count.wait_type}/{count.event}", count.query
+        case SessionState.ASLEEP:
+            return Part.REST, "", count.query
+        case _:
+            return Part.RUNNING, "", count.query
 
 
 def _fold(counted: Sequence[Sequence[_Counted]]) -> Mapping[Key, Key]:

@@ -30,7 +30,8 @@ class SessionState(StrEnum):
 class SessionCount:
     """So many samples of the client's sessions were alike.
 
-    `wait_type` and `event` have the spelling of the newest server version; both are empty unless `state` is WAITING.
+    `wait_type` and `event` have the spelling of the newest server version; both are empty unless `state` is WAITING. Of
+    ASLEEP `event` is the function of the kernel.
     `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT). Of waits for
     locks `blocker` is the query of the session at the end of the chain of those that block, where it is known.
     """

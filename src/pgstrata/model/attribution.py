@@ -102,7 +102,8 @@ class Contribution:
     `value` and `reference` are means over the blocks, `difference` = `value` - `reference`. `interval` is that of 95 %
     for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the
     number of rows leaves out zero. `part` is None for the total and for queries. Of rows that wait for locks `blocker`
-    is the statement that was most often at the end of the chain of those that block, where one was seen.
+    is the statement that was most often at the end of the chain of those that block, where one was seen; of REST
+    `place` is the function of the kernel in which sessions slept most often, where it was asked.
     """
 
     part: Part | None
@@ -115,6 +116,7 @@ class Contribution:
     resolved: bool
     samples: int
     blocker: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,8 @@ _MOST_SAID: Final = 5
 _QUERY_WIDTH: Final = 44
 _NARROWEST_NAME: Final = 22
 _NEARLY_ALL: Final = 0.8
+_LOPSIDED: Final = 0.05
+"""Of half an interval, by which what is said may be beside its middle."""
 _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -66,8 +68,10 @@ def name_part(item: Contribution) -> str:
 
 
 def name_row(item: Contribution) -> str:
-    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t."""
+    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t; rest in END, in the kernel's do_select."""
     name = f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
+    if item.place:
+        return f"{name}, in the kernel's {item.place}"
     return f"{name}, behind {name_query(item.blocker)}" if item.query and item.blocker else name
 
 
@@ -88,16 +92,36 @@ def half_of(span: Span | None) -> float:
     return 0.0 if span is None else (span.high - span.low) / 2
 
 
+def render_half(item: Contribution, size: float, digits: int) -> str:
+    """0.17; where what is said is not the middle of its interval, -0.11 +0.24; in a unit of `size` seconds."""
+    half = half_of(item.interval) / size
+    if item.interval is None or not is_lopsided(item):
+        return f"{half:.{digits}f}"
+    low, high = (item.interval.low - item.difference) / size, (item.interval.high - item.difference) / size
+    return f"{low:+.{digits}f} {high:+.{digits}f}"
+
+
+def is_lopsided(item: Contribution) -> bool:
+    """Whether the interval reaches farther to one side, as where a value is known between bounds only."""
+    if item.interval is None:
+        return False
+    middle = (item.interval.high + item.interval.low) / 2
+    return abs(middle - item.difference) > _LOPSIDED * half_of(item.interval)
+
+
 def choose_decimals(half: float) -> int:
     """Digits behind the point that so wide an interval leaves a meaning: at most two."""
     return 0 if half >= 0.95 or half == 0 else 1 if half >= 0.095 else 2  # noqa: PLR2004
 
 
 def render_change(item: Contribution, size: float) -> str:
-    """-310 ± 20, in a unit of `size` seconds."""
+    """-310 ± 20, or -310 [-370, -300], in a unit of `size` seconds."""
     half = half_of(item.interval) / size
     digits = choose_decimals(half)
-    return f"{_signed(item.difference / size, digits)} ± {half:.{digits}f}"
+    change = _signed(item.difference / size, digits)
+    if item.interval is None or not is_lopsided(item):
+        return f"{change} ± {half:.{digits}f}"
+    return f"{change} [{_signed(item.interval.low / size, digits)}, {_signed(item.interval.high / size, digits)}]"
 
 
 def _signed(value: float, digits: int) -> str:
@@ -285,7 +309,7 @@ def _contributions(
         Column(title="before", cells=tuple(f"{item.reference / size:.{digits}f}" for item in items)),
         Column(title="after", cells=tuple(f"{item.value / size:.{digits}f}" for item in items)),
         Column(title="change", cells=tuple(_signed(item.difference / size, digits) for item in items)),
-        Column(title="±", cells=tuple(f"{half_of(item.interval) / size:.{digits}f}" for item in items)),
+        Column(title="±", cells=tuple(render_half(item, size, digits) for item in items)),
         Column(title="samples", cells=tuple(f"{item.samples:,}" for item in items)),
         Column(title="state", cells=tuple(name_state(resolved=item.resolved) for item in items), words=True),
     ]

@@ -59,6 +59,7 @@ def _contribution(item: Contribution) -> dict[str, Any]:
         "resolved": item.resolved,
         "samples": item.samples,
         "blocker": item.blocker,
+        "place": item.place,
     }
 
 

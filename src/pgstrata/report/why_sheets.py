@@ -26,6 +26,7 @@ from pgstrata.report.why import (
     name_row,
     name_state,
     render_amount,
+    render_half,
     say_attribution,
     say_causes,
     say_missing,
@@ -134,7 +135,7 @@ def _lines(
         WhyLine(
             name=name(item), whole=name_query(item.query, _LONGEST_TITLE),
             before=f"{item.reference / size:.{digits}f}", after=f"{item.value / size:.{digits}f}",
-            change=f"{item.difference / size:+.{digits}f}", half=f"{half_of(item.interval) / size:.{digits}f}",
+            change=f"{item.difference / size:+.{digits}f}", half=render_half(item, size, digits),
             samples=f"{item.samples:,}", state=name_state(resolved=item.resolved),
         )
         for item in items

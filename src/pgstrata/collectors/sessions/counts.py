@@ -63,7 +63,9 @@ def _class_of(sample: SessionSample) -> _Class | None:
             return SessionState.CLIENT, "", "", ""
     if sample.wait_type:
         return SessionState.WAITING, sample.wait_type, sample.event, sample.query
-    return _ASKED.get(sample.place, SessionState.ASLEEP), "", "", sample.query
+    if sample.place in _ASKED:
+        return _ASKED[sample.place], "", "", sample.query
+    return SessionState.ASLEEP, "", sample.place, sample.query
 
 
 def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:
