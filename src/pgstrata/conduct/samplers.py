@@ -23,14 +23,14 @@ from pgstrata.ports.server import BACKEND, RunningServer
 SAMPLES: Final = "samples"
 _CONNECTED: Final = 1.0
 _POLL: Final = 0.01
-# Of the processes that are children of the first. Where it is not allowed they go on as they are.
-_AT_ONCE: Final = """\
+AT_ONCE: Final = """\
 postmaster=$1; shift
 for each; do
     parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$each/status")
     [ "$parent" != "$postmaster" ] || chrt -f -p 1 "$each"
 done
 """
+"""Script for processes that are children of the first; where it is not allowed they go on as they are."""
 _END_TIMEOUT: Final = 5.0
 _LONGEST: Final = 200
 
@@ -91,8 +91,8 @@ def _let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampl
     end = rig.clock.monotonic() + _CONNECTED
     while not all(pids := [_sessions(sampling) for sampling in prompt]) and rig.clock.monotonic() < end:
         rig.clock.sleep(_POLL)
-    words = (str(pid) for pid in (server.postmaster_pid, *(pid for each in pids for pid in each)))
-    root.run(Command(argv=("sh", "-c", _AT_ONCE, "sh", *words)), check=False)
+    if found := [str(pid) for each in pids for pid in each]:
+        root.run(Command(argv=("sh", "-c", AT_ONCE, "sh", str(server.postmaster_pid), *found)), check=False)
 
 
 def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
