@@ -136,6 +136,18 @@ def test_where_sessions_sleep_stands_beside_the_rest():
     assert rows_of(accounts)[Part.REST, "", "B"] == pytest.approx(300e-6)
 
 
+def test_samples_without_a_statement_are_divided_like_the_others():
+    side = [window(count(CLIENT, 400), count(RUNNING, 100, "A"), count(RUNNING, 300, "B"), count(RUNNING, 40),
+                   count(WAITING, 150, "B", "IO/X"), count(WAITING, 10, "", "IO/X"), cpu=4e-4, queue=0.0)] * 3  # fmt: skip
+    rows = rows_of(make_accounts([side, side], Method.SAMPLED))
+    assert rows[Part.RUNNING, "", "A"] == pytest.approx(110e-6)
+    assert rows[Part.RUNNING, "", "B"] == pytest.approx(330e-6)
+    assert rows[Part.WAIT, "IO/X", "B"] == pytest.approx(160e-6)
+    assert (Part.RUNNING, "", "") not in rows
+    nameless = [window(count(CLIENT, 400), count(RUNNING, 100), cpu=4e-4, queue=0.0)] * 3
+    assert rows_of(make_accounts([nameless, nameless], Method.SAMPLED))[Part.RUNNING, "", ""] > 0
+
+
 def test_who_had_gone_on_slept_as_often_as_the_others_of_its_statement():
     side = [window(count(CLIENT, 400), count(AWAKE, 100, "A"), count(PASSING, 100, "A"), count(AWAKE, 100, "B"),
                    count(ASLEEP, 100, "B"), count(PASSING, 200, "B"), cpu=4e-4, queue=0.0)] * 3  # fmt: skip

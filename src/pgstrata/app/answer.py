@@ -23,7 +23,7 @@ from pgstrata.model.answer import Answer, Refreshed
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.report.meanwhile import MEANWHILE
 from pgstrata.store.load import load_study
-from pgstrata.store.study import NOISE, PLAN_FILE
+from pgstrata.store.study import NOISE, PLAN_FILE, load_plan_file
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
@@ -40,7 +40,9 @@ def load_answer(
     """
     beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
-    lines = (*metrics, *MEANWHILE) if series else COMPARED_SERIES
+    lines = COMPARED_SERIES
+    if series:
+        lines = (load_plan_file(study).plan.experiment.metric, *COMPARED_SERIES, *MEANWHILE)
     loaded = load_study(study, metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None

@@ -13,24 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.conduct.arm import FATAL, Arm, scratch_folder
+from pgstrata.conduct.prompt import let_look_at_once, read_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Sampler, Sampling, Subject
-from pgstrata.ports.host import Command, Process, StopSignal
-from pgstrata.ports.server import BACKEND, RunningServer
+from pgstrata.ports.host import Process, StopSignal
+from pgstrata.ports.server import RunningServer
 
 SAMPLES: Final = "samples"
-_CONNECTED: Final = 1.0
-_POLL: Final = 0.01
-AT_ONCE: Final = """\
-postmaster=$1; shift
-for each; do
-    parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$each/status")
-    [ "$parent" != "$postmaster" ] || chrt -f -p 1 "$each"
-done
-"""
-"""Script for processes that are children of the first; where it is not allowed they go on as they are."""
 _END_TIMEOUT: Final = 5.0
 _LONGEST: Final = 200
 
@@ -57,7 +48,7 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
                 found[sampler.name] = sampling
                 if sampler.paused:
                     paused.append(sampling.process)
-        _let_look_at_once(rig, server, tuple(found.values()))
+        let_look_at_once(rig, server, tuple(found.values()))
     except BaseException:
         kill_samplers((AtWork(samplings=found, paused=()),))
         raise
@@ -78,30 +69,13 @@ def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling |
         return None
 
 
-def _let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> None:
-    """Give the server's processes that look at sessions a CPU whenever they want one, where pgstrata is root.
-
-    Else they get one most easily when a session has gone to sleep, and see sleeping ones too often. They are pgstrata's
-    own, and end with the run. Not with servers that pgstrata did not start: these may run anywhere.
-    """
-    root = rig.server_host(server.environment).root
-    prompt = [sampling for sampling in samplings if sampling.prompt]
-    if root is None or server.postmaster_pid is None or not prompt:
-        return
-    end = rig.clock.monotonic() + _CONNECTED
-    while not all(pids := [_sessions(sampling) for sampling in prompt]) and rig.clock.monotonic() < end:
-        rig.clock.sleep(_POLL)
-    if found := [str(pid) for each in pids for pid in each]:
-        root.run(Command(argv=("sh", "-c", AT_ONCE, "sh", str(server.postmaster_pid), *found)), check=False)
-
-
 def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
     """End the samplers and keep what they saw; who they were is noted in the arm."""
     server_host = rig.server_host(arm.environment).host
     for name, sampling in at_work.samplings.items():
         arm.watchers |= {(sampling.host.name, sampling.process.pid)}
         if sampling.host.name == rig.client.name:
-            arm.watching_sessions |= {(server_host.name, pid) for pid in _sessions(sampling)}
+            arm.watching_sessions |= {(server_host.name, pid) for pid in read_backends(sampling)}
         died = sampling.process.poll() is not None
         in_time = _end(sampling)
         with suppress(HostFileError):
@@ -124,13 +98,6 @@ def share_watchers(arms: Sequence[Arm]) -> None:
     sessions = frozenset[tuple[str, int]]().union(*(arm.watching_sessions for arm in arms))
     for arm in arms:
         arm.watchers, arm.watching_sessions = watchers, sessions
-
-
-def _sessions(sampling: Sampling) -> tuple[int, ...]:
-    """The server's process that answers a sampler, where it asks one."""
-    path = f"{sampling.output}{BACKEND}"
-    said = sampling.host.read_files((path,)).get(path, b"").split()
-    return tuple(int(word) for word in said if word.isdigit())
 
 
 def _shown(sampling: Sampling) -> bytes:

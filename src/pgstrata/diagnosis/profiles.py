@@ -25,8 +25,8 @@ _EVERYWHERE: Final = frozenset({SessionState.CLIENT, SessionState.WAITING})
 def use_profiles(sides: Sequence[Sequence[Seen]]) -> tuple[tuple[tuple[Seen, ...], ...], Origin]:
     """The windows with the server's samples, where all of them have such; else as they are.
 
-    All or none: the two ways to look call a session that answers its client by different names, so that an account of
-    one is compared with one of the same way only.
+    All or none: the two ways to look err in different ways, so that an account of one is compared with one of the same
+    way only.
     """
     as_they_are = tuple(tuple(side) for side in sides)
     windows = [seen for side in sides for seen in side]

@@ -191,7 +191,10 @@ def _method_of(side: Sequence[Seen], method: Method) -> Method:
 
 
 def _count(side: Sequence[Seen]) -> list[_Counted]:
-    """Samples by key in each window of a side; those of whom nobody knows whether they slept are divided."""
+    """Samples by key in each window of a side.
+
+    Those of whom nobody knows whether they slept, or in which statement they were, are divided as the others are.
+    """
     sleep = sleep_of(side)
     found: list[_Counted] = []
     for seen in side:
@@ -203,7 +206,21 @@ def _count(side: Sequence[Seen]) -> list[_Counted]:
             if asleep < count.samples:
                 counted[_key(count)] += count.samples - asleep
         found.append(counted)
-    return found
+    known: defaultdict[tuple[Part, str], defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for (part, event, query), samples in (row for counted in found for row in counted.items() if row[0][2]):
+        known[part, event][query] += samples
+    return [_name_unknown(counted, known) for counted in found]
+
+
+def _name_unknown(counted: _Counted, known: Mapping[tuple[Part, str], Mapping[str, float]]) -> _Counted:
+    """Samples without a statement, divided among the statements that are `known` of their part and event."""
+    named: defaultdict[Key, float] = defaultdict(float)
+    for (part, event, query), samples in counted.items():
+        among = {} if query else known.get((part, event), {})
+        total = sum(among.values())
+        for each, weight in among.items() if total else ((query, 1.0),):
+            named[part, event, each] += samples * weight / (total or 1.0)
+    return named
 
 
 def _key(count: SessionCount) -> Key:

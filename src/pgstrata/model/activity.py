@@ -63,8 +63,7 @@ class ProcessCount:
 class WaitProfile:
     """What a server sampled by itself of all of the client's sessions together, `hertz` times a second.
 
-    `counts` know no queries. Unlike samples of pg_stat_activity, they call a session RUNNING also while it answers its
-    client, before it waits for it.
+    `counts` know no queries.
     """
 
     hertz: float

@@ -29,15 +29,13 @@ def load_study(
 
     The share of neighbours is always there: without it nobody knows which blocks are fair.
 
-    `series`: those of the same metrics (True), none (False), or those of the primary metric and of the metrics named.
-    `sessions`: what sessions were seen doing, too.
+    `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: what sessions
+    were seen doing, too.
     """
     folder = folder.absolute()
     file = load_plan_file(folder)
     if metrics is not None:
         metrics = tuple(dict.fromkeys((file.plan.experiment.metric, NEIGHBOURS, *metrics)))
-    if not isinstance(series, bool):
-        series = {file.plan.experiment.metric, *series}
     with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)

@@ -27,6 +27,12 @@ def parse(*rows, head="@ 99.9 100.0 100.1 0.1\n", **window):
     return parse_sessions((head + "".join(rows)).encode(), replace(WINDOW, **window))
 
 
+def window_of(case):
+    """The window of a capture."""
+    major = case.parent.name
+    return replace(WINDOW, server_version=90600 if major == "9.6" else int(major) * 10000)
+
+
 def counts(sampled):
     found = {}
     for count in sampled.sessions:
@@ -37,7 +43,7 @@ def counts(sampled):
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
 def test_every_capture_gives_the_expected_counts(case):
-    found = parse_sessions((case / "sessions.samples").read_bytes(), WINDOW)
+    found = parse_sessions((case / "sessions.samples").read_bytes(), window_of(case))
     assert counts(found) == json.loads((case / "expected.json").read_text())
     queries = {count.query for count in found.sessions}
     assert queries <= {
@@ -48,7 +54,7 @@ def test_every_capture_gives_the_expected_counts(case):
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.parent.name}-{case.name}" for case in CASES])
 def test_waits_for_a_row_in_a_capture_go_to_a_query_unless_they_were_over_too_soon(case):
-    found = parse_sessions((case / "sessions.samples").read_bytes(), WINDOW)
+    found = parse_sessions((case / "sessions.samples").read_bytes(), window_of(case))
     waits = [count for count in found.sessions if count.wait_type == "Lock"]
     assert sum(count.samples for count in waits if count.blocker) >= 5
 
@@ -89,7 +95,7 @@ def test_texts_of_any_bytes_break_no_row():
 
 def test_a_session_says_what_it_does():
     found = parse(
-        row(1.0, 1), row(1.0, 2, wait="IO\tWALSync"), row(1.0, 3, state="idle"),
+        row(1.0, 1), row(1.0, 2, wait="IO\tWALSync"), row(1.0, 3, state="idle", wait="Client\tClientRead"),
         row(1.0, 4, state="idle in transaction", wait="Client\tClientRead"), row(1.0, 5, wait="Client\tClientWrite"),
         row(1.0, 6, state=""), row(1.0, 7, state="disabled"),
     )  # fmt: skip
@@ -172,6 +178,16 @@ def test_a_window_that_was_not_seen_is_told(times, turns, share):
 
 def test_a_window_without_any_sample_is_told():
     assert [reason.code for reason in parse().remarks] == ["samples_missing"]
+
+
+def test_an_idle_session_that_waits_for_no_client_has_gone_on():
+    waiting, nothing = "IO\tDataFileRead", "\t"
+    found = parse(row(100, state="idle", wait=waiting, query=""), row(100, 2, state="idle", wait=nothing, query=""),
+                  row(100, 3, state="active", wait="Client\tClientRead"))  # fmt: skip
+    assert counts(found) == {"IO/DataFileRead": 1, "running": 1, "client": 1}
+    assert {count.query for count in found.sessions} == {""}
+    # before 10 waiting for a client had no event
+    assert counts(parse(row(100, state="idle", wait=nothing, query=""), server_version=90624)) == {"client": 1}
 
 
 def test_a_session_that_the_kernel_says_is_asleep_is_no_running_one():

@@ -15,6 +15,7 @@ from pgstrata.ports.collector import Sampled, Window
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
 _UNKNOWN: Final = frozenset({"", "disabled", "starting"})
 _PREPARED: Final = 0
+_CLIENT_EVENTS_SINCE: Final = 100000
 _ASKED: Final = {"": SessionState.RUNNING, "0": SessionState.AWAKE, "?": SessionState.PASSING}
 _Class = tuple[SessionState, str, str, str]
 
@@ -32,7 +33,7 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
     for moment in moments:
         together = {sample.pid: sample for sample in moment}
         for sample in moment:
-            seen = _class_of(sample)
+            seen = _class_of(sample, says_idle=window.server_version >= _CLIENT_EVENTS_SINCE)
             if seen is not None and sample.ours:
                 sessions[seen, _root_query(sample, together)] += 1
             elif seen is not None and sample.kind not in {SESSION, ""}:
@@ -54,18 +55,25 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
     )  # fmt: skip
 
 
-def _class_of(sample: SessionSample) -> _Class | None:
-    """What a process was doing; None where it does not say. Processes without a client have no state."""
+def _class_of(sample: SessionSample, *, says_idle: bool) -> _Class | None:
+    """What a process was doing; None where it does not say. Processes without a client have no state.
+
+    The server reads events after states: who was idle and by then waits for something else is in its next statement,
+    which nobody knows, and who waits for nothing has a CPU. `says_idle`: waiting for a client has an event.
+    """
+    query = sample.query
     if sample.kind in {SESSION, ""}:
         if sample.state in _UNKNOWN:
             return None
-        if sample.state not in _IN_STATEMENT or sample.wait_type == "Client":
+        idle = sample.state not in _IN_STATEMENT
+        if sample.wait_type == "Client" or (idle and not says_idle):
             return SessionState.CLIENT, "", "", ""
+        query = "" if idle else query
     if sample.wait_type:
-        return SessionState.WAITING, sample.wait_type, sample.event, sample.query
+        return SessionState.WAITING, sample.wait_type, sample.event, query
     if sample.place in _ASKED:
-        return _ASKED[sample.place], "", "", sample.query
-    return SessionState.ASLEEP, "", sample.place, sample.query
+        return _ASKED[sample.place], "", "", query
+    return SessionState.ASLEEP, "", sample.place, query
 
 
 def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:
