@@ -40,7 +40,7 @@ def load_answer(
     """
     beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
-    lines = COMPARED_SERIES
+    lines: tuple[str, ...] = COMPARED_SERIES
     if series:
         lines = (load_plan_file(study).plan.experiment.metric, *COMPARED_SERIES, *MEANWHILE)
     loaded = load_study(study, metrics=metrics, series=lines, sessions=why)
