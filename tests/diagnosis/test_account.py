@@ -144,6 +144,15 @@ def test_samples_without_a_statement_are_divided_like_the_others():
     assert rows[Part.RUNNING, "", "B"] == pytest.approx(330e-6)
     assert rows[Part.WAIT, "IO/X", "B"] == pytest.approx(160e-6)
     assert (Part.RUNNING, "", "") not in rows
+    # who was idle before, and waits for a lock by now, may have been blocked by a known statement
+    locked = [
+        window(
+            count(CLIENT, 400),
+            count(WAITING, 100, "B", "Lock/tuple"),
+            SessionCount(state=WAITING, wait_type="Lock", event="tuple", query="", samples=5, blocker="A"),
+        )
+    ] * 3
+    assert set(make_accounts([locked, locked], Method.SAMPLED).blockers) == {""}
     nameless = [window(count(CLIENT, 400), count(RUNNING, 100), cpu=4e-4, queue=0.0)] * 3
     assert rows_of(make_accounts([nameless, nameless], Method.SAMPLED))[Part.RUNNING, "", ""] > 0
 

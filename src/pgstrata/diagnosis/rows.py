@@ -178,11 +178,12 @@ class _Classes:
 def _commonest(
     sides: Sequence[Sequence[Seen]], tell: Callable[[SessionCount], str], folded: Mapping[Key, Key]
 ) -> Mapping[Key, str]:
-    """By row, what is told most often of its samples."""
+    """By row, what is told most often of its samples, but for those whose statement is not known."""
     found: dict[Key, Counter[str]] = {}
     for count in (count for side in sides for seen in side for count in seen.sessions):
-        if said := tell(count):
-            found.setdefault(folded[_key(count)], Counter())[said] += count.samples
+        said, key = tell(count), folded.get(_key(count))
+        if said and key is not None:
+            found.setdefault(key, Counter())[said] += count.samples
     return {key: counted.most_common(1)[0][0] for key, counted in found.items()}
 
 
