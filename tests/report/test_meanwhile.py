@@ -55,6 +55,17 @@ def test_what_differs_comes_first_and_what_moves_after_it(desk):
     assert found.left >= 1
 
 
+def test_one_disk_is_shown_apart_where_it_did_something_else_than_all(desk):
+    def titles(part):
+        found = found_in(lay(desk, {
+            "disk_queue": lambda name, at: 2.0 * (1 + (at > 15)), "disk_queue@data": lambda name, at: part * 2 * (1 + (at > 15))
+        }))  # fmt: skip
+        return [panel.title for panel in found.panels if "queues" in panel.title]
+
+    assert titles(1.0) == ["requests in the disks' queues"]
+    assert len(titles(0.5)) == 2
+
+
 def test_rates_that_come_with_throughput_are_no_difference(desk):
     answer = desk.answer()
     rates = {run.environment: run.value("tps") for run in answer.study.runs}

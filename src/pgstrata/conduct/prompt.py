@@ -28,7 +28,7 @@ for each; do
     python3 -c "$program" "$slice" "$each"
     case $? in
     0) ;;
-    126 | 127) chrt --other --sched-runtime "$slice" --pid 0 "$each" ;;
+    126 | 127) chrt --other --sched-runtime "$slice" --pid 0 "$each" || renice -n -20 -p "$each" ;;
     *) renice -n -20 -p "$each" ;;
     esac
 done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,13 +31,15 @@ _RATES: Final = frozenset({Unit.PER_SECOND, Unit.BYTES_PER_SECOND})
 _WORTH: Final[Mapping[Unit, float]] = {
     Unit.CPUS: 0.02,
     Unit.COUNT: 0.05,
-    Unit.PER_SECOND: 1.0,
+    Unit.PER_SECOND: 10.0,
     Unit.BYTES_PER_SECOND: 1e5,
     Unit.SECONDS: 5e-5,
     Unit.BYTES: 1e6,
     Unit.RATIO: 0.01,
 }
 """Levels below which a course is not worth a panel, whatever it does."""
+_SAME: Final = 0.02
+"""Share by which what one disk did is apart from what all did, if it is to be shown beside that."""
 _SAME_AS_THROUGHPUT: Final = frozenset({"commits"})
 
 _Key = tuple[str, str]
@@ -88,13 +90,10 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     names = [item.name for item in experiment.environments][:MOST_ENVIRONMENTS]
     if experiment.baseline not in names:
         names[-1] = experiment.baseline
-    runs = {
-        name: [run for run in study.runs if run.cell == cell and run.environment == name and may_enter(run)]
-        for name in names
-    }
-    keys = {(each.metric, each.subject) for each in _all_series(runs) if each.metric in COURSES}
+    runs = {name: [_Courses.of(run) for run in study.runs if _counts(run, name, cell)] for name in names}
+    keys = {key for found in runs.values() for run in found for key in run.series if key[0] in COURSES}
     lines = {key: line for key in sorted(keys) if (line := _timelines(runs, key))}
-    told = [key for key, line in lines.items() if key[0] not in _SAME_AS_THROUGHPUT and _is_worth(key, line)]
+    told = [key for key in lines if _tells(key, lines)]
     if not told:
         return None
     apart = {key: _apart(runs, key, experiment.baseline) for key in told}
@@ -121,25 +120,38 @@ def _title(key: _Key) -> str:
     return f"{title} ({key[1]})" if key[1] else title
 
 
-def _all_series(runs: Mapping[str, Sequence[RunRecord]]) -> Iterable[Series]:
-    return (series for found in runs.values() for run in found for series in run.series)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Courses:
+    """One run: its throughput, and its series that are not empty by name and subject."""
+
+    throughput: float | None
+    series: Mapping[_Key, Series]
+
+    @staticmethod
+    def of(run: RunRecord) -> _Courses:
+        found = {(each.metric, each.subject): each for each in run.series if each.times}
+        return _Courses(throughput=run.value(TPS.name), series=found)
 
 
-def _find(run: RunRecord, key: _Key) -> Series | None:
-    return next((each for each in run.series if (each.metric, each.subject) == key and each.times), None)
+_Runs = Mapping[str, Sequence[_Courses]]
+"""By environment."""
 
 
-def _seconds_of(runs: Sequence[RunRecord], event: str) -> tuple[float, ...]:
+def _counts(run: RunRecord, environment: str, cell: str) -> bool:
+    return run.cell == cell and run.environment == environment and may_enter(run)
+
+
+def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:
     assert event in EVENTS
-    return tuple(sorted({time for run in runs for each in run.series if each.metric == event for time in each.times}))
+    return tuple(sorted({time for run in runs if (event, "") in run.series for time in run.series[event, ""].times}))
 
 
 # ------------------------------------------------------------------------------------------------ lines
 
 
-def _timelines(runs: Mapping[str, Sequence[RunRecord]], key: _Key) -> tuple[Timeline, ...]:
+def _timelines(runs: _Runs, key: _Key) -> tuple[Timeline, ...]:
     """The median course of each environment that has it, all in steps of the same whole number of seconds."""
-    found = {name: [series for run in each if (series := _find(run, key)) is not None] for name, each in runs.items()}
+    found = {name: [run.series[key] for run in each if key in run.series] for name, each in runs.items()}
     last = max((max(series.times) for each in found.values() for series in each), default=0.0)
     width = max(1, math.ceil(last / _MOST_POINTS))
     made = (_timeline(name, each, width) for name, each in found.items() if each)
@@ -174,33 +186,44 @@ def _in_steps(series: Series, width: int, steps: int) -> FloatArray:
 # ------------------------------------------------------------------------------------------------ what tells something
 
 
-def _is_worth(key: _Key, lines: Sequence[Timeline]) -> bool:
-    return max(float(np.mean(np.abs(line.values))) for line in lines) >= _WORTH[_course(key).unit]
+def _tells(key: _Key, lines: Mapping[_Key, Sequence[Timeline]]) -> bool:
+    """Whether it is large enough to be looked at, and nothing that stands there already."""
+    metric, subject = key
+    if metric in _SAME_AS_THROUGHPUT or max(map(_level, lines[key])) < _WORTH[_course(key).unit]:
+        return False
+    whole = lines.get((metric, ""), ()) if subject else ()
+    levels = {line.environment: _level(line) for line in whole}
+    return not levels or any(
+        abs(_level(line) - levels.get(line.environment, 0.0)) > _SAME * _level(line) for line in lines[key]
+    )
+
+
+def _level(line: Timeline) -> float:
+    return float(np.mean(np.abs(line.values)))
 
 
 def _motion(line: Timeline) -> float:
     """The standard deviation of a course over its seconds, relative to its mean."""
-    mean = float(np.mean(np.abs(line.values)))
+    mean = _level(line)
     return float(np.std(line.values)) / mean if mean > 0 else 0.0
 
 
-def _apart(runs: Mapping[str, Sequence[RunRecord]], key: _Key, baseline: str) -> float:
+def _apart(runs: _Runs, key: _Key, baseline: str) -> float:
     """How far an environment's level is from the baseline's at most, relative to the larger; 0 where unclear."""
     levels = {name: _levels(found, key) for name, found in runs.items()}
     base = levels.pop(baseline)
     return max((_difference(own, base) for own in levels.values()), default=0.0)
 
 
-def _levels(runs: Sequence[RunRecord], key: _Key) -> FloatArray:
+def _levels(runs: Sequence[_Courses], key: _Key) -> FloatArray:
     """Of each run the mean, of rates per transaction."""
     found = []
     for run in runs:
-        series, throughput = _find(run, key), run.value(TPS.name)
-        if series is None or not np.isfinite(series.values).any():
+        if key not in run.series or not np.isfinite(run.series[key].values).any():
             continue
-        level = float(np.nanmean(series.values))
-        if _course(key).unit in _RATES and throughput:
-            level /= throughput
+        level = float(np.nanmean(run.series[key].values))
+        if _course(key).unit in _RATES and run.throughput:
+            level /= run.throughput
         found.append(level)
     return np.array(found)
 

@@ -19,13 +19,14 @@ from pgstrata.report.drawing import (
 from pgstrata.report.meanwhile import MOST_ENVIRONMENTS, Meanwhile, MeanwhilePanel, find_meanwhile
 from pgstrata.report.names import count
 from pgstrata.report.points import label_environments
-from pgstrata.report.words import capitalise
 from pgstrata.units import Unit
 
 _COLUMNS: Final = 2
 _HEIGHT: Final = 96
 _MARK: Final = "checkpoint"
-_AXES: Final = {Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~s"), Unit.CPUS: ("CPUs", "~g")}
+_AXES: Final = {Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~g"), Unit.CPUS: ("CPUs", "~g")}
+_LABELS: Final = 44
+"""Pixels for the labels of an axis, so that panels below each other begin alike."""
 
 
 def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
@@ -62,7 +63,7 @@ def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, label
         .title("seconds")
         .scale(nice=False, domain=[0, last])
         .axis(values=choose_seconds(last), format="d"),
-        y=alt.Y("value:Q").title(unit or None).scale(zero=True).axis(tickCount=4, format=form),
+        y=alt.Y("value:Q").title(unit or None).scale(zero=True).axis(tickCount=4, format=form, minExtent=_LABELS),
         color=colour_scale(experiment, labels),
     )
     line = base.transform_filter(f"datum.panel === {place}").mark_line(strokeWidth=1.4)
@@ -70,7 +71,7 @@ def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, label
     if place == 0:
         marks = base.transform_filter(f"datum.panel === '{_MARK}'")
         layers.append(marks.mark_point(shape="triangle-up", filled=True, size=46, opacity=0.9, yOffset=-4))
-    heading = alt.TitleParams(capitalise(panel.title), anchor="start", fontSize=12, color=INK)
+    heading = alt.TitleParams(panel.title[:1].upper() + panel.title[1:], anchor="start", fontSize=12, color=INK)
     return alt.layer(*layers).properties(title=heading)
 
 
