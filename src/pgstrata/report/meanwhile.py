@@ -94,13 +94,13 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     keys = {key for found in runs.values() for run in found for key in run.series if key[0] in COURSES}
     lines = {key: line for key in sorted(keys) if (line := _timelines(runs, key))}
     told = [key for key in lines if _tells(key, lines)]
-    if not told:
-        return None
     apart = {key: _apart(runs, key, experiment.baseline) for key in told}
     first = sorted((key for key in told if apart[key] > 0), key=lambda key: -apart[key])
     motion = {key: max(_motion(line) for line in lines[key]) for key in told if not apart[key]}
     rest = sorted((key for key in motion if motion[key] >= _LEAST), key=lambda key: -motion[key])
     chosen = [*first, *rest][:_MOST_PANELS]
+    if not chosen:
+        return None
     panels = [MeanwhilePanel(title=_title(key), unit=_course(key).unit, lines=lines[key]) for key in chosen]
     if throughput := _timelines(runs, (TPS.name, "")):
         panels.insert(0, MeanwhilePanel(title=METRICS[TPS.name].title, unit=Unit.PER_SECOND, lines=throughput))
