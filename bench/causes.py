@@ -4,35 +4,38 @@ What must be found stands in `causes/table.toml`, written down beforehand. A kin
 as a study of its own with another seed; `KINDS=jit,hot-row` and `SEEDS=1,2` make less of it. `same` is the plain
 environment of a kind against itself: no cause may be named.
 
-All of it takes an hour and a half. With `KEEP=FILE` what one study has found is kept in that file, and is not measured
-again: so it may be measured in portions, and counted together.
+All of it takes an hour and a half. With `KEEP=FOLDER` the studies are kept there, and those that are there are not
+measured again: so it may be measured in portions. Of kept evidence all is derived anew by the code as it is.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
-from figures import Figure, find_commit
+from figures import Figure
 from observer import Silence
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
+from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
 from pgstrata.collectors.pgstat.parse import parse_counters
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
 
@@ -75,7 +78,6 @@ class Outcome:
     `first`: whether the cause that ranks first is the expected one with its mark, `said` what it is. `low` and `high`
     are the interval of what the known share is compared with, in seconds per transaction, where there is one, `row`
     says it. `known` is the mean over the blocks of what the other instrument says, None where it was asked for.
-    `commit` is that of pgstrata.
     """
 
     first: bool
@@ -84,7 +86,6 @@ class Outcome:
     low: float | None = None
     high: float | None = None
     known: float | None = None
-    commit: str | None = field(default_factory=find_commit)
 
     def covers(self, truth: tuple[float, float]) -> bool:
         return self.low is not None and self.high is not None and self.low <= truth[1] and truth[0] <= self.high
@@ -130,39 +131,41 @@ def _lack(kind: str) -> str | None:
     return f"{library} is not there (Debian's postgresql-15)" if kind == "jit" and not library.exists() else None
 
 
-def _kept(kind: str, seed: int, measure: Callable[[], Outcome]) -> Outcome:
-    """What was kept of a study, or else what is measured now, which is kept where that is wanted."""
-    file = Path(os.environ["KEEP"]) if os.environ.get("KEEP") else None
-    if file is not None and file.exists():
-        for line in map(json.loads, file.read_text().splitlines()):
-            if (line.pop("kind"), line.pop("seed")) == (kind, seed):
-                return Outcome(**line)
-    outcome = measure()
-    if file is not None:
-        with file.open("a") as lines:
-            lines.write(json.dumps({"kind": kind, "seed": seed, **asdict(outcome)}) + "\n")
-    return outcome
+@contextmanager
+def _studied(name: str, make_plan: Callable[[Path], Plan]) -> Iterator[Path]:
+    """A complete study of a plan: one that was kept, or else one that is measured now, and kept where that is wanted.
+
+    What was not measured to its end is measured again.
+    """
+    with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
+        kept = Path(os.environ["KEEP"]) / name if os.environ.get("KEEP") else None
+        if kept is not None and kept.exists():
+            reparse(kept)
+            yield kept
+            return
+        study = Path(scratch) / "study"
+        run_experiment(make_plan(Path(scratch)), study, Silence(), stop_early=False)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(study, kept)
+        yield kept or study
 
 
 def _measure_kind(kind: str, expected: Expected) -> Score:
-    found = [_kept(kind, seed, partial(_measure, kind, seed, expected)) for seed in SEEDS]
-    known = [outcome.known for outcome in found if outcome.known is not None]
-    truth = (min(expected.known), max(expected.known)) if not isinstance(expected.known, str) else _spread(known)
+    found = [_measure(kind, seed, expected) for seed in SEEDS]
+    values = [outcome.known for outcome in found if outcome.known is not None]
+    truth = (min(expected.known), max(expected.known)) if not isinstance(expected.known, str) else _spread(values)
+    known = f"known {truth[0]:.3g} to {truth[1]:.3g} s"
     return Score(
         first=sum(outcome.first for outcome in found),
         covered=sum(outcome.covers(truth) for outcome in found),
         made=len(found),
-        notes=[
-            f"{outcome.said}; the row itself {outcome.row}; known {truth[0]:.3g} to {truth[1]:.3g} s; {outcome.commit}"
-            for outcome in found
-        ],
+        notes=[f"{outcome.said}; the row itself {outcome.row}; {known}" for outcome in found],
     )
 
 
 def _measure(kind: str, seed: int, expected: Expected) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
-        study = Path(scratch) / "study"
-        run_experiment(load_plan(FOLDER / f"{kind}.toml", seed=seed), study, Silence(), stop_early=False)
+    with _studied(f"{kind}-{seed}", lambda _: load_plan(FOLDER / f"{kind}.toml", seed=seed)) as study:
         answer = load_answer(study, why=True)
         known = list(_known_shares(study, expected))
     attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
@@ -261,7 +264,7 @@ def _say(row: Contribution | None) -> str:
 def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
     """The plain environment against itself, in several kinds."""
     pairs = [(kind, seed) for kind in STILL if kind in table for seed in SEEDS]
-    found = [(kind, _kept(f"{SAME} {kind}", seed, partial(_measure_equal, kind, seed))) for kind, seed in pairs]
+    found = [(kind, _measure_equal(kind, seed)) for kind, seed in pairs]
     quiet = sum(not outcome.first for _, outcome in found)
     notes = [f"{kind}: {outcome.said}" for kind, outcome in found if outcome.first]
     yield Figure(name="causes: none named for the same", value=_percent(quiet, len(found)), goal=SAME_GOAL, unit="%",
@@ -270,15 +273,13 @@ def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
 
 def _measure_equal(kind: str, seed: int) -> Outcome:
     """`first`: whether any cause was named; a study that cannot be split does not count as one without."""
-    with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
-        study = Path(scratch) / "study"
-        run_experiment(_same_plan(kind, seed, Path(scratch)), study, Silence(), stop_early=False)
+    with _studied(f"{SAME}-{kind}-{seed}", partial(_same_plan, kind, seed)) as study:
         attributions = load_answer(study, why=True).attributions
     causes = [cause for attribution in attributions for cause in attribution.causes]
     return Outcome(first=bool(causes) or not attributions, said=_say(causes[0] if causes else None))
 
 
-def _same_plan(kind: str, seed: int, scratch: Path) -> Any:
+def _same_plan(kind: str, seed: int, scratch: Path) -> Plan:
     """The experiment of a kind without its injection, and with a control."""
     text = (FOLDER / f"{kind}.toml").read_text()
     begin, _, rest = text.partition('[[environments]]\nname = "injected"')

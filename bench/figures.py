@@ -86,7 +86,7 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": find_commit(),
+        "commit": _commit(),
         "versions": {**versions, "kernel": platform.release()},
         "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
         "figures": [
@@ -98,7 +98,7 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def find_commit() -> str | None:
+def _commit() -> str | None:
     """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
     argv = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
     try:
