@@ -107,6 +107,36 @@ def test_where_the_kernel_is_asked_it_says_whether_there_is_a_rest():
     assert choose_method([sleeps, [asleep(100)]]) is Method.SAMPLED
 
 
+def test_who_could_not_be_asked_does_not_make_the_others_unasked():
+    # sessions that were idle a moment before, in a statement that nobody knows
+    side = [window(count(CLIENT, 400), count(AWAKE, 100, "A"), count(ASLEEP, 100, "B"), count(RUNNING, 300),
+                   cpu=0.4e-3, queue=0.0)] * 3  # fmt: skip
+    assert choose_method([side, side]) is Method.ASLEEP
+
+
+def test_a_few_that_slept_say_little_of_all_that_had_gone_on():
+    side = [window(count(CLIENT, 2397), count(PASSING, 600, "A"), count(AWAKE, 2, "A"), count(ASLEEP, 1, "A"),
+                   cpu=0.2e-3, queue=0.0)] * 3  # fmt: skip
+    assert choose_method([side, side]) is Method.COUNTED
+
+
+def test_evidence_of_before_awake_was_written_down_does_not_sleep_altogether():
+    side = [window(count(CLIENT, 400), count(RUNNING, 590, "A"), count(ASLEEP, 10, "A"), cpu=0.6e-3, queue=0.0)] * 3
+    assert choose_method([side, side]) is Method.COUNTED
+    rows = rows_of(make_accounts([side, side], Method.UNNAMED))
+    assert rows[Part.CPU, "", "A"] == pytest.approx(0.6e-3)
+
+
+def test_equal_sides_name_what_is_unknown_alike():
+    unknown = [window(count(CLIENT, 500), count(WAITING, 500, "", "IO/X"), cpu=1e-4, queue=0.0)] * 3
+    known = [window(count(CLIENT, 500), count(WAITING, 499, "", "IO/X"), count(WAITING, 1, "END", "IO/X"), cpu=1e-4,
+                    queue=0.0)] * 3  # fmt: skip
+    accounts = make_accounts([unknown, known], Method.COUNTED)
+    for key in ((Part.WAIT, "IO/X", ""), (Part.WAIT, "IO/X", "END")):
+        values = [rows_of(accounts, side).get(key, 0.0) for side in (0, 1)]
+        assert values[0] == pytest.approx(values[1], abs=2e-6)
+
+
 def test_to_sleep_without_an_event_is_a_label_like_a_wait():
     side = [asleep(200, cpu=0.36e-3, queue=0.04e-3)] * 3
     accounts = make_accounts([side, side], Method.ASLEEP)
@@ -164,7 +194,7 @@ def test_who_had_gone_on_slept_as_often_as_the_others_of_its_statement():
     assert rows[Part.REST, "", "A"] == 0
     assert rows[Part.REST, "", "B"] == pytest.approx(200e-6)
     assert rows[Part.CPU, "", "A"] == pytest.approx(rows[Part.CPU, "", "B"])
-    never = [window(count(CLIENT, 400), count(PASSING, 600, "A"), cpu=4e-4, queue=0.0)] * 3
+    never = [window(count(CLIENT, 400), count(PASSING, 600, "A"), cpu=6e-4, queue=0.0)] * 3
     assert choose_method([never, never]) is Method.COUNTED
 
 

@@ -77,6 +77,33 @@ def test_client_and_network_is_the_cause_where_the_server_has_hardly_a_part():
     assert found.causes[0].part is Part.CLIENT
 
 
+def test_a_statement_s_cpu_lies_in_its_interval_wherever_sessions_queued():
+    rng = np.random.default_rng(7)
+    # seconds on a CPU and in its queue by statement: all of the queue is in the one that computes little
+    truth = {"before": {"A": (100e-6, 0.0), "B": (50e-6, 100e-6)}, "after": {"A": (400e-6, 0.0), "B": (60e-6, 250e-6)}}
+
+    def drawn(side):
+        own = {query: np.array(each) * np.exp(rng.normal(0, 0.03)) for query, each in truth[side].items()}
+        client = 200e-6
+        shares = np.array([client, *(each.sum() for each in own.values())])
+        numbers = rng.multinomial(300, shares / shares.sum())
+        states = [(SessionState.CLIENT, ""), *((SessionState.AWAKE, query) for query in own)]
+        sessions = tuple(
+            SessionCount(state=state, wait_type="", event="", query=query, samples=int(number))
+            for (state, query), number in zip(states, numbers, strict=True)
+        )
+        cpu, queue = (float(sum(each[place] for each in own.values())) for place in (0, 1))
+        return Seen(seconds=float(shares.sum()), sessions=sessions, cpu=cpu, queue=queue)
+
+    covered = 0
+    for _ in range(200):
+        found = attribute([drawn("after") for _ in range(5)], [drawn("before") for _ in range(5)],
+                          environment="n", reference_name="o", cell="c")  # fmt: skip
+        (row,) = [row for row in found.rows if (row.part, row.query) == (Part.CPU, "A")]
+        covered += row.interval.low <= 300e-6 <= row.interval.high
+    assert covered >= 188
+
+
 def test_equal_environments_have_no_cause():
     named = sum(bool(split(PLAIN, seed=seed).causes) for seed in range(100))
     assert named <= 5

@@ -6,6 +6,7 @@ import pytest
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import attribute, average
 from pgstrata.diagnosis.profiles import use_profiles
+from pgstrata.diagnosis.rows import TOGETHER
 from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Origin, Part, SampleSource
 
@@ -112,7 +113,7 @@ def test_an_event_that_a_window_did_not_see_has_the_statements_of_other_windows(
     other = [window({}, 3), window({}, 7, event="DataFileRead")]
     sides, _ = use_profiles((one, other))
     found = [{item.query: item.samples for item in seen.sessions} for side in sides for seen in side]
-    assert found[0] == {"END": 100, "INSERT": 50, "": 10}
+    assert found[0] == {"END": 100, "INSERT": 50, TOGETHER: 10}
     assert found[1] == {"END": 8}
     assert found[2] == {"END": 19, "INSERT": 9, "": 2}
     assert found[3] == {"END": 2, "INSERT": 1}
@@ -147,3 +148,18 @@ def test_the_first_cause_is_found():
     first = found.causes[0]
     assert (first.part, first.event, first.query) == (Part.WAIT, "IO/WalSync", "END")
     assert sum(row.difference for row in found.rows) == pytest.approx(found.total.difference)
+
+
+def test_statements_that_were_seldom_seen_are_not_given_to_the_frequent_one():
+    def seen(name):
+        seldom = {(SessionState.RUNNING, "", "", f"{name} {number}"): 4 for number in range(50)}
+        told = {**seldom, (SessionState.RUNNING, "", "", "UPDATE"): 50, (SessionState.CLIENT, "", "", ""): 100}
+        profile = counts({(SessionState.RUNNING, "", "", ""): 2500, (SessionState.CLIENT, "", "", ""): 1000})
+        return Seen(
+            seconds=1e-3, sessions=counts(told), cpu=0.5e-3, queue=0.0, profile=WaitProfile(hertz=100.0, counts=profile)
+        )  # fmt: skip
+
+    found = split(([seen("a"), seen("b")], [seen("c"), seen("d")]))
+    shares = {row.query: row.value for row in found.rows if row.part is Part.CPU}
+    assert set(shares) == {"", "UPDATE"}
+    assert shares["UPDATE"] == pytest.approx(0.2 * sum(shares.values()))

@@ -98,7 +98,9 @@ def test_stretches_of_which_nothing_is_known_are_left_out(desk):
 
 
 def test_courses_that_say_nothing_are_not_drawn(desk):
-    assert found_in(lay(desk, {"context_switches": lambda name, at: 5e4, "autovacuum_cpu": lambda name, at: 0.0})) is None
+    assert (
+        found_in(lay(desk, {"context_switches": lambda name, at: 5e4, "autovacuum_cpu": lambda name, at: 0.0})) is None
+    )
 
 
 def test_a_study_without_courses_has_no_such_part(desk):

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
+from pgstrata.conduct.arm import FATAL
 from pgstrata.conduct.rig import Rig
+from pgstrata.errors import PgstrataError
 from pgstrata.ports.collector import Sampling
 from pgstrata.ports.host import Command
 from pgstrata.ports.server import BACKEND, RunningServer
@@ -20,6 +22,7 @@ SLICE: Final = 100_000
 """Nanoseconds, the least that Linux gives."""
 _CONNECTED: Final = 1.0
 _POLL: Final = 0.01
+_PATIENCE: Final = 10.0
 AT_ONCE: Final = """\
 postmaster=$1 program=$2 slice=$3; shift 3
 for each; do
@@ -58,7 +61,13 @@ def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampli
     if found := [str(pid) for each in pids for pid in each]:
         home = rig.server_host(server.environment)
         words = (str(server.postmaster_pid), program(), str(SLICE), *found)
-        (home.root or home.host).run(Command(argv=("sh", "-c", AT_ONCE, "sh", *words)), check=False)
+        command = Command(argv=("sh", "-c", AT_ONCE, "sh", *words))
+        try:
+            (home.root or home.host).run(command, timeout=_PATIENCE, check=False)
+        except FATAL:
+            raise
+        except PgstrataError:
+            return  # they look when they get a CPU
 
 
 def program() -> str:

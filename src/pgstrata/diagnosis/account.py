@@ -16,7 +16,9 @@ from pgstrata.model.attribution import Method
 _ASKED: Final = frozenset({SessionState.AWAKE, SessionState.ASLEEP, SessionState.PASSING})
 _WITHOUT_EVENT: Final = frozenset({SessionState.RUNNING, *_ASKED})
 _MOSTLY: Final = 0.5
-"""Of the samples without an event: in the first second of a session the kernel is not asked."""
+"""Of the samples in statements without an event: in the first second of a session the kernel is not asked."""
+FEWEST_SAMPLES: Final = 5
+"""Samples of all sides together below which an event or a statement does not stand alone."""
 _CLEAR: Final = 3.0
 _LEAST_SHARE: Final = 0.02
 
@@ -64,14 +66,22 @@ def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:
 def sleep_of(side: Sequence[Seen]) -> Mapping[str, float]:
     """By statement, which share of its time without an event it slept, as far as the kernel was asked; else nothing.
 
-    What had gone on before the kernel was asked, or was not asked for, is divided like the rest of its statement.
+    What had gone on before the kernel was asked, or was not asked for, is divided like the rest of its statement; a
+    statement of which fewer than `FEWEST_SAMPLES` tell sleeps like all of them together.
     """
     asleep, known = Counter[str](), Counter[str]()
     for count in (count for seen in side for count in seen.sessions):
         if count.state in {SessionState.AWAKE, SessionState.ASLEEP}:
             known[count.query] += count.samples
             asleep[count.query] += count.samples * (count.state is SessionState.ASLEEP)
-    return {query: asleep[query] / samples for query, samples in known.items() if samples}
+    total, slept = known.total(), asleep.total()
+    # before the kernel's "awake" was written down, there was none: who was not asleep then is not known to have slept
+    if slept == total:
+        return {}
+    return {
+        query: asleep[query] / samples if samples >= FEWEST_SAMPLES else slept / total
+        for query, samples in known.items()
+    }
 
 
 def count_asleep(count: SessionCount, sleep: Mapping[str, float]) -> float:
@@ -94,12 +104,12 @@ def has_unnamed(side: Sequence[Seen]) -> bool:
 
 
 def _was_asked(side: Sequence[Seen]) -> bool:
-    """Whether the kernel was asked of sessions without an event whether they sleep."""
-    asked, unasked = (
-        sum(count.samples for seen in side for count in seen.sessions if count.state in states)
-        for states in (_ASKED, {SessionState.RUNNING})
-    )
-    return asked >= _MOSTLY * (asked + unasked)
+    """Whether the kernel was asked of sessions in statements without an event whether they sleep."""
+    counts = [count for seen in side for count in seen.sessions]
+    asked = sum(count.samples for count in counts if count.state in _ASKED)
+    unasked = sum(count.samples for count in counts if count.state is SessionState.RUNNING and count.query)
+    awake = any(count.state is SessionState.AWAKE for count in counts)
+    return asked >= _MOSTLY * (asked + unasked) and (awake or not asked)
 
 
 def _is_clear(side: Sequence[Seen], found: tuple[float, float]) -> bool:
@@ -110,9 +120,8 @@ def _is_clear(side: Sequence[Seen], found: tuple[float, float]) -> bool:
 
 
 def _asleep(side: Sequence[Seen]) -> tuple[float, float]:
-    """Mean over the windows of the time sampled asleep without an event, and its standard error."""
-    sleep = sleep_of(side)
-    asleep = [sum(count_asleep(count, sleep) for count in seen.sessions) for seen in side]
+    """Mean over the windows of the time that was seen asleep without an event, and its standard error."""
+    asleep = [sum(each.samples for each in seen.sessions if each.state is SessionState.ASLEEP) for seen in side]
     return _sampled(side, asleep, [0.0] * len(side))
 
 

@@ -22,6 +22,7 @@ _Name = TypeVar("_Name", bound=Hashable)
 LEVEL: Final = 0.05
 FEWEST_BLOCKS: Final = 2
 _Place = tuple[Part | None, str, str]
+_DIVIDED: Final = frozenset({Part.CPU, Part.QUEUE})
 _PRIOR: Final = 4
 """Degrees of freedom of what is known of an error beforehand."""
 _DECISIVE: Final = 0.1
@@ -140,18 +141,13 @@ class _Errors:
     def measure(self, rows: Sequence[int], name: _Place) -> _Tested:
         """The sum of some rows."""
         value, reference = self.values[:, rows].sum(axis=1)
-        d = value - reference
-        freedom = d.size - 1
-        variance = float(d.var(ddof=1))
-        if len(rows) < len(self.accounts.keys):
-            sampled = _sampling(self.accounts, self.weights, rows)
-            known = sampled + self.fluctuation * float(value.mean() ** 2 + reference.mean() ** 2)
-            variance = max(sampled, (_PRIOR * known + freedom * variance) / (_PRIOR + freedom))
-            freedom += _PRIOR
-        error = math.sqrt(variance / d.size)
-        centre = float(d.mean())
-        half = two_sided_point(LEVEL, freedom) * error
+        centre = float((value - reference).mean())
+        error, freedom = self._error(rows)
         unknown = self._bound(0, rows).less(self._bound(1, rows))
+        if unknown.below or unknown.above:
+            # an end of what is known has no part of one of both: it scatters as they do together
+            error = max(error, self._error(self._with_partners(rows))[0])
+        half = two_sided_point(LEVEL, freedom) * error
         nearest = max(0.0, centre - unknown.below, -centre - unknown.above)
         part, event, query = name
         shown = Contribution(
@@ -163,6 +159,26 @@ class _Errors:
             place=self.accounts.places[rows[0]] if len(rows) == 1 else "",
         )  # fmt: skip
         return _Tested(shown=shown, p=two_sided_tail(nearest / error, freedom) if error > 0 else float(nearest == 0))
+
+    def _error(self, rows: Sequence[int]) -> tuple[float, int]:
+        """Standard error of the mean difference of the sum of some rows, and its degrees of freedom."""
+        value, reference = self.values[:, rows].sum(axis=1)
+        d = value - reference
+        freedom = d.size - 1
+        variance = float(d.var(ddof=1))
+        if len(rows) < len(self.accounts.keys):
+            sampled = _sampling(self.accounts, self.weights, rows)
+            known = sampled + self.fluctuation * float(value.mean() ** 2 + reference.mean() ** 2)
+            variance = max(sampled, (_PRIOR * known + freedom * variance) / (_PRIOR + freedom))
+            freedom += _PRIOR
+        return math.sqrt(variance / d.size), freedom
+
+    def _with_partners(self, rows: Sequence[int]) -> list[int]:
+        """CPU and run queue of the statements of which one is among the rows."""
+        keys = self.accounts.keys
+        shared = {keys[row][2] for row in rows if keys[row][0] in _DIVIDED}
+        partners = {row for row, key in enumerate(keys) if key[0] in _DIVIDED and key[2] in shared}
+        return sorted(partners.union(rows))
 
     def _bound(self, side: int, rows: Sequence[int]) -> Bounds:
         return bound(self.accounts.keys, self.values[side].mean(axis=1), rows)

@@ -29,7 +29,8 @@ def bound(keys: Sequence[Key], values: FloatArray, rows: Sequence[int]) -> Bound
     if it were divided like both. But sessions queue when they wake up, so that a statement which waits may have all of
     it and one that computes may have none. Whatever a statement's queue is, it is part of the samples of that statement
     and of all queueing. So a statement's CPU alone, or its queue alone, is known between bounds only (Manski, Partial
-    Identification of Probability Distributions, 2003), while both together, and each over all statements, are known.
+    Identification of Probability Distributions, 2003), while both together are known, and each over all statements as
+    far as what lies in waits is CPU and queue in the ratio of both.
 
     Args:
         keys: of all rows of the account.

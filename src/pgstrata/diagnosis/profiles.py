@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.account import Seen
-from pgstrata.diagnosis.rows import FEWEST_SAMPLES
+from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen
+from pgstrata.diagnosis.rows import TOGETHER
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Origin, SampleSource
 
@@ -88,7 +88,8 @@ def _keep_known(among: Mapping[_Name, int], everywhere: Mapping[_Name, int]) -> 
         often[query] += samples
     kept: Counter[_Name] = Counter()
     for (state, event, query, blocker), samples in among.items():
-        kept[(state, event, query, blocker) if often[query] >= FEWEST_SAMPLES else (state, event, "", "")] += samples
+        known = not query or often[query] >= FEWEST_SAMPLES
+        kept[(state, event, query, blocker) if known else (state, event, TOGETHER, "")] += samples
     return kept
 
 

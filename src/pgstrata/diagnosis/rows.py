@@ -9,15 +9,15 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from pgstrata.diagnosis.account import Seen, count_asleep, has_unnamed, sleep_of
+from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen, count_asleep, has_unnamed, sleep_of
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
 
 Key = tuple[Part, str, str]
 """Part, event and query of a row."""
-FEWEST_SAMPLES: Final = 5
-"""Samples of all sides together below which an event or a statement does not stand alone."""
+TOGETHER: Final = "\0"
+"""In place of a statement: several that were put together before, other than one that is not known."""
 _FEWEST_TO_DIVIDE: Final = 20
 _PSEUDO: Final = 0.5
 """Samples that a class has beforehand, so that one that was never seen has an error too (after Jeffreys)."""
@@ -103,7 +103,7 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         sides: the windows of each environment, each with samples.
         method: as chosen for all of them.
     """
-    counted = [_count(side) for side in sides]
+    counted = _name_unknown([_count(side) for side in sides])
     windows = [seen for side in sides for seen in side]
     coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
     folded = _fold(counted)
@@ -192,10 +192,7 @@ def _method_of(side: Sequence[Seen], method: Method) -> Method:
 
 
 def _count(side: Sequence[Seen]) -> list[_Counted]:
-    """Samples by key in each window of a side.
-
-    Those of whom nobody knows whether they slept, or in which statement they were, are divided as the others are.
-    """
+    """Samples by key in each window of a side; those of whom nobody knows whether they slept are divided."""
     sleep = sleep_of(side)
     found: list[_Counted] = []
     for seen in side:
@@ -207,20 +204,50 @@ def _count(side: Sequence[Seen]) -> list[_Counted]:
             if asleep < count.samples:
                 counted[_key(count)] += count.samples - asleep
         found.append(counted)
-    known: defaultdict[tuple[Part, str], defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for (part, event, query), samples in (row for counted in found for row in counted.items() if row[0][2]):
-        known[part, event][query] += samples
-    return [_name_unknown(counted, known) for counted in found]
+    return found
 
 
-def _name_unknown(counted: _Counted, known: Mapping[tuple[Part, str], Mapping[str, float]]) -> _Counted:
-    """Samples without a statement, divided among the statements that are `known` of their part and event."""
+def _name_unknown(sides: Sequence[Sequence[_Counted]]) -> list[list[_Counted]]:
+    """The same with samples whose statement is not known divided as the others of their part and event are.
+
+    As those of their side, or where these are fewer than `FEWEST_SAMPLES` as those of all; else they stay without one.
+    """
+    everywhere = _known([counted for side in sides for counted in side])
+    named = []
+    for side in sides:
+        here = _known(side)
+        among = {place: here[place] if _is_enough(here.get(place)) else known for place, known in everywhere.items()}
+        named.append([_divide_unknown(counted, among) for counted in side])
+    return named
+
+
+_Place = tuple[Part, str]
+"""Part and event."""
+
+
+def _known(windows: Sequence[_Counted]) -> Mapping[_Place, Mapping[str, float]]:
+    """Samples whose statement is known, by part and event, then by statement."""
+    found: defaultdict[_Place, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for (part, event, query), samples in (row for counted in windows for row in counted.items()):
+        if query:
+            found[part, event][query] += samples
+    return found
+
+
+def _is_enough(known: Mapping[str, float] | None) -> bool:
+    return known is not None and sum(known.values()) >= FEWEST_SAMPLES
+
+
+def _divide_unknown(counted: _Counted, among: Mapping[_Place, Mapping[str, float]]) -> _Counted:
     named: defaultdict[Key, float] = defaultdict(float)
     for (part, event, query), samples in counted.items():
-        among = {} if query else known.get((part, event), {})
-        total = sum(among.values())
-        for each, weight in among.items() if total else ((query, 1.0),):
-            named[part, event, each] += samples * weight / (total or 1.0)
+        known = among.get((part, event))
+        if query or known is None or not _is_enough(known):
+            named[part, event, query] += samples
+            continue
+        total = sum(known.values())
+        for each, weight in known.items():
+            named[part, event, each] += samples * weight / total
     return named
 
 
@@ -253,7 +280,8 @@ def _fold(counted: Sequence[Sequence[_Counted]]) -> Mapping[Key, Key]:
         if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
             folded[key] = (part, "", "")
         else:
-            folded[key] = key if often[event, query] >= FEWEST_SAMPLES else (part, event, "")
+            alone = query != TOGETHER and often[event, query] >= FEWEST_SAMPLES
+            folded[key] = key if alone else (part, event, "")
     return folded
 
 

@@ -222,9 +222,10 @@ def _levels(runs: Sequence[_Courses], key: _Key) -> FloatArray:
         if key not in run.series or not np.isfinite(run.series[key].values).any():
             continue
         level = float(np.nanmean(run.series[key].values))
-        if _course(key).unit in _RATES and run.throughput:
-            level /= run.throughput
-        found.append(level)
+        if _course(key).unit not in _RATES:
+            found.append(level)
+        elif run.throughput:
+            found.append(level / run.throughput)
     return np.array(found)
 
 

@@ -26,7 +26,7 @@ from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
-_SCHEMA_VERSION = 7
+_SCHEMA_VERSION = 8
 _SCHEMA = f"""
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
