@@ -115,7 +115,7 @@ def test_an_event_that_a_window_did_not_see_has_the_statements_of_other_windows(
     found = [{item.query: item.samples for item in seen.sessions} for side in sides for seen in side]
     assert found[0] == {"END": 100, "INSERT": 50, TOGETHER: 10}
     assert found[1] == {"END": 8}
-    assert found[2] == {"END": 19, "INSERT": 9, "": 2}
+    assert found[2] == {"END": 19, "INSERT": 9, TOGETHER: 2}
     assert found[3] == {"END": 2, "INSERT": 1}
     assert found[4] == {"": 7}
 
