@@ -127,6 +127,23 @@ def test_evidence_of_before_awake_was_written_down_does_not_sleep_altogether():
     assert rows[Part.CPU, "", "A"] == pytest.approx(0.6e-3)
 
 
+def test_seldom_events_stay_with_their_statement():
+    side = [
+        window(
+            count(CLIENT, 400),
+            count(RUNNING, 100, "A"),
+            count(WAITING, 1, "A", "IO/X"),
+            count(WAITING, 1, "A", "LWLock/Y"),
+            count(WAITING, 1, "B", "LWLock/Z"),
+            cpu=1e-4,
+            queue=0.0,
+        )
+    ] * 3
+    # six of A, three of B
+    rows = rows_of(make_accounts([side], Method.COUNTED))
+    assert {key for key in rows if key[0] is Part.WAIT} == {(Part.WAIT, "", "A"), (Part.WAIT, "", "")}
+
+
 def test_equal_sides_name_what_is_unknown_alike():
     unknown = [window(count(CLIENT, 500), count(WAITING, 500, "", "IO/X"), cpu=1e-4, queue=0.0)] * 3
     known = [window(count(CLIENT, 500), count(WAITING, 499, "", "IO/X"), count(WAITING, 1, "END", "IO/X"), cpu=1e-4,

@@ -96,8 +96,8 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
 
     UNNAMED holds for the sides that have such time (`has_unnamed`): their client and network is as sampled, and the
     rest is what was sampled without an event, less C + R. CPU and run queue are divided among statements as the samples
-    without an event are; where there is a rest, as those are that did not sleep, as far as is known. Waits and
-    statements with fewer than `FEWEST_SAMPLES` in all sides together are put together.
+    without an event are; where there is a rest, as those are that did not sleep, as far as is known. Events with fewer
+    than `FEWEST_SAMPLES` in all sides are put together in each statement, and statements with fewer in an event.
 
     Args:
         sides: the windows of each environment, each with samples.
@@ -265,23 +265,26 @@ def _key(count: SessionCount) -> Key:
 
 
 def _fold(counted: Sequence[Sequence[_Counted]]) -> Mapping[Key, Key]:
-    """Under which key each one is shown."""
+    """Under which key each one is shown.
+
+    Waits for events that were seen too seldom become waits without one, in their statement; then statements that were
+    seen too seldom in an event become one.
+    """
     total: defaultdict[Key, float] = defaultdict(float)
     events: defaultdict[str, float] = defaultdict(float)
-    # a statement awake and asleep stands alone in both or in none
-    often: defaultdict[tuple[str, str], float] = defaultdict(float)
     for key, samples in (row for side in counted for window in side for row in window.items()):
         total[key] += samples
         events[key[1]] += samples
-        often[key[1:]] += samples
+    named = {key: key if events[key[1]] >= FEWEST_SAMPLES else (key[0], "", key[2]) for key in total}
+    # a statement awake and asleep stands alone in both or in none
+    often: defaultdict[tuple[bool, str, str], float] = defaultdict(float)
+    for key, (part, event, query) in named.items():
+        often[part is Part.WAIT, event, query] += total[key]
     folded: dict[Key, Key] = {}
     for key in sorted(total, key=lambda key: -total[key]):
-        part, event, query = key
-        if part is Part.WAIT and events[event] < FEWEST_SAMPLES:
-            folded[key] = (part, "", "")
-        else:
-            alone = query != TOGETHER and often[event, query] >= FEWEST_SAMPLES
-            folded[key] = key if alone else (part, event, "")
+        part, event, query = named[key]
+        alone = query != TOGETHER and often[part is Part.WAIT, event, query] >= FEWEST_SAMPLES
+        folded[key] = (part, event, query if alone else "")
     return folded
 
 
