@@ -12,7 +12,7 @@ import pytest
 
 from pgstrata.conduct.prompt import AT_ONCE, SLICE, program
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
-from pgstrata.errors import HostFileError, ServerFailedError
+from pgstrata.errors import HostFileError, HostLostError, PgstrataError, ServerFailedError
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.collector import Sampled, Sampling
 from pgstrata.ports.host import CpuTime, ProcessExit
@@ -156,18 +156,34 @@ class Prompt(Watcher):
         return replace(super().start(subject, folder), prompt=True)
 
 
-def hurried(files, *, postmaster=7):
+class Refusing(Files):
+    """A host on which nothing can be run."""
+
+    error: PgstrataError
+
+    def run(self, command, *, timeout=600.0, check=True):
+        raise self.error
+
+
+def hurried(files, *, postmaster=7, error=None):
     """What was run when a sampler began that wants a CPU at once, and how long that took."""
     world, plan = fakes.World(), make_plan()
-    host = Files(world, files)
+    host = Files(world, files) if error is None else Refusing(world, files)
+    host.error = error
     rig = fakes.make_rig(world, plan)
     home = replace(fakes.home_of(rig), host=host)
     rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(Prompt(),))
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     begin = world.now
-    start_samplers(rig, arm, replace(server, postmaster_pid=postmaster))
+    assert set(start_samplers(rig, arm, replace(server, postmaster_pid=postmaster)).samplings) == {"seconds"}
     return [(entry[5], *entry[7:]) for entry in world.log if entry[0] == "run"], world.now - begin
+
+
+def test_where_a_cpu_cannot_be_asked_for_the_sampler_looks_all_the_same():
+    assert hurried({"/o.backend": b"4242\n"}, error=HostFileError("it took too long"))[0] == []
+    with pytest.raises(HostLostError):
+        hurried({"/o.backend": b"4242\n"}, error=HostLostError("the connection broke"))
 
 
 def test_the_session_that_looks_gets_a_cpu_at_once():
