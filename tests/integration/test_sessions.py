@@ -151,7 +151,7 @@ def test_a_user_without_rights_samples_its_own_sessions(running_server, tmp_path
         found = sample(plain, tmp_path, "SELECT pg_sleep(0.5)", version=version)
     finally:
         ended(psql(running_server, "-c", "DROP ROLE plain"))
-    assert {each.event for each in parse_samples(found) if each.ours} == {"PgSleep"}
+    assert "PgSleep" in {each.event for each in parse_samples(found) if each.ours}
 
 
 def _kernel_tells():
