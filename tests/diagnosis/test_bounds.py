@@ -52,13 +52,11 @@ def test_each_bound_is_reached_by_some_truth(truth):
 @given(statements)
 def test_both_of_a_statement_and_each_of_all_statements_are_known(truth):
     keys, values = account(truth)
-    known = Bounds(below=0.0, above=0.0)
     for rows in (
         rows_of(keys, Part.CPU), rows_of(keys, Part.QUEUE), rows_of(keys, Part.CPU, Part.QUEUE, query="A"),
         rows_of(keys, Part.CLIENT), rows_of(keys, Part.WAIT), list(range(len(keys))),
     ):  # fmt: skip
-        found = bound(keys, values, rows)
-        assert (found.below, found.above) == pytest.approx((known.below, known.above), abs=1e-6)
+        assert bound(keys, values, rows) == Bounds(below=0.0, above=0.0)
 
 
 def test_a_difference_is_as_uncertain_as_both_of_its_sides():

@@ -42,9 +42,9 @@ def bound(keys: Sequence[Key], values: FloatArray, rows: Sequence[int]) -> Bound
     summed = {part: {keys[row][2] for row in rows if keys[row][0] is part} for part in (Part.CPU, Part.QUEUE)}
     below = above = 0.0
     for part, other in ((Part.CPU, Part.QUEUE), (Part.QUEUE, Part.CPU)):
-        alone = summed[part] - summed[other]
-        if not alone:
-            continue
+        alone = [query for query in queue if query in summed[part] - summed[other]]
+        if len(alone) in {0, len(queue)}:
+            continue  # nothing to divide; rounding must not make a little of it
         shown, waited = sum(queue[query] for query in alone), sum(queue.values())
         within = sum(cpu[query] for query in alone) + shown
         most = min(waited, within)
