@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.conduct.prompt import AT_ONCE, SLICE, program
+from pgstrata.conduct.prompt import LONG_BURST, SLICE, program
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
-from pgstrata.errors import HostFileError, HostLostError, PgstrataError, ServerFailedError
+from pgstrata.errors import HostFileError, HostLostError, ServerFailedError
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.collector import Sampled, Sampling
 from pgstrata.ports.host import CpuTime, ProcessExit
@@ -156,64 +156,84 @@ class Prompt(Watcher):
         return replace(super().start(subject, folder), prompt=True)
 
 
-class Refusing(Files):
-    """A host on which nothing can be run."""
+class Spawning(Files):
+    """A host that starts processes, or cannot."""
 
-    error: PgstrataError
+    error = None
 
-    def run(self, command, *, timeout=600.0, check=True):
-        raise self.error
+    def spawn(self, command, *, stdout, stderr, on_parent_death=None):
+        if self.error is not None:
+            raise self.error
+        self.spawned = (command.argv, Watching())
+        return self.spawned[1]
 
 
 def hurried(files, *, postmaster=7, error=None):
-    """What was run when a sampler began that wants a CPU at once, and how long that took."""
+    """The host on which a sampler began that wants a CPU at once, the samplers at work, and how long that took."""
     world, plan = fakes.World(), make_plan()
-    host = Files(world, files) if error is None else Refusing(world, files)
-    host.error = error
+    host = Spawning(world, files)
+    host.error, host.spawned = error, None
     rig = fakes.make_rig(world, plan)
     home = replace(fakes.home_of(rig), host=host)
     rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(Prompt(),))
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     begin = world.now
-    assert set(start_samplers(rig, arm, replace(server, postmaster_pid=postmaster)).samplings) == {"seconds"}
-    return [(entry[5], *entry[7:]) for entry in world.log if entry[0] == "run"], world.now - begin
+    at_work = start_samplers(rig, arm, replace(server, postmaster_pid=postmaster))
+    assert set(at_work.samplings) == {"seconds"}
+    took = world.now - begin
+    stop_samplers(rig, arm, at_work)
+    return host, took
+
+
+def test_what_has_the_session_that_looks_scheduled_at_once_ends_with_the_run():
+    host, seconds = hurried({"/o.backend": b"4242\n", "/o": LEFT})
+    argv, process = host.spawned
+    assert (argv[:2], argv[3:], seconds) == (("python3", "-c"), (str(SLICE), str(LONG_BURST), "7", "4242"), 0)
+    assert process.signals == ["KILL"]
+    # a process of a server that somebody else started may be on any machine
+    assert hurried({"/o.backend": b"4242\n", "/o": LEFT}, postmaster=None)[0].spawned is None
+
+
+def test_a_session_that_does_not_come_is_not_waited_for_long():
+    host, seconds = hurried({"/o": LEFT})
+    assert host.spawned is None
+    assert seconds == pytest.approx(1.0, abs=0.02)
 
 
 def test_where_a_cpu_cannot_be_asked_for_the_sampler_looks_all_the_same():
-    assert hurried({"/o.backend": b"4242\n"}, error=HostFileError("it took too long"))[0] == []
+    assert hurried({"/o.backend": b"4242\n", "/o": LEFT}, error=HostFileError("there is no python3"))[0].spawned is None
     with pytest.raises(HostLostError):
         hurried({"/o.backend": b"4242\n"}, error=HostLostError("the connection broke"))
 
 
-def test_the_session_that_looks_gets_a_cpu_at_once():
-    assert hurried({"/o.backend": b"4242\n"}) == ([("7", str(SLICE), "4242")], 0)
-    # one of a server that somebody else started may be on any machine
-    assert hurried({"/o.backend": b"4242\n"}, postmaster=None) == ([], 0)
-
-
-def test_a_session_that_does_not_come_is_not_waited_for_long():
-    done, seconds = hurried({})
-    assert done == []
-    assert seconds == pytest.approx(1.0, abs=0.02)
-
-
-def test_only_children_of_the_postmaster_are_scheduled_otherwise():
-    child = subprocess.Popen(["sleep", "30"])
+@pytest.mark.parametrize(("nanoseconds", "helped"), [(100_000, True), (10**12, False)])
+def test_children_that_compute_for_long_make_short_slices(nanoseconds, helped):
+    """Of this process's children one computes and naps in turn; the other one is to be scheduled at once."""
+    own = subprocess.Popen(["sleep", "30"])
     stranger = subprocess.Popen(["sh", "-c", "sleep 30 & echo $!; wait"], stdout=subprocess.PIPE)
+    busy = "import time\nwhile True:\n    end = time.perf_counter() + 0.0005\n    while time.perf_counter() < end: pass\n    time.sleep(0.0001)"
+    computing = subprocess.Popen([sys.executable, "-c", busy])
     try:
         grandchild = int(stranger.stdout.readline())
-        before = slice_of(grandchild)
-        words = (str(os.getpid()), program(), str(SLICE), str(child.pid), str(grandchild))
-        subprocess.run(["sh", "-c", AT_ONCE, "sh", *words], check=False, stderr=subprocess.DEVNULL)
+        before = slice_of(own.pid)
+        words = (str(SLICE), str(nanoseconds), str(os.getpid()), str(own.pid), str(grandchild))
+        subprocess.run([sys.executable, "-c", program(), *words], check=False, timeout=30)
         if before is not None:
-            assert slice_of(child.pid) == SLICE
-        assert (slice_of(grandchild), os.getpriority(os.PRIO_PROCESS, grandchild)) == (before, 0)
+            assert slice_of(own.pid) == (SLICE if helped else before)
+            assert slice_of(grandchild) == before
         os.kill(grandchild, signal.SIGKILL)
     finally:
-        for process in (child, stranger):
+        for process in (own, stranger, computing):
             process.kill()
             process.communicate()
+
+
+def test_a_server_that_has_ended_is_no_error():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    words = (str(SLICE), str(LONG_BURST), str(gone.pid), str(gone.pid))
+    assert subprocess.run([sys.executable, "-c", program(), *words], check=False).returncode == 0
 
 
 def slice_of(pid):

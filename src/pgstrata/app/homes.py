@@ -179,7 +179,6 @@ class Homes:
             self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
         return ServerHost(
             host=opened.host,
-            root=None if opened.site.privilege else opened.site.door,
             layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, environments),
             ledger=make_ledger(opened.site, self.machine.clock, self.study),
             supplies=self._supplies(opened, environments, builds),

@@ -1,8 +1,9 @@
-"""Sessions that look at other sessions get a CPU as soon as they want one.
+"""Sessions that look at other sessions get a CPU as soon as they want one, where it matters.
 
-Else they get one most easily when a session has gone to sleep, and see sleeping ones too often. They want it for a
-moment: short slices let them interrupt others where no CPU is idle. A real-time priority is no substitute: it
-interrupts whoever is on its CPU though another one is idle; `docs/concepts.md` has what came of it.
+Where all CPUs are busy they get one when a session has gone to sleep, and see sleeping ones too often. Short slices let
+them interrupt others; but while they look, on few CPUs, who was interrupted stands still and others go on. So they have
+short slices where sessions compute for longer at a time than a look takes: `docs/concepts.md` has what came of it. A
+real-time priority is no substitute: it interrupts whoever is on its CPU though another one is idle.
 """
 
 from __future__ import annotations
@@ -15,29 +16,15 @@ from pgstrata.conduct.arm import FATAL
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import PgstrataError
 from pgstrata.ports.collector import Sampling
-from pgstrata.ports.host import Command
+from pgstrata.ports.host import Command, Process
 from pgstrata.ports.server import BACKEND, RunningServer
 
 SLICE: Final = 100_000
 """Nanoseconds, the least that Linux gives."""
+LONG_BURST: Final = 100_000
+"""Nanoseconds on a CPU at a time; a look takes 60 to 100 µs from its wake-up."""
 _CONNECTED: Final = 1.0
 _POLL: Final = 0.01
-_PATIENCE: Final = 10.0
-AT_ONCE: Final = """\
-postmaster=$1 program=$2 slice=$3; shift 3
-for each; do
-    parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$each/status")
-    [ "$parent" = "$postmaster" ] || continue
-    python3 -c "$program" "$slice" "$each"
-    case $? in
-    0) ;;
-    126 | 127) chrt --other --sched-runtime "$slice" --pid 0 "$each" || renice -n -20 -p "$each" ;;
-    *) renice -n -20 -p "$each" ;;
-    esac
-done
-"""
-"""Script for processes that are children of the first: short slices, or before Linux 6.12 the first of all turns, which
-only root may give. Where neither can be they go on as they are."""
 
 
 def read_backends(sampling: Sampling) -> tuple[int, ...]:
@@ -47,27 +34,28 @@ def read_backends(sampling: Sampling) -> tuple[int, ...]:
     return tuple(int(word) for word in said if word.isdigit())
 
 
-def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> None:
-    """Have those of a run that want it scheduled at once; they are pgstrata's own sessions, and end with the run.
+def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> Process | None:
+    """What sees to that beside a run, some seconds long; None where nothing can.
 
-    Not with servers that pgstrata did not start: these may run anywhere.
+    Not with servers that pgstrata did not start: these may run anywhere. Sessions without it look when they get a CPU.
     """
     prompt = [sampling for sampling in samplings if sampling.prompt]
     if server.postmaster_pid is None or not prompt:
-        return
+        return None
     end = rig.clock.monotonic() + _CONNECTED
     while not all(pids := [read_backends(sampling) for sampling in prompt]) and rig.clock.monotonic() < end:
         rig.clock.sleep(_POLL)
-    if found := [str(pid) for each in pids for pid in each]:
-        home = rig.server_host(server.environment)
-        words = (str(server.postmaster_pid), program(), str(SLICE), *found)
-        command = Command(argv=("sh", "-c", AT_ONCE, "sh", *words))
-        try:
-            (home.root or home.host).run(command, timeout=_PATIENCE, check=False)
-        except FATAL:
-            raise
-        except PgstrataError:
-            return  # they look when they get a CPU
+    found = [str(pid) for each in pids for pid in each]
+    if not found:
+        return None
+    words = (str(SLICE), str(LONG_BURST), str(server.postmaster_pid), *found)
+    command = Command(argv=("python3", "-c", program(), *words))
+    try:
+        return rig.server_host(server.environment).host.spawn(command, stdout="/dev/null", stderr="/dev/null")
+    except FATAL:
+        raise
+    except PgstrataError:
+        return None  # no python3 there
 
 
 def program() -> str:

@@ -42,11 +42,10 @@ class Supply:
 class ServerHost:
     """A machine on which servers run, and what belongs to it.
 
-    `host` acts as the user that servers run as, `root` as root, None where pgstrata is not root there. `layers` are
-    those that change the machine, the lowest first, through its `ledger`. `supplies` are those of its environments by
-    name. `facts` are kept with every run there, by evidence name, and `fingerprint` is what they say. `clocks` is how
-    its clock differs from the client's, None where it is the same; `shared` is what another host has in common with
-    the client's.
+    `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
+    `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
+    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same;
+    `shared` is what another host has in common with the client's.
     """
 
     host: Host
@@ -55,7 +54,6 @@ class ServerHost:
     supplies: Mapping[str, Supply]
     facts: Mapping[str, bytes]
     fingerprint: Fingerprint
-    root: Host | None = None
     clocks: ClockOffset | None = None
     shared: Shared = Shared.NOTHING
 

@@ -28,10 +28,14 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
-    """The samplers of one arm, by name; `paused` are the processes of those that take turns with its client."""
+    """The samplers of one arm, by name; `paused` are the processes of those that take turns with its client.
+
+    `helper` sees to it that they get a CPU, if there is one.
+    """
 
     samplings: Mapping[str, Sampling]
     paused: tuple[Process, ...]
+    helper: Process | None = None
 
 
 def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = False) -> AtWork:
@@ -48,11 +52,11 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
                 found[sampler.name] = sampling
                 if sampler.paused:
                     paused.append(sampling.process)
-        let_look_at_once(rig, server, tuple(found.values()))
+        helper = let_look_at_once(rig, server, tuple(found.values()))
     except BaseException:
         kill_samplers((AtWork(samplings=found, paused=()),))
         raise
-    return AtWork(samplings=found, paused=tuple(paused))
+    return AtWork(samplings=found, paused=tuple(paused), helper=helper)
 
 
 def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling | None:
@@ -72,6 +76,7 @@ def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling |
 def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
     """End the samplers and keep what they saw; who they were is noted in the arm."""
     server_host = rig.server_host(arm.environment).host
+    _end_helper(at_work)
     for name, sampling in at_work.samplings.items():
         arm.watchers |= {(sampling.host.name, sampling.process.pid)}
         if sampling.host.name == rig.client.name:
@@ -129,10 +134,19 @@ def kill_samplers(works: Sequence[AtWork]) -> None:
     On a host that was lost everything ends by itself.
     """
     for at_work in works:
+        with suppress(HostLostError):
+            _end_helper(at_work)
         for sampling in at_work.samplings.values():
             with suppress(HostLostError):
                 if sampling.process.poll() is None:
                     sampling.process.signal(StopSignal.KILL, group=True)
+
+
+def _end_helper(at_work: AtWork) -> None:
+    if at_work.helper is not None and at_work.helper.poll() is None:
+        at_work.helper.signal(StopSignal.KILL, group=True)
+        with suppress(TimeoutError):
+            at_work.helper.wait(_END_TIMEOUT)
 
 
 def _printable(text: str) -> str:
