@@ -5,8 +5,8 @@ import pytest
 
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import attribute, average
+from pgstrata.diagnosis.counting import TOGETHER
 from pgstrata.diagnosis.profiles import use_profiles
-from pgstrata.diagnosis.rows import TOGETHER
 from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Origin, Part, SampleSource
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from pgstrata.diagnosis.account import Seen, choose_method
 from pgstrata.diagnosis.bounds import Bounds, bound
+from pgstrata.diagnosis.counting import Key
 from pgstrata.diagnosis.profiles import use_profiles
-from pgstrata.diagnosis.rows import Accounts, Key, make_accounts
+from pgstrata.diagnosis.rows import Accounts, make_accounts
 from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.student import two_sided_point, two_sided_tail

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgstrata.diagnosis.rows import Key
+from pgstrata.diagnosis.counting import Key
 from pgstrata.model.attribution import Part
 from pgstrata.stats.ranks import FloatArray
 

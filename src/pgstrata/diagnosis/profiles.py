@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen
-from pgstrata.diagnosis.rows import TOGETHER
+from pgstrata.diagnosis.counting import TOGETHER
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Origin, SampleSource
 

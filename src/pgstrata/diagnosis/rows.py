@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
 
-from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen, count_asleep, has_unnamed, sleep_of
-from pgstrata.model.activity import SessionCount, SessionState
+from pgstrata.diagnosis.account import Seen, has_unnamed
+from pgstrata.diagnosis.counting import CLIENT, Counted, Key, count_side, find_commonest, fold, name_unknown
+from pgstrata.model.activity import SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.stats.ranks import FloatArray
 
-Key = tuple[Part, str, str]
-"""Part, event and query of a row."""
-TOGETHER: Final = "\0"
-"""In place of a statement: several that were put together before, other than one that is not known."""
 _FEWEST_TO_DIVIDE: Final = 20
 _PSEUDO: Final = 0.5
 """Samples that a class has beforehand, so that one that was never seen has an error too (after Jeffreys)."""
 _STEP: Final = 1e-3
 """Of a share, for slopes by differences."""
-_CLIENT: Final = (Part.CLIENT, "", "")
 _WITHOUT_EVENT: Final = frozenset({Part.RUNNING, Part.REST})
-_Counted = Mapping[Key, float]
 _Values = TypeVar("_Values", FloatArray, tuple[Key, ...])
 _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
     Method.COUNTED: (Part.CPU, Part.QUEUE),
@@ -103,21 +97,21 @@ def make_accounts(sides: Sequence[Sequence[Seen]], method: Method) -> Accounts:
         sides: the windows of each environment, each with samples.
         method: as chosen for all of them.
     """
-    counted = _name_unknown([_count(side) for side in sides])
+    counted = name_unknown([count_side(side) for side in sides])
     windows = [seen for side in sides for seen in side]
     coarse = sum(seen.samples for seen in windows) / sum(seen.told for seen in windows)
-    folded = _fold(counted)
+    folded = fold(counted)
     classes = _Classes.of(folded.values())
     statements = [query for part, _, query in classes.keys if part is Part.RUNNING]
     waits = classes.waits(classes.keys)
-    keys = [_CLIENT, *((part, "", query) for part in _SPLIT[method] for query in statements), *waits]
+    keys = [CLIENT, *((part, "", query) for part in _SPLIT[method] for query in statements), *waits]
     seen = [_matrix(rows, classes.keys, folded) for rows in counted]
     made = [
         _make_side(side, each, classes, _method_of(side, method), len(_SPLIT[method]), coarse)
         for side, each in zip(sides, seen, strict=True)
     ]
-    blockers = _commonest(sides, lambda count: count.blocker, folded)
-    places = _commonest(sides, lambda count: count.event if count.state is SessionState.ASLEEP else "", folded)
+    blockers = find_commonest(sides, lambda count: count.blocker, folded)
+    places = find_commonest(sides, lambda count: count.event if count.state is SessionState.ASLEEP else "", folded)
     return Accounts(
         keys=tuple(keys),
         sides=tuple(made),
@@ -147,7 +141,7 @@ class _Classes:
         asleep = statements if any(part is Part.REST for part, _, _ in found) else ()
         return _Classes(
             keys=(
-                _CLIENT,
+                CLIENT,
                 *((Part.RUNNING, "", query) for query in statements),
                 *((Part.REST, "", query) for query in asleep),
                 *(key for key in found if key[0] is Part.WAIT),
@@ -175,120 +169,11 @@ class _Classes:
         return values[1 + self.statements + self.asleep :]
 
 
-def _commonest(
-    sides: Sequence[Sequence[Seen]], tell: Callable[[SessionCount], str], folded: Mapping[Key, Key]
-) -> Mapping[Key, str]:
-    """By row, what is told most often of its samples, but for those whose statement is not known."""
-    found: dict[Key, Counter[str]] = {}
-    for count in (count for side in sides for seen in side for count in seen.sessions):
-        said, key = tell(count), folded.get(_key(count))
-        if said and key is not None:
-            found.setdefault(key, Counter())[said] += count.samples
-    return {key: counted.most_common(1)[0][0] for key, counted in found.items()}
-
-
 def _method_of(side: Sequence[Seen], method: Method) -> Method:
     return Method.COUNTED if method is Method.UNNAMED and not has_unnamed(side) else method
 
 
-def _count(side: Sequence[Seen]) -> list[_Counted]:
-    """Samples by key in each window of a side; those of whom nobody knows whether they slept are divided."""
-    sleep = sleep_of(side)
-    found: list[_Counted] = []
-    for seen in side:
-        counted: defaultdict[Key, float] = defaultdict(float)
-        for count in seen.sessions:
-            asleep = count_asleep(count, sleep)
-            if asleep:
-                counted[Part.REST, "", count.query] += asleep
-            if asleep < count.samples:
-                counted[_key(count)] += count.samples - asleep
-        found.append(counted)
-    return found
-
-
-def _name_unknown(sides: Sequence[Sequence[_Counted]]) -> list[list[_Counted]]:
-    """The same with samples whose statement is not known divided as the others of their part and event are.
-
-    As those of their side, or where these are fewer than `FEWEST_SAMPLES` as those of all; else they stay without one.
-    """
-    everywhere = _known([counted for side in sides for counted in side])
-    named = []
-    for side in sides:
-        here = _known(side)
-        among = {place: here[place] if _is_enough(here.get(place)) else known for place, known in everywhere.items()}
-        named.append([_divide_unknown(counted, among) for counted in side])
-    return named
-
-
-_Place = tuple[Part, str]
-"""Part and event."""
-
-
-def _known(windows: Sequence[_Counted]) -> Mapping[_Place, Mapping[str, float]]:
-    """Samples whose statement is known, by part and event, then by statement."""
-    found: defaultdict[_Place, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for (part, event, query), samples in (row for counted in windows for row in counted.items()):
-        if query:
-            found[part, event][query] += samples
-    return found
-
-
-def _is_enough(known: Mapping[str, float] | None) -> bool:
-    return known is not None and sum(known.values()) >= FEWEST_SAMPLES
-
-
-def _divide_unknown(counted: _Counted, among: Mapping[_Place, Mapping[str, float]]) -> _Counted:
-    named: defaultdict[Key, float] = defaultdict(float)
-    for (part, event, query), samples in counted.items():
-        known = among.get((part, event))
-        if query or known is None or not _is_enough(known):
-            named[part, event, query] += samples
-            continue
-        total = sum(known.values())
-        for each, weight in known.items():
-            named[part, event, each] += samples * weight / total
-    return named
-
-
-def _key(count: SessionCount) -> Key:
-    """Where samples of a state belong; those of whom nobody knows whether they slept are RUNNING."""
-    match count.state:
-        case SessionState.CLIENT:
-            return _CLIENT
-        case SessionState.WAITING:
-            return Part.WAIT, f"{count.wait_type}/{count.event}", count.query
-        case SessionState.ASLEEP:
-            return Part.REST, "", count.query
-        case _:
-            return Part.RUNNING, "", count.query
-
-
-def _fold(counted: Sequence[Sequence[_Counted]]) -> Mapping[Key, Key]:
-    """Under which key each one is shown.
-
-    Waits for events that were seen too seldom become waits without one, in their statement; then statements that were
-    seen too seldom in an event become one.
-    """
-    total: defaultdict[Key, float] = defaultdict(float)
-    events: defaultdict[str, float] = defaultdict(float)
-    for key, samples in (row for side in counted for window in side for row in window.items()):
-        total[key] += samples
-        events[key[1]] += samples
-    named = {key: key if events[key[1]] >= FEWEST_SAMPLES else (key[0], "", key[2]) for key in total}
-    # a statement awake and asleep stands alone in both or in none
-    often: defaultdict[tuple[bool, str, str], float] = defaultdict(float)
-    for key, (part, event, query) in named.items():
-        often[part is Part.WAIT, event, query] += total[key]
-    folded: dict[Key, Key] = {}
-    for key in sorted(total, key=lambda key: -total[key]):
-        part, event, query = named[key]
-        alone = query != TOGETHER and often[part is Part.WAIT, event, query] >= FEWEST_SAMPLES
-        folded[key] = (part, event, query if alone else "")
-    return folded
-
-
-def _matrix(windows: Sequence[_Counted], keys: Sequence[Key], folded: Mapping[Key, Key]) -> FloatArray:
+def _matrix(windows: Sequence[Counted], keys: Sequence[Key], folded: Mapping[Key, Key]) -> FloatArray:
     """Samples by key and window, shape (keys, windows)."""
     places = {key: place for place, key in enumerate(keys)}
     seen = np.zeros((len(keys), len(windows)))
