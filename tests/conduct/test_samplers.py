@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.conduct.prompt import LONG_BURST, SLICE, program
+from pgstrata.conduct.prompt import LONG_BURST, TIME_SLICE, program
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import HostFileError, HostLostError, ServerFailedError
 from pgstrata.model.runs import RunStatus, Validity
@@ -189,7 +189,8 @@ def hurried(files, *, postmaster=7, error=None):
 def test_what_has_the_session_that_looks_scheduled_at_once_ends_with_the_run():
     host, seconds = hurried({"/o.backend": b"4242\n", "/o": LEFT})
     argv, process = host.spawned
-    assert (argv[:2], argv[3:], seconds) == (("python3", "-c"), (str(SLICE), str(LONG_BURST), "7", "4242"), 0)
+    words = (str(TIME_SLICE), str(LONG_BURST), "7", "4242")
+    assert (argv[:4], argv[5:], seconds) == (("python3", "-I", "-S", "-c"), words, 0)
     assert process.signals == ["KILL"]
     # a process of a server that somebody else started may be on any machine
     assert hurried({"/o.backend": b"4242\n", "/o": LEFT}, postmaster=None)[0].spawned is None
@@ -208,7 +209,7 @@ def test_where_a_cpu_cannot_be_asked_for_the_sampler_looks_all_the_same():
 
 
 @pytest.mark.parametrize(("nanoseconds", "helped"), [(100_000, True), (10**12, False)])
-def test_children_that_compute_for_long_make_short_slices(nanoseconds, helped):
+def test_children_that_compute_for_long_make_short_time_slices(nanoseconds, helped):
     """Of this process's children one computes and naps in turn; the other one is to be scheduled at once."""
     own = subprocess.Popen(["sleep", "30"])
     stranger = subprocess.Popen(["sh", "-c", "sleep 30 & echo $!; wait"], stdout=subprocess.PIPE)
@@ -216,12 +217,12 @@ def test_children_that_compute_for_long_make_short_slices(nanoseconds, helped):
     computing = subprocess.Popen([sys.executable, "-c", busy])
     try:
         grandchild = int(stranger.stdout.readline())
-        before = slice_of(own.pid)
-        words = (str(SLICE), str(nanoseconds), str(os.getpid()), str(own.pid), str(grandchild))
+        before = time_slice_of(own.pid)
+        words = (str(TIME_SLICE), str(nanoseconds), str(os.getpid()), str(own.pid), str(grandchild))
         subprocess.run([sys.executable, "-c", program(), *words], check=False, timeout=30)
         if before is not None:
-            assert slice_of(own.pid) == (SLICE if helped else before)
-            assert slice_of(grandchild) == before
+            assert time_slice_of(own.pid) == (TIME_SLICE if helped else before)
+            assert time_slice_of(grandchild) == before
         os.kill(grandchild, signal.SIGKILL)
     finally:
         for process in (own, stranger, computing):
@@ -232,11 +233,11 @@ def test_children_that_compute_for_long_make_short_slices(nanoseconds, helped):
 def test_a_server_that_has_ended_is_no_error():
     gone = subprocess.Popen(["true"])
     gone.wait()
-    words = (str(SLICE), str(LONG_BURST), str(gone.pid), str(gone.pid))
+    words = (str(TIME_SLICE), str(LONG_BURST), str(gone.pid), str(gone.pid))
     assert subprocess.run([sys.executable, "-c", program(), *words], check=False).returncode == 0
 
 
-def slice_of(pid):
-    """The slices of a process in nanoseconds as its kernel tells; None where it does not, before Linux 6.12."""
+def time_slice_of(pid):
+    """The time slices of a process in nanoseconds as its kernel tells; None where it does not, before Linux 6.12."""
     lines = [line.split() for line in Path(f"/proc/{pid}/sched").read_text().splitlines()]
     return next((int(words[2]) for words in lines if words[:1] == ["se.slice"]), None)

@@ -52,7 +52,18 @@ def test_what_differs_comes_first_and_what_moves_after_it(desk):
     assert "bytes read from disks and written to them (data)" in titles
     # what hardly exists is not worth a panel, however different it is
     assert "CPU of autovacuum" not in titles
-    assert found.left >= 1
+    assert found.left == 0
+
+
+def test_of_many_courses_that_differ_some_are_drawn_and_it_says_how_many_are_not(desk):
+    baseline = desk.answer().study.plan.experiment.baseline
+    disks = {f"disk_queue@{number}": number / 10 for number in range(1, 12)}
+    answer = lay(
+        desk, {name: lambda own, at, more=more: 2.0 + more * (own != baseline) for name, more in disks.items()}
+    )
+    found = found_in(answer)
+    assert found.left == len(disks) - sum("queues" in panel.title for panel in found.panels) > 0
+    assert f"; {found.left} more that differ or move are not drawn" in render_html(answer)
 
 
 def test_one_disk_is_shown_apart_where_it_did_something_else_than_all(desk):

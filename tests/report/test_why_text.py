@@ -13,13 +13,10 @@ from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
 from pgstrata.model.attribution import Part, Span
 from pgstrata.model.server import Fingerprint
+from pgstrata.report.contributions import name_query, name_row, render_change, render_half
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.why import (
     cause_sentences,
-    name_query,
-    name_row,
-    render_change,
-    render_half,
     render_why,
     say_attribution,
     say_causes,

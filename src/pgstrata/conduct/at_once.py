@@ -1,8 +1,9 @@
-"""Asks the scheduler for short slices where they help: sent to the server's host, where python3 runs it.
+"""Asks the scheduler for short time slices where they help: sent to the server's host, where python3 runs it.
 
-Arguments: slices in nanoseconds; the least CPU burst in nanoseconds of a server's processes, in the mean, with which
-they are asked for; the postmaster's process id; ids of processes of the same user, its children, that are to have them.
-Exit code 1 where the kernel has no such slices (before Linux 6.12).
+Arguments: time slices in nanoseconds; the least CPU burst in nanoseconds of a server's processes, in the mean, with
+which they are asked for; the postmaster's process id; ids of processes of the same user, its children, that are to
+have them.
+Exit code 1 where the kernel has none of that length (before Linux 6.12).
 """
 
 import ctypes
@@ -49,7 +50,7 @@ def has_long_bursts(postmaster: int, own: list[int], least: int) -> bool:
 
 
 def ask(pid: int, nanoseconds: int) -> bool:
-    """Whether the process has slices of that length afterwards."""
+    """Whether the process has time slices of that length afterwards."""
     setter, getter = NUMBERS[os.uname().machine]
     kernel = ctypes.CDLL(None)
 
@@ -64,7 +65,7 @@ def ask(pid: int, nanoseconds: int) -> bool:
     return read()[5] == nanoseconds
 
 
-def main(slices: int, least: int, postmaster: int, *pids: int) -> int:
+def main(time_slices: int, least: int, postmaster: int, *pids: int) -> int:
     """The exit code."""
     try:
         own = [pid for pid in pids if pid in list_children(postmaster)]
@@ -72,7 +73,7 @@ def main(slices: int, least: int, postmaster: int, *pids: int) -> int:
             return 0
     except OSError:
         return 0  # the server has ended, or the kernel does not list children
-    done = [ask(pid, slices) for pid in own]
+    done = [ask(pid, time_slices) for pid in own]
     return 0 if all(done) else 1
 
 

@@ -1,9 +1,10 @@
 """Sessions that look at other sessions get a CPU as soon as they want one, where it matters.
 
-Where all CPUs are busy they get one when a session has gone to sleep, and see sleeping ones too often. Short slices let
-them interrupt others; but while they look, on few CPUs, who was interrupted stands still and others go on. So they have
-short slices where sessions compute for longer at a time than a look takes: `docs/concepts.md` has what came of it. A
-real-time priority is no substitute: it interrupts whoever is on its CPU though another one is idle.
+Where all CPUs are busy they get one when a session has gone to sleep, and see sleeping ones too often. Short time
+slices of the scheduler let them interrupt others; but while they look, on few CPUs, who was interrupted stands still
+and others go on. So they have short ones where sessions compute for longer at a time than a look takes:
+`docs/concepts.md` has what came of it. A real-time priority is no substitute: it interrupts whoever is on its CPU
+though another one is idle.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pgstrata.ports.collector import Sampling
 from pgstrata.ports.host import Command, Process
 from pgstrata.ports.server import BACKEND, RunningServer
 
-SLICE: Final = 100_000
+TIME_SLICE: Final = 100_000
 """Nanoseconds, the least that Linux gives."""
 LONG_BURST: Final = 100_000
 """Nanoseconds on a CPU at a time; a look takes 60 to 100 µs from its wake-up."""
@@ -48,8 +49,8 @@ def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampli
     found = [str(pid) for each in pids for pid in each]
     if not found:
         return None
-    words = (str(SLICE), str(LONG_BURST), str(server.postmaster_pid), *found)
-    command = Command(argv=("python3", "-c", program(), *words))
+    words = (str(TIME_SLICE), str(LONG_BURST), str(server.postmaster_pid), *found)
+    command = Command(argv=("python3", "-I", "-S", "-c", program(), *words))
     try:
         return rig.server_host(server.environment).host.spawn(command, stdout="/dev/null", stderr="/dev/null")
     except FATAL:

@@ -67,7 +67,7 @@ class MeanwhilePanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meanwhile:
-    """What is drawn of a cell: throughput first; `left` courses are not.
+    """What is drawn of a cell: throughput first; `left` more that tell something are not.
 
     `checkpoints` are the seconds, by environment, in which one began in any run.
     """
@@ -105,7 +105,7 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     if throughput := _timelines(runs, (TPS.name, "")):
         panels.insert(0, MeanwhilePanel(title=METRICS[TPS.name].title, unit=Unit.PER_SECOND, lines=throughput))
     return Meanwhile(
-        panels=tuple(panels), left=len(lines) - len(chosen),
+        panels=tuple(panels), left=len(first) + len(rest) - len(chosen),
         checkpoints={name: found for name in names if (found := _seconds_of(runs[name], CHECKPOINTS))},
     )  # fmt: skip
 

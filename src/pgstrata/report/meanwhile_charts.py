@@ -51,7 +51,7 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
     last = max(row["time"] for row in rows)
     panels = [_panel(answer, panel, place, last, labels) for place, panel in enumerate(found.panels)]
     chart = alt.concat(*panels, columns=_COLUMNS, spacing=18).resolve_scale(color="shared", strokeDash="shared")
-    return Figure(title=title + _left_out(answer), label=_describe(found), svg=render_figure(chart, rows))
+    return Figure(title=title + _left_out(answer, found), label=_describe(found), svg=render_figure(chart, rows))
 
 
 def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, labels: Any) -> Any:
@@ -75,9 +75,12 @@ def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, label
     return alt.layer(*layers).properties(title=heading)
 
 
-def _left_out(answer: Answer) -> str:
+def _left_out(answer: Answer, found: Meanwhile) -> str:
+    """What is not drawn, behind a title."""
     names = answer.study.plan.experiment.environments
-    return f"; {MOST_ENVIRONMENTS} of {len(names)} environments" if len(names) > MOST_ENVIRONMENTS else ""
+    texts = [f"{MOST_ENVIRONMENTS} of {len(names)} environments"] if len(names) > MOST_ENVIRONMENTS else []
+    texts += [f"{found.left} more that differ or move are not drawn"] if found.left else []
+    return "".join(f"; {text}" for text in texts)
 
 
 def _describe(found: Meanwhile) -> str:

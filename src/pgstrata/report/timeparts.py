@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.attribution import Attribution, Contribution, Part
+from pgstrata.report.contributions import PART_NAMES, choose_decimals, choose_unit, half_of
 from pgstrata.report.drawing import OPEN
-from pgstrata.report.why import PART_NAMES, choose_decimals, choose_unit, half_of
 
 MOST_PARTS: Final = 9
 PALE: Final = 0.35

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.report.contributions import choose_unit
 from pgstrata.report.drawing import INK, WIDTH, Figure, render_specification
 from pgstrata.report.points import break_label
 from pgstrata.report.timeparts import (
@@ -19,7 +20,6 @@ from pgstrata.report.timeparts import (
     name_part,
     say_difference,
 )
-from pgstrata.report.why import choose_unit
 from pgstrata.units import render_duration
 
 _LABELS: Final = 230

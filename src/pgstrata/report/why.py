@@ -17,12 +17,22 @@ from pgstrata.model.attribution import (
     Method,
     Part,
     SampleSource,
-    Span,
     Unattributed,
 )
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.contributions import (
+    PART_NAMES,
+    choose_decimals,
+    choose_unit,
+    half_of,
+    name_part,
+    name_row,
+    render_change,
+    render_half,
+    render_signed,
+)
 from pgstrata.report.names import count, name_cell, name_environment, name_factor, name_where
 from pgstrata.report.ordered import axis_groups
 from pgstrata.report.queries import query_lines
@@ -30,14 +40,6 @@ from pgstrata.report.query_plans import plan_lines
 from pgstrata.report.words import answer_sentences
 from pgstrata.units import Unit, render_bytes, render_value
 
-PART_NAMES: Final = {
-    Part.CLIENT: "client and network",
-    Part.CPU: "CPU",
-    Part.QUEUE: "run queue",
-    Part.RUNNING: "CPU and run queue",
-    Part.WAIT: "other waits",
-    Part.REST: "rest: off the CPU, no event",
-}
 METHOD_NOTES: Final = {
     Method.COUNTED: "waits as sampled, CPU and run queue as the kernel counts them, without what lies in waits; client "
     "and network is what is left, so that nothing remains unexplained",
@@ -49,85 +51,8 @@ METHOD_NOTES: Final = {
 }
 _MOST_ROWS: Final = 12
 _MOST_SAID: Final = 5
-_QUERY_WIDTH: Final = 44
 _NARROWEST_NAME: Final = 22
 _NEARLY_ALL: Final = 0.8
-_LOPSIDED: Final = 0.05
-"""Of half an interval, by which what is said may be beside its middle."""
-_UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-
-
-# ------------------------------------------------------------------------------------------------ names and figures
-
-
-def name_part(item: Contribution) -> str:
-    """IO/WalSync, CPU, client and network."""
-    if item.part is None:
-        return "all"
-    return item.event or PART_NAMES[item.part]
-
-
-def name_row(item: Contribution) -> str:
-    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t; rest in END, in the kernel's do_select."""
-    name = f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
-    if item.place:
-        return f"{name}, in the kernel's {item.place}"
-    return f"{name}, behind {name_query(item.blocker)}" if item.query and item.blocker else name
-
-
-def name_query(text: str, width: int = _QUERY_WIDTH) -> str:
-    """A statement in one line of so many characters; what cannot be printed is a question mark."""
-    line = " ".join("".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text).split())
-    line = line.rstrip("; ")
-    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
-
-
-def choose_unit(seconds: float) -> tuple[float, str]:
-    """Seconds in a unit in which a time is readable, and its name."""
-    return next(((size, name) for size, name in _UNITS if abs(seconds) >= size), _UNITS[-1])
-
-
-def half_of(span: Span | None) -> float:
-    """What stands behind the ±."""
-    return 0.0 if span is None else (span.high - span.low) / 2
-
-
-def render_half(item: Contribution, size: float, digits: int) -> str:
-    """0.17; where what is said is not the middle of its interval, -0.11 +0.24; in a unit of `size` seconds."""
-    half = half_of(item.interval) / size
-    if item.interval is None or not is_lopsided(item):
-        return f"{half:.{digits}f}"
-    low, high = (item.interval.low - item.difference) / size, (item.interval.high - item.difference) / size
-    return f"{low:+.{digits}f} {high:+.{digits}f}"
-
-
-def is_lopsided(item: Contribution) -> bool:
-    """Whether the interval reaches farther to one side, as where a value is known between bounds only."""
-    if item.interval is None:
-        return False
-    middle = (item.interval.high + item.interval.low) / 2
-    return abs(middle - item.difference) > _LOPSIDED * half_of(item.interval)
-
-
-def choose_decimals(half: float) -> int:
-    """Digits behind the point that so wide an interval leaves a meaning: at most two."""
-    return 0 if half >= 0.95 or half == 0 else 1 if half >= 0.095 else 2  # noqa: PLR2004
-
-
-def render_change(item: Contribution, size: float) -> str:
-    """-310 ± 20, or -310 [-370, -300], in a unit of `size` seconds."""
-    half = half_of(item.interval) / size
-    digits = choose_decimals(half)
-    change = _signed(item.difference / size, digits)
-    if item.interval is None or not is_lopsided(item):
-        return f"{change} ± {half:.{digits}f}"
-    return f"{change} [{_signed(item.interval.low / size, digits)}, {_signed(item.interval.high / size, digits)}]"
-
-
-def _signed(value: float, digits: int) -> str:
-    """A change with its sign; nothing has none."""
-    text = f"{value:+.{digits}f}"
-    return text if float(text) else text[1:]
 
 
 # ------------------------------------------------------------------------------------------------ sentences
@@ -162,7 +87,7 @@ def _say_parts(item: Attribution, size: float) -> str:
     if open_:
         texts.append(f"unresolved {', '.join(open_)}")
     if len(shown) < len(item.parts):
-        texts.append(f"{_signed(left / size, 1)} in {count(len(item.parts) - len(shown), 'smaller part')}")
+        texts.append(f"{render_signed(left / size, 1)} in {count(len(item.parts) - len(shown), 'smaller part')}")
     return "; ".join(texts)
 
 
@@ -266,9 +191,8 @@ def _attribution_part(answer: Answer, item: Attribution) -> list[str]:
         lines += ["", *_contributions(heads[1], shown, size, name_among_rows)]
         if left:
             rest = sum(row.difference for row in left) / size
-            lines += _wrap(
-                f"and {count(len(left), 'smaller row')}, {_signed(rest, 1)} {unit} together", first="  ", rest="  "
-            )
+            text = f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
+            lines += _wrap(text, first="  ", rest="  ")
     lines += _wrap(f"{say_samples(item)}; {METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved "
                    "may be chance, with regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
     return [*lines, *_beside_lines(item.beside)]
@@ -308,7 +232,7 @@ def _contributions(
     columns = [
         Column(title="before", cells=tuple(f"{item.reference / size:.{digits}f}" for item in items)),
         Column(title="after", cells=tuple(f"{item.value / size:.{digits}f}" for item in items)),
-        Column(title="change", cells=tuple(_signed(item.difference / size, digits) for item in items)),
+        Column(title="change", cells=tuple(render_signed(item.difference / size, digits) for item in items)),
         Column(title="±", cells=tuple(render_half(item, size, digits) for item in items)),
         Column(title="samples", cells=tuple(f"{item.samples:,}" for item in items)),
         Column(title="state", cells=tuple(name_state(resolved=item.resolved) for item in items), words=True),

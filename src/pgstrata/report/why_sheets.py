@@ -8,6 +8,7 @@ from typing import Final
 
 from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount
+from pgstrata.report.contributions import choose_decimals, choose_unit, half_of, name_query, name_row, render_half
 from pgstrata.report.drawing import Figure
 from pgstrata.report.names import count, name_cell, name_environment, name_factor
 from pgstrata.report.ordered import axis_groups, primary_axes
@@ -15,18 +16,12 @@ from pgstrata.report.timeparts import stack_levels
 from pgstrata.report.waterfalls import Stack, draw_stacks, draw_waterfall
 from pgstrata.report.why import (
     METHOD_NOTES,
-    choose_decimals,
     choose_rows,
-    choose_unit,
-    half_of,
     is_clear,
     name_among_rows,
     name_beside,
-    name_query,
-    name_row,
     name_state,
     render_amount,
-    render_half,
     say_attribution,
     say_causes,
     say_missing,
