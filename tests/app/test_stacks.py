@@ -23,6 +23,7 @@ scale = 1
 clients = 1
 run = "1s"
 """
+EARLY = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 TEXT = "# hertz 49\n# event cpu-clock:u\nsession;main;ExecAgg {count}\nsession;main 100\n# whole\n"
 
 
@@ -48,10 +49,26 @@ def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_
     assert whole[0].seconds == 0.0004 / 400
     assert whole[0].user_only
     assert {item.block: item.lacking for item in found if item.lacking} == {
-        2: "the evidence cannot be read", 3: "sampling ended before the run did",
+        2: "the evidence cannot be read", 3: EARLY,
     }  # fmt: skip
     report = write_report(folder, None, pairs=False)
     assert "Runs without stacks: the evidence cannot be read" in report.read_text()
+
+
+def test_stacks_of_running_servers_are_lacking_because_pgstrata_did_not_start_them(tmp_path):
+    environments = """[[environments]]
+name = "a"
+server = "dsn:one"
+[[environments]]
+name = "b"
+server = "dsn:two"
+"""
+    text = QUESTION.partition("[factors]")[0] + environments + QUESTION[QUESTION.index("[[cells]]") :]
+    write_study(tmp_path, text.format(key="profile_cpu = true"), lambda _plan, _run: {"tps": 1000.0})
+    found = load_stacks(tmp_path / "study", load_study(tmp_path / "study"))
+    assert {item.lacking for item in found} == {
+        "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
+    }
 
 
 def test_an_experiment_without_the_key_has_no_stacks(tmp_path):

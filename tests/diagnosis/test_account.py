@@ -286,3 +286,24 @@ def test_what_is_seen_seldom_is_put_together():
         (Part.WAIT, "IO/WalSync", "END"),
         (Part.WAIT, "IO/WalSync", ""),
     }
+
+
+def test_clients_without_a_session_stand_beside_what_sessions_do():
+    side = [
+        window(count(SessionState.CONNECTING, 600), count(CLIENT, 100), count(RUNNING, 300, "SELECT"), cpu=9e-5)
+    ] * 3
+    method = choose_method([side, side])
+    assert method is Method.SAMPLED
+    assert rows_of(make_accounts([side, side], method)) == {
+        (Part.CLIENT, "", ""): pytest.approx(100e-6),
+        (Part.RUNNING, "", "SELECT"): pytest.approx(300e-6),
+        (Part.CONNECT, "", ""): pytest.approx(600e-6),
+    }
+
+
+def test_a_statement_that_always_had_gone_on_sleeps_like_the_others():
+    side = [
+        window(count(ASLEEP, 30, "END"), count(AWAKE, 10, "END"), count(PASSING, 20, "SELECT"), cpu=3e-4, queue=0.0)
+    ]
+    rows = rows_of(make_accounts([side * 3, side * 3], Method.ASLEEP))
+    assert rows[Part.REST, "", "SELECT"] == pytest.approx(20 / 60 * 0.75 * 1e-3)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pgstrata.model.activity import SessionState
 from pgstrata.store.load import load_study
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
@@ -22,13 +23,21 @@ warmup = "1s"
 """
 
 
+def share_of(run, state):
+    return sum(count.samples for count in run.sessions if count.state is state) / sum(
+        count.samples for count in run.sessions
+    )
+
+
 def test_a_connection_for_each_transaction_over_socket_tcp_and_tls(sandbox):
     done = sandbox.pgstrata("run", sandbox.file(CONNECTIONS), "--study", "study-connections")
     assert done.returncode == 0, done.stderr
-    study = load_study(sandbox.root / "study-connections")
+    study = load_study(sandbox.root / "study-connections", sessions=True)
     assert all(run.value("tps") > 0 for run in study.runs)
     # connecting is what this workload does, not what keeps it from doing it
     assert not [reason for run in study.runs for reason in run.reasons if reason.code == "near_ceiling"]
+    # which is what clients do most of the time
+    assert all(0.3 < share_of(run, SessionState.CONNECTING) < 1 for run in study.runs)
     # what the client hashes to prove its password is little beside connecting
     cpu = {run.environment: run.value("client_cpu_per_tx") for run in study.runs}
     assert cpu["tcp"] < 8 * cpu["socket"]

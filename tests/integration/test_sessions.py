@@ -11,7 +11,7 @@ import pytest
 
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.names import known_names
-from pgstrata.collectors.sessions.parse import parse_samples
+from pgstrata.collectors.sessions.parse import LOOK, parse_samples
 from pgstrata.collectors.sessions.sampler import render_script
 from pgstrata.collectors.statements import statements_for
 from pgstrata.model.activity import SessionState
@@ -41,10 +41,11 @@ def ended(process):
     return output
 
 
-def sample(server, folder, *statements, version=180000):
+def sample(server, folder, *statements, version=180000, reconnects=0):
     """What is sampled while a session works through statements."""
     script = folder / "sample.sql"
-    script.write_text(render_script(statements_for("pgstrata.collectors.sessions", "sample", version)[0][1], "pgbench"))
+    statement = statements_for("pgstrata.collectors.sessions", "sample", version)[0][1]
+    script.write_text(render_script(statement, "pgbench", reconnects=reconnects))
     watching = psql(server, "-f", script, name="pgstrata")
     try:
         time.sleep(0.3)
@@ -64,6 +65,25 @@ def test_no_constant_leaves_the_server_however_it_is_quoted(running_server, tmp_
     queries = {row.query for row in parse_samples(found) if row.ours}
     assert any(query.startswith("select pg_sleep(?), ?, ?, ?, ?, ?") for query in queries)
     assert any(query == "select pg_sleep(?), ?" for query in queries)
+
+
+@pytest.mark.parametrize("version", [90600, 100000, 130000, 140000])
+def test_a_look_that_sees_no_session_is_known_where_clients_connect_for_each_transaction(
+    running_server, tmp_path, version
+):
+    found = sample(running_server, tmp_path, "SELECT pg_sleep(0.4)", version=version, reconnects=3)
+    rows = list(parse_samples(found))
+    looks = {row.time for row in rows if row.kind == LOOK}
+    assert {row.pid for row in rows if row.kind == LOOK} == {3}
+    # before the session and after it there was none
+    assert looks > {row.time for row in rows if row.ours}
+    window = Window(
+        seconds=0.4, transactions=1, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=version
+    )
+    counted = {count.state: count.samples for count in parse_sessions(found, window).sessions}
+    assert counted[SessionState.CONNECTING] == 2 * sum(
+        samples for state, samples in counted.items() if state is not SessionState.CONNECTING
+    )
 
 
 @pytest.mark.parametrize("version", [90600, 100000, 130000, 140000])

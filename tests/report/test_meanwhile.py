@@ -57,7 +57,7 @@ def test_what_differs_comes_first_and_what_moves_after_it(desk):
 
 def test_of_many_courses_that_differ_some_are_drawn_and_it_says_how_many_are_not(desk):
     baseline = desk.answer().study.plan.experiment.baseline
-    disks = {f"disk_queue@{number}": number / 10 for number in range(1, 12)}
+    disks = {f"disk_queue@{number}": 1 + number / 10 for number in range(1, 12)}
     answer = lay(
         desk, {name: lambda own, at, more=more: 2.0 + more * (own != baseline) for name, more in disks.items()}
     )

@@ -113,3 +113,29 @@ def test_statements_that_the_server_counted_are_told_apart_by_calls_and_latency(
 def test_without_counts_it_is_said_how_to_get_them(answer):
     text = " ".join(render_why(answer).split())
     assert text.count('settings.shared_preload_libraries = "pg_stat_statements" below [common]') == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"query_text": False}, "not kept with `query_text = false`"),
+        ({"diagnosis": False}, "not kept with `diagnosis = false`"),
+        ({}, "load pg_stat_statements in all environments"),
+    ],
+)
+def test_why_no_calls_are_known_is_said_as_it_is(answer, changes, said):
+    plan = answer.study.plan
+    experiment = dataclasses.replace(plan.experiment, **changes)
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment))
+    assert said in " ".join(render_why(dataclasses.replace(answer, study=study)).split())
+
+
+def test_a_library_that_is_loaded_is_not_asked_for_again(answer):
+    plan = answer.study.plan
+    loads = {"shared_preload_libraries": "pg_stat_statements, pg_wait_sampling"}
+    environments = tuple(dataclasses.replace(each, settings=loads) for each in plan.experiment.environments)
+    experiment = dataclasses.replace(plan.experiment, environments=environments)
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment))
+    text = " ".join(render_why(dataclasses.replace(answer, study=study)).split())
+    assert "pg_stat_statements is loaded, but" in text
+    assert "load pg_stat_statements in all" not in text

@@ -120,7 +120,7 @@ def test_the_text_fits_a_mailing_list_and_has_every_table(answer):
     for part in (
         "µs per transaction",
         "part and statement",
-        "per transaction   ",
+        "per transaction or run  ",
         "Along synchronous_commit",
         "unresolved",
         "WAL",
@@ -136,9 +136,9 @@ def test_what_was_counted_beside_is_one_table_whatever_its_names(answer):
         for metric in BESIDE_METRICS
     )
     text = render_why(replace(answer, attributions=(replace(found, beside=beside),)))
-    (head,) = [place for place, line in enumerate(text.splitlines()) if line.startswith("per transaction   ")]
+    (head,) = [place for place, line in enumerate(text.splitlines()) if line.startswith("per transaction or run")]
     table = "\n".join(text.splitlines()[head:]).split("\n\n")[0]
-    assert table.splitlines()[0].split() == ["per", "transaction", "before", "after", "change", "state"]
+    assert table.splitlines()[0].split() == ["per", "transaction", "or", "run", "before", "after", "change", "state"]
     assert table.count("resolved") == len(BESIDE_METRICS) == table.count(" ± ")
     assert max(map(len, table.splitlines())) <= 78
 

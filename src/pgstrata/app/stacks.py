@@ -6,14 +6,19 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
 from pgstrata.compare.pairs import may_enter
 from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
+from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.stacks import RunStacks
 from pgstrata.store.evidence import load_file
+
+_STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
+_EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
 def load_stacks(folder: Path, study: Study) -> tuple[RunStacks, ...]:
@@ -22,6 +27,8 @@ def load_stacks(folder: Path, study: Study) -> tuple[RunStacks, ...]:
 
 
 def _load(folder: Path, study: Study) -> Iterator[RunStacks]:
+    environments = study.plan.experiment.environments
+    strangers = {each.name for each in environments if each.server.kind is ServerKind.DSN}
     for run in study.runs:
         if not may_enter(run):
             continue
@@ -32,7 +39,7 @@ def _load(folder: Path, study: Study) -> Iterator[RunStacks]:
             environment=run.environment, cell=run.cell, block=run.block,
             seconds=seconds / samples if samples and seconds else 0.0,
             stacks=folded.stacks if whole else {}, user_only=folded.user_only,
-            lacking="" if whole else folded.lacking or "sampling ended before the run did",
+            lacking="" if whole else folded.lacking or (_STRANGER if run.environment in strangers else _EARLY),
         )  # fmt: skip
 
 

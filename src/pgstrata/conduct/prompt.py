@@ -45,6 +45,8 @@ def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampli
         return None
     end = rig.clock.monotonic() + _CONNECTED
     while not all(pids := [read_backends(sampling) for sampling in prompt]) and rig.clock.monotonic() < end:
+        if any(sampling.process.poll() is not None for sampling in prompt):
+            break  # it could not connect, and the run begins all the same
         rig.clock.sleep(_POLL)
     found = [str(pid) for each in pids for pid in each]
     if not found:

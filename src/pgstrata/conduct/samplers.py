@@ -17,6 +17,7 @@ from pgstrata.conduct.prompt import let_look_at_once, read_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
+from pgstrata.plan import workload_of
 from pgstrata.ports.collector import Sampler, Sampling, Subject
 from pgstrata.ports.host import Process, StopSignal
 from pgstrata.ports.server import RunningServer
@@ -43,7 +44,8 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
 
     `turns`: the server takes turns in slices with others.
     """
-    subject = replace(rig.subject(server), turns=turns)
+    reconnects = arm.cell.clients if workload_of(arm.cell, rig.workloads).reconnects else 0
+    subject = replace(rig.subject(server), turns=turns, reconnects=reconnects)
     found: dict[str, Sampling] = {}
     paused: list[Process] = []
     try:

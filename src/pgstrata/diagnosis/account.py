@@ -78,9 +78,9 @@ def sleep_of(side: Sequence[Seen]) -> Mapping[str, float]:
     # before the kernel's "awake" was written down, there was none: who was not asleep then is not known to have slept
     if slept == total:
         return {}
+    queries = {count.query for seen in side for count in seen.sessions}
     return {
-        query: asleep[query] / samples if samples >= FEWEST_SAMPLES else slept / total
-        for query, samples in known.items()
+        query: asleep[query] / known[query] if known[query] >= FEWEST_SAMPLES else slept / total for query in queries
     }
 
 

@@ -82,6 +82,8 @@ def _key(count: SessionCount) -> Key:
     match count.state:
         case SessionState.CLIENT:
             return CLIENT
+        case SessionState.CONNECTING:
+            return Part.CONNECT, "", ""
         case SessionState.WAITING:
             return Part.WAIT, f"{count.wait_type}/{count.event}", count.query
         case SessionState.ASLEEP:

@@ -20,6 +20,7 @@ _PSEUDO: Final = 0.5
 _STEP: Final = 1e-3
 """Of a share, for slopes by differences."""
 _WITHOUT_EVENT: Final = frozenset({Part.RUNNING, Part.REST})
+_AS_WAITS: Final = frozenset({Part.WAIT, Part.CONNECT})
 _Values = TypeVar("_Values", FloatArray, tuple[Key, ...])
 _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
     Method.COUNTED: (Part.CPU, Part.QUEUE),
@@ -144,7 +145,7 @@ class _Classes:
                 CLIENT,
                 *((Part.RUNNING, "", query) for query in statements),
                 *((Part.REST, "", query) for query in asleep),
-                *(key for key in found if key[0] is Part.WAIT),
+                *(key for key in found if key[0] in _AS_WAITS),
             ),
             statements=len(statements),
             asleep=len(asleep),

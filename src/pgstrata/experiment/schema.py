@@ -260,13 +260,22 @@ class ExperimentFile(_Edge):
     seed: Annotated[
         int, PlainValidator(values.read_count("seed", 0, 2**63 - 1)), WithJsonSchema(_count(0, 2**63 - 1))
     ] = Field(1, description="What the order of the runs is drawn from.")
-    diagnosis: Flag = Field(default=True, description="Whether samplers look for causes beside the measured windows.")
+    diagnosis: Flag = Field(
+        default=True,
+        description=(
+            "Whether sessions, host and server are sampled during runs, plans taken and statements counted: "
+            "without it nobody knows why."
+        ),
+    )
     profile_cpu: Flag = Field(
         default=False, description="Whether perf samples the stacks of the servers' processes, for flame graphs."
     )
     query_text: Flag = Field(
         default=True,
-        description="Whether texts of sampled queries are kept, without their constants; otherwise hashes of them are.",
+        description=(
+            "Whether texts of sampled queries are kept, without their constants; otherwise hashes of them are, and "
+            "neither plans nor counts of statements."
+        ),
     )
     factors: FactorsTable = Field(default_factory=FactorsTable, description="What varies.")
     common: StackTable = Field(default_factory=StackTable, description="What all environments share.")

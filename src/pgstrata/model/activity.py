@@ -15,7 +15,8 @@ class SessionState(StrEnum):
 
     In a statement and waiting for nothing that the server names: AWAKE, on a CPU or waiting for one; ASLEEP, off it,
     both as the kernel says; PASSING, gone on before it was asked; RUNNING, where nobody asked it. WAITING: in a
-    statement, waiting for what `wait_type` and `event` name. CLIENT: the server waits for its client.
+    statement, waiting for what `wait_type` and `event` name. CLIENT: the server waits for its client. CONNECTING: a
+    client that connects anew for each transaction has no session yet.
     """
 
     RUNNING = "running"
@@ -24,6 +25,7 @@ class SessionState(StrEnum):
     ASLEEP = "asleep"
     WAITING = "waiting"
     CLIENT = "client"
+    CONNECTING = "connecting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +34,9 @@ class SessionCount:
 
     `wait_type` and `event` have the spelling of the newest server version; both are empty unless `state` is WAITING. Of
     ASLEEP `event` is the function of the kernel.
-    `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT). Of waits for
-    locks `blocker` is the query of the session at the end of the chain of those that block, where it is known.
+    `query` is the normalised text, without constants, or empty where it is not known (always for CLIENT and
+    CONNECTING). Of waits for locks `blocker` is the query of the session at the end of the chain of those that block,
+    where it is known.
     """
 
     state: SessionState

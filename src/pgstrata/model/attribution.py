@@ -13,7 +13,8 @@ class Part(StrEnum):
 
     CLIENT: client and network. CPU: the session's server process on a CPU. QUEUE: that process ready, without a CPU.
     RUNNING: CPU and QUEUE together, where the host does not tell them apart. WAIT: a wait event of the server's. REST:
-    off the CPU, without an event that the server names.
+    off the CPU, without an event that the server names. CONNECT: no session is there yet, of clients that connect anew
+    for each transaction.
     """
 
     CLIENT = "client"
@@ -22,6 +23,7 @@ class Part(StrEnum):
     RUNNING = "running"
     WAIT = "wait"
     REST = "rest"
+    CONNECT = "connect"
 
 
 class Method(StrEnum):

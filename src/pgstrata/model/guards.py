@@ -147,7 +147,7 @@ _SUSPECT: Final = (
         ("counters_reset", "what a server counted from a new beginning is taken for what it counted in a run",
          "counters of the server fell, or were reset, between the captures around the run"),
         ("samples_missing", "what was seen in some seconds is taken for what happened in all",
-         "for over a fifth of the measured time no samples of sessions or host, or pg_wait_sampling is of no use"),
+         "no samples of sessions, host or counters in over a fifth of the time; or pg_wait_sampling is of no use"),
     ),
 )  # fmt: skip
 

@@ -28,7 +28,8 @@ PLANS: Final = "plans.txt"
 class Subject:
     """What a collector looks at; `client` is the client's machine where that is another one than the server's.
 
-    `turns`: the server takes turns in slices with others.
+    `turns`: the server takes turns in slices with others. `reconnects`: so many clients connect anew for each
+    transaction; 0 where their sessions last.
     """
 
     host: Host
@@ -36,6 +37,7 @@ class Subject:
     server: RunningServer
     client: Host | None = None
     turns: bool = False
+    reconnects: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ PART_NAMES: Final = {
     Part.RUNNING: "CPU and run queue",
     Part.WAIT: "other waits",
     Part.REST: "rest: off the CPU, no event",
+    Part.CONNECT: "connecting",
 }
 _QUERY_WIDTH: Final = 44
 _LOPSIDED: Final = 0.05

@@ -5,29 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from statistics import fmean, variance
 from typing import Final
 
 from pgstrata.model.stacks import RunStacks
+from pgstrata.stats.student import two_sided_point
 
-ERRORS: Final = 3.0
-"""A change of so many standard errors is coloured: with hundreds of frames fewer would colour chance."""
+LEVEL: Final = 0.0027
+"""A change that chance makes as seldom is coloured, three standard errors of a normal value: there are hundreds."""
 LEAST_WIDTH: Final = 0.002
 MOST_FRAMES: Final = 400
 MOST_DEPTH: Final = 60
 _NEARLY: Final = 0.995
 _FEWEST_BLOCKS: Final = 2
+_PRIOR: Final = 4
+"""Degrees of freedom of what is known of an error beforehand."""
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """CPU seconds per transaction: means over the blocks, their difference and its standard error."""
+    """CPU seconds per transaction: means over the blocks, their difference and its standard error.
+
+    `limit`: what a difference has to be beyond, so that chance makes it as seldom as `LEVEL` says.
+    """
 
     value: float
     reference: float
     error: float
+    limit: float
 
     @property
     def difference(self) -> float:
@@ -37,7 +44,7 @@ class Change:
     @property
     def resolved(self) -> bool:
         """Whether more than noise is in the difference."""
-        return abs(self.difference) > ERRORS * self.error and self.difference != 0
+        return abs(self.difference) > self.limit and self.difference != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +81,9 @@ class Flames:
 def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -> Flames | None:
     """In the blocks that both have; None with fewer than two.
 
-    The standard error is that between the blocks, or that of counting (Poisson) where this is larger: of a frame that
-    is rarely seen blocks tell too little.
+    As with the parts of an account (`diagnosis.attribution`) a frame's variance between blocks is averaged with what is
+    known of it beforehand: that of counting (Poisson), which is the least, and that by which functions of this
+    comparison fluctuate at all. Few blocks tell too little of each frame by itself.
     """
     sides = [{run.block: run for run in side if run.stacks} for side in (runs, references)]
     blocks = sorted(sides[0].keys() & sides[1].keys())
@@ -93,10 +101,11 @@ def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -
                 for depth in range(len(path) + 1):
                     _add(inclusive.setdefault(path[:depth], _Counts()), place, block, count, run.seconds)
                 _add(own.setdefault(path[-1], _Counts()), place, block, count, run.seconds)
-    changes = {path: _change(counts, blocks) for path, counts in inclusive.items()}
+    scatter = _Scatter.of([*own.values(), inclusive[()]], blocks)
+    changes = {path: scatter.measure(counts) for path, counts in inclusive.items()}
     return Flames(
         blocks=len(blocks), samples=samples, whole=changes[()], inclusive=changes,
-        own={name: _change(counts, blocks) for name, counts in own.items()},
+        own={name: scatter.measure(counts) for name, counts in own.items()},
     )  # fmt: skip
 
 
@@ -106,15 +115,59 @@ def _add(counts: _Counts, place: int, block: int, count: int, seconds: float) ->
     counts.variance += count * seconds**2
 
 
-def _change(counts: _Counts, blocks: Sequence[int]) -> Change:
-    differences = [counts.value.get(block, 0.0) - counts.reference.get(block, 0.0) for block in blocks]
-    between = stdev(differences) / math.sqrt(len(blocks))
-    counting = math.sqrt(counts.variance) / len(blocks)
-    return Change(
-        value=fmean(counts.value.get(block, 0.0) for block in blocks),
-        reference=fmean(counts.reference.get(block, 0.0) for block in blocks),
-        error=max(between, counting),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scatter:
+    """How functions of a comparison scatter between blocks.
+
+    `fluctuation`: by which share of themselves beyond their counts, squared. `errors`: standard errors from which on a
+    difference is resolved.
+    """
+
+    blocks: Sequence[int]
+    fluctuation: float
+    errors: float
+
+    @staticmethod
+    def of(counts: Sequence[_Counts], blocks: Sequence[int]) -> _Scatter:
+        """From functions, the whole as the last."""
+        *parts, whole = ((_differences(each, blocks), each.variance / len(blocks), each) for each in counts)
+        sizes = sum(_size(each, blocks) for _, _, each in parts)
+        beyond = sum(variance(differences) - counting for differences, counting, _ in parts)
+        together = _size(whole[2], blocks)
+        return _Scatter(
+            blocks=blocks,
+            fluctuation=max(
+                beyond / sizes if sizes else 0.0,
+                (variance(whole[0]) - whole[1]) / together if together else 0.0,
+                0.0,
+            ),
+            errors=two_sided_point(LEVEL, len(blocks) - 1 + _PRIOR),
+        )
+
+    def measure(self, counts: _Counts) -> Change:
+        """The means of a frame or function, and how sure their difference is."""
+        counting = counts.variance / len(self.blocks)
+        known = counting + self.fluctuation * _size(counts, self.blocks)
+        freedom = len(self.blocks) - 1
+        between = variance(_differences(counts, self.blocks))
+        error = math.sqrt(max(counting, (_PRIOR * known + freedom * between) / (_PRIOR + freedom)) / len(self.blocks))
+        return Change(
+            value=_mean(counts.value, self.blocks), reference=_mean(counts.reference, self.blocks),
+            error=error, limit=self.errors * error,
+        )  # fmt: skip
+
+
+def _mean(side: Mapping[int, float], blocks: Sequence[int]) -> float:
+    return fmean(side.get(block, 0.0) for block in blocks)
+
+
+def _size(counts: _Counts, blocks: Sequence[int]) -> float:
+    """The squares of both means."""
+    return _mean(counts.value, blocks) ** 2 + _mean(counts.reference, blocks) ** 2
+
+
+def _differences(counts: _Counts, blocks: Sequence[int]) -> list[float]:
+    return [counts.value.get(block, 0.0) - counts.reference.get(block, 0.0) for block in blocks]
 
 
 # ------------------------------------------------------------------------------------------------ where they stand

@@ -14,6 +14,7 @@ from pgstrata.report.names import count
 _MOST_ROWS: Final = 12
 _QUERY_WIDTH: Final = 36
 _MICROSECOND: Final = 1e-6
+EXTENSION: Final = "pg_stat_statements"
 _HOW: Final = (
     "Calls and latencies of single statements are not known: load pg_stat_statements in all environments, by "
     'settings.shared_preload_libraries = "pg_stat_statements" below [common]; it has its cost in each.'
@@ -22,6 +23,11 @@ _HOW_RUNNING: Final = (
     "Calls and latencies of single statements are not known: pg_stat_statements is not loaded in the running servers, "
     "or may not be read."
 )
+_HOW_LOADED: Final = (
+    "Calls and latencies of single statements are not known: pg_stat_statements is loaded, but the servers did not let "
+    "pgstrata create it in its database or read it, or no two runs of a block have its counts."
+)
+_OFF: Final = "Calls and latencies of single statements are not kept with `{} = false`."
 
 
 def compared_queries(answer: Answer, environment: str, cell: str) -> QueriesCompared | None:
@@ -79,8 +85,15 @@ def _fields(change: QueryChange) -> dict[str, Any]:
 
 
 def _say_missing(answer: Answer) -> str:
-    kinds = {environment.server.kind for environment in answer.study.plan.experiment.environments}
-    return _HOW_RUNNING if kinds == {ServerKind.DSN} else _HOW
+    experiment = answer.study.plan.experiment
+    off = [name for name in ("diagnosis", "query_text") if not getattr(experiment, name)]
+    if off:
+        return _OFF.format(off[0])
+    own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
+    if not own:
+        return _HOW_RUNNING
+    loaded = all(EXTENSION in each.settings.get("shared_preload_libraries", "") for each in own)
+    return _HOW_LOADED if loaded else _HOW
 
 
 def _wrap(text: str) -> list[str]:

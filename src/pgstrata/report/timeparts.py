@@ -22,12 +22,13 @@ _COLOURS: Final = {
     Part.RUNNING: "#009e73",
     Part.QUEUE: "#e69f00",
     Part.REST: OPEN,
+    Part.CONNECT: "#999933",
 }
 _WAITS: Final = {"IO": "#0072b2", "LWLock": "#d55e00", "Lock": "#cc79a7", "IPC": "#a6761d", "Timeout": "#f0e442"}
 _OTHER_WAIT: Final = "#8c6bb1"
 # Of one class several events: shades of its colour.
 _SHADES: Final = (1.0, 0.72, 0.5, 0.34)
-_ORDER: Final = (Part.CPU, Part.RUNNING, Part.QUEUE, Part.WAIT, Part.CLIENT, Part.REST)
+_ORDER: Final = (Part.CPU, Part.RUNNING, Part.QUEUE, Part.WAIT, Part.CONNECT, Part.CLIENT, Part.REST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ _MOST_ROWS: Final = 12
 _MOST_SAID: Final = 5
 _NARROWEST_NAME: Final = 22
 _NEARLY_ALL: Final = 0.8
+_OF_NO_STATEMENT: Final = frozenset({Part.CLIENT, Part.CONNECT})
 
 
 # ------------------------------------------------------------------------------------------------ sentences
@@ -220,7 +221,7 @@ def choose_rows(rows: Sequence[Contribution]) -> tuple[list[Contribution], list[
 
 def name_among_rows(item: Contribution) -> str:
     """As `name_row`, beside rows of the same part in named statements."""
-    return name_row(item) if item.query or item.part is Part.CLIENT else f"{name_part(item)} in other statements"
+    return name_row(item) if item.query or item.part in _OF_NO_STATEMENT else f"{name_part(item)} in other statements"
 
 
 def _contributions(
@@ -251,7 +252,7 @@ def name_state(*, resolved: bool) -> str:
 def _beside_lines(items: Sequence[Beside]) -> list[str]:
     if not items:
         return []
-    names = Column(title="per transaction", cells=tuple(name_beside(item) for item in items))
+    names = Column(title="per transaction or run", cells=tuple(name_beside(item) for item in items))
     columns = [
         Column(title="before", cells=tuple(render_amount(item.reference, item.metric) for item in items)),
         Column(title="after", cells=tuple(render_amount(item.value, item.metric) for item in items)),
@@ -271,7 +272,7 @@ def _render_beside_change(item: Beside) -> str:
 
 def name_beside(item: Beside) -> str:
     """The name of its metric, without the words that the head of the table says."""
-    return METRICS[item.metric].title.removesuffix(" per transaction")
+    return METRICS[item.metric].title.removesuffix(" per transaction").replace(" during the run", " in a run")
 
 
 def is_clear(item: Beside) -> bool:

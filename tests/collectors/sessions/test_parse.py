@@ -197,3 +197,24 @@ def test_a_session_that_the_kernel_says_is_asleep_is_no_running_one():
     assert counts(parse(*(row(100 + 0.1 * step, state="active/0") for step in range(5)))) == {"awake": 5}
     assert counts(parse(*(row(100 + 0.1 * step, state="active") for step in range(5)))) == {"running": 5}
     assert counts(parse(*(row(100 + 0.1 * step) for step in range(5)))) == {"running": 5}
+
+
+def look(time, clients=2):
+    return row(time, clients, kind="look", own=0, state="", query="")
+
+
+def test_clients_that_connect_for_each_transaction_and_have_no_session_yet_are_connecting():
+    found = parse(
+        look(99.9),  # before the first session
+        row(100.0, 10), look(100.0),
+        look(100.1),
+        row(100.2, 11), row(100.2, 12, state="starting"), look(100.2),
+        row(100.3, 13, state="idle", wait="Client\tClientRead"), row(100.3, 14), row(100.3, 15), look(100.3),
+        look(100.4),
+        seconds=0.8,
+    )  # fmt: skip
+    assert counts(found) == {"running": 4, "client": 1, "connecting": 4}
+    assert {count.query for count in found.sessions if count.state is SessionState.CONNECTING} == {""}
+    # no look is missing because it saw nobody
+    assert found.remarks == ()
+    assert found.processes == ()

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from pgstrata.collectors.sessions.parse import SESSION, SessionSample, parse_clocks, parse_samples, split_moments
-from pgstrata.collectors.sessions.window import unseen, within
+from pgstrata.collectors.sessions.parse import LOOK, SESSION, SessionSample, parse_clocks, parse_samples, split_moments
+from pgstrata.collectors.sessions.window import Moment, count_reconnecting, unseen, within
 from pgstrata.collectors.unseen import doubt_unseen
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.ports.collector import Sampled, Window
@@ -31,13 +31,15 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
     sessions: Counter[tuple[_Class, str]] = Counter()
     processes: Counter[tuple[str, _Class]] = Counter()
     for moment in moments:
-        together = {sample.pid: sample for sample in moment}
-        for sample in moment:
+        together = {sample.pid: sample for sample in moment if sample.kind != LOOK}
+        for sample in together.values():
             seen = _class_of(sample, says_idle=window.server_version >= _CLIENT_EVENTS_SINCE)
             if seen is not None and sample.ours:
                 sessions[seen, _root_query(sample, together)] += 1
             elif seen is not None and sample.kind not in {SESSION, ""}:
                 processes[sample.kind, seen] += 1
+        if connecting := _count_connecting(moment):
+            sessions[(SessionState.CONNECTING, "", "", ""), ""] += connecting
     return Sampled(
         sessions=tuple(
             SessionCount(
@@ -74,6 +76,12 @@ def _class_of(sample: SessionSample, *, says_idle: bool) -> _Class | None:
     if sample.place in _ASKED:
         return _ASKED[sample.place], "", "", query
     return SessionState.ASLEEP, "", sample.place, query
+
+
+def _count_connecting(moment: Moment) -> int:
+    """Clients without a session that has said what it does, of those that connect anew for each transaction."""
+    ready = sum(sample.ours and sample.state not in _UNKNOWN for sample in moment)
+    return max(0, count_reconnecting(moment) - ready)
 
 
 def _root_query(sample: SessionSample, together: Mapping[int, SessionSample]) -> str:

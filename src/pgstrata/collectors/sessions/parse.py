@@ -3,8 +3,10 @@
 A line is a row: time (seconds, the server's clock), pid, kind of process, whether it calls itself as the driver does,
 state, type and name of the wait event, query id, pid of the process that it helps, pids that block it, query without
 constants. Behind the state and a slash stands the kernel's function in which a process without a wait event sleeps, 0
-where it does not, or ? where it had gone on before the kernel was asked. A line that begins with @ has the clocks: the
-client's before, the server's, the client's after, and the seconds between two samples.
+where it does not, or ? where it had gone on before the kernel was asked. Where clients connect anew for each
+transaction, a row of the kind "look" stands for the look itself, with their number in place of a pid. A line that
+begins with @ has the clocks: the client's before, the server's, the client's after, and the seconds between two
+samples.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ SAMPLES: Final = "sessions.samples"
 """Evidence name of what the sampler wrote."""
 SESSION: Final = "client backend"
 WORKER: Final = "parallel worker"
+LOOK: Final = "look"
+"""Kind of the row that stands for a look; its `pid` is the number of clients that connect for each transaction."""
 _SESSIONS: Final = frozenset({SESSION, ""})
 _CLOCKS: Final = "@ "
 _HEAD: Final = 1000

@@ -70,7 +70,8 @@ class SessionsSampler:
             return None
         server = subject.server
         application = server.address.parameters.get("application_name", _DRIVER)
-        script = render_script(statements_for(__package__, "sample", server.build.version.number)[0][1], application)
+        statement = statements_for(__package__, "sample", server.build.version.number)[0][1]
+        script = render_script(statement, application, reconnects=subject.reconnects)
         return start_watch(
             self._sql, server, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True
         )  # fmt: skip
@@ -79,14 +80,20 @@ class SessionsSampler:
         return parse_sessions(evidence[SAMPLES], window)
 
 
-def render_script(statement: str, application: str) -> str:
-    """The statement for the sessions of an application, after the clocks."""
+def render_script(statement: str, application: str, *, reconnects: int = 0) -> str:
+    """The statement for the sessions of an application, after the clocks.
+
+    `reconnects`: so many clients connect anew for each transaction, so that samples may see none of their sessions.
+    """
     begin = PLAIN_STRINGS + _CLOCKS.format(seconds=SECONDS)
     if _ASLEEP in statement:
         begin += _read("kernel.sql")
         statement = statement.replace(_ASLEEP, _WHERE_ASKED.format(asleep=_read("asleep.sql")))
+    if reconnects:
+        statement += _read("look.sql")
     parameters = {
         "application": quote_literal(application), "constant": constants_expression(), "settle": f"{SETTLE:g}",
+        "reconnects": str(reconnects),
     }  # fmt: skip
     for name, value in parameters.items():
         statement = statement.replace(f":'{name}'", value)

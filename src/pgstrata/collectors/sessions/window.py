@@ -2,7 +2,7 @@
 
 Alone: from the first sample with all of the driver's sessions to the last with all of them, so that neither what the
 driver does before (it counts its branches, it vacuums) nor the end of the first session counts. A driver that connects
-anew for each transaction has no such sessions: then all samples count in which one of them is there.
+anew for each transaction has no such sessions: then all looks count from the first to the last that saw one of them.
 
 In turns: those in the turns. What a turn begins with is no sample of it: sessions stand where the end of the last turn
 left them (most of them wait for their client), and a sampler whose timer ran out during the pause looks at once.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
-from pgstrata.collectors.sessions.parse import Clocks, SessionSample
+from pgstrata.collectors.sessions.parse import LOOK, Clocks, SessionSample
 from pgstrata.ports.collector import Window
 
 WAKING: Final = 0.02
@@ -48,10 +48,18 @@ _Sighting = TypeVar("_Sighting", bound=Sighting)
 
 def within(moments: Iterable[Moment], window: Window, clocks: Clocks) -> list[Moment]:
     """Those moments of the window in which the driver was at work, in order of time."""
-    found = [moment for moment in moments if any(sample.ours for sample in moment)]
+    known = list(moments)
+    at_work = [place for place, moment in enumerate(known) if any(sample.ours for sample in moment)]
+    reconnects = any(count_reconnecting(known[place]) for place in at_work)
+    found = known[at_work[0] : at_work[-1] + 1] if reconnects else [known[place] for place in at_work]
     if window.turns:
         found = [moment for moment in found if _in_turn(moment[0].time - clocks.offset, window.turns)]
-    return while_complete(found)
+    return found if reconnects else while_complete(found)
+
+
+def count_reconnecting(moment: Moment) -> int:
+    """How many clients connect anew for each transaction; 0 where their sessions last."""
+    return next((sample.pid for sample in moment if sample.kind == LOOK), 0)
 
 
 def unseen(moments: Sequence[Moment], window: Window, clocks: Clocks) -> float:
