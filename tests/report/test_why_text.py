@@ -71,13 +71,20 @@ def of(answer, environment):
     return next(item for item in answer.attributions if item.environment == environment)
 
 
-def test_the_sentence_has_the_saving_its_parts_and_their_statement(answer):
+def test_the_sentence_has_the_saving_and_its_parts_and_the_causes_their_statements(answer):
     text = say_attribution(answer, of(answer, "off"))
     assert text.startswith("synchronous_commit = off saves 4")
     assert " µs per transaction (8" in text
     assert ", 8 blocks): -4" in text
-    assert "IO/WalSync in END" in text
+    assert " IO/WalSync" in text
+    assert "END" not in text
     assert say_causes(of(answer, "off")).startswith("first cause: IO/WalSync in END (-4")
+
+
+def test_of_one_statement_figures_are_told_once(answer):
+    found = of(answer, "off")
+    alone = replace(found, rows=tuple(row for row in found.rows if not row.query or row.query.startswith("END")))
+    assert say_causes(alone) == "first cause: IO/WalSync in END"
 
 
 def test_the_first_cause_is_told_where_a_verdict_has_found_a_difference(answer):

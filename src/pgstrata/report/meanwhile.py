@@ -40,7 +40,8 @@ _WORTH: Final[Mapping[Unit, float]] = {
 """Levels below which a course is not worth a panel, whatever it does."""
 _SAME: Final = 0.02
 """Share by which what one disk did is apart from what all did, if it is to be shown beside that."""
-_SAME_AS_THROUGHPUT: Final = frozenset({"commits"})
+_NEVER: Final = frozenset({"commits", "server_written"})
+"""The same as throughput; and what Linux counts when pages become dirty, of large folios the whole folio each time."""
 
 _Key = tuple[str, str]
 """Name of a course and its subject."""
@@ -189,7 +190,7 @@ def _in_steps(series: Series, width: int, steps: int) -> FloatArray:
 def _tells(key: _Key, lines: Mapping[_Key, Sequence[Timeline]]) -> bool:
     """Whether it is large enough to be looked at, and nothing that stands there already."""
     metric, subject = key
-    if metric in _SAME_AS_THROUGHPUT or max(map(_level, lines[key])) < _WORTH[_course(key).unit]:
+    if metric in _NEVER or max(map(_level, lines[key])) < _WORTH[_course(key).unit]:
         return False
     whole = lines.get((metric, ""), ()) if subject else ()
     levels = {line.environment: _level(line) for line in whole}

@@ -63,7 +63,7 @@ def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, label
         .title("seconds")
         .scale(nice=False, domain=[0, last])
         .axis(values=choose_seconds(last), format="d"),
-        y=alt.Y("value:Q").title(unit or None).scale(zero=True).axis(tickCount=4, format=form, minExtent=_LABELS),
+        y=alt.Y("value:Q").title(unit or " ").scale(zero=True).axis(tickCount=4, format=form, minExtent=_LABELS),
         color=colour_scale(experiment, labels),
     )
     line = base.transform_filter(f"datum.panel === {place}").mark_line(strokeWidth=1.4)

@@ -26,6 +26,7 @@ _LABELS: Final = 230
 _WORDS: Final = 210
 _STEP: Final = 27
 _BAR: Final = 0.32
+_LINE: Final = 12
 # Room left and right of what is drawn, as a share of it.
 _MARGIN: Final = 0.07
 _MINUS: Final = "replace(datum.label, '\u2212', '-')"
@@ -156,7 +157,7 @@ def _y(rows: Sequence[Mapping[str, Any]], field: str) -> _Spec:
     """Rows from above, with their names."""
     axis = {
         "title": None, "values": [row["y"] for row in rows], "labelExpr": _names(rows), "grid": False,
-        "ticks": False, "domain": False, "labelLimit": _LABELS, "labelPadding": 8,
+        "ticks": False, "domain": False, "labelLimit": _LABELS, "labelPadding": 8, "labelLineHeight": _LINE,
     }  # fmt: skip
     scale = {"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}

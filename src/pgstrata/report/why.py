@@ -52,7 +52,6 @@ METHOD_NOTES: Final = {
 _MOST_ROWS: Final = 12
 _MOST_SAID: Final = 5
 _NARROWEST_NAME: Final = 22
-_NEARLY_ALL: Final = 0.8
 _OF_NO_STATEMENT: Final = frozenset({Part.CLIENT, Part.CONNECT})
 
 
@@ -81,7 +80,7 @@ def say_attribution(answer: Answer, item: Attribution) -> str:
 def _say_parts(item: Attribution, size: float) -> str:
     """The parts that are certain, then those that are not, then the sum of what is left."""
     shown = sorted(item.parts, key=lambda part: (not part.resolved, -abs(part.difference)))[:_MOST_SAID]
-    sure = [f"{render_change(part, size)} {_name_with_query(item, part)}" for part in shown if part.resolved]
+    sure = [f"{render_change(part, size)} {name_part(part)}" for part in shown if part.resolved]
     open_ = [f"{render_change(part, size)} {name_part(part)}" for part in shown if not part.resolved]
     left = item.total.difference - sum(part.difference for part in shown)
     texts = [", ".join(sure)] if sure else []
@@ -92,19 +91,15 @@ def _say_parts(item: Attribution, size: float) -> str:
     return "; ".join(texts)
 
 
-def _name_with_query(item: Attribution, part: Contribution) -> str:
-    """IO/WalSync in END, where nearly all of it is in one statement."""
-    rows = [row for row in item.rows if (row.part, row.event) == (part.part, part.event) and row.query]
-    largest = max(rows, key=lambda row: abs(row.difference), default=None)
-    if largest is not None and largest.difference * part.difference >= _NEARLY_ALL * part.difference**2 > 0:
-        return name_row(largest)
-    return name_part(part)
-
-
 def say_causes(item: Attribution) -> str:
-    """What is certain to have a part in it, the first cause first; empty without any."""
+    """What is certain to have a part in it and in which statement, the first cause first; empty without any.
+
+    Where no statements are told apart the figures are those of the parts, which stand there already.
+    """
     if not item.causes:
         return ""
+    if len({row.query for row in item.rows if row.query}) <= 1:
+        return f"first cause: {name_row(item.causes[0])}"
     size, unit = choose_unit(max(item.total.value, item.total.reference))
     texts = [f"{name_row(cause)} ({render_change(cause, size)} {unit})" for cause in item.causes[:_MOST_SAID]]
     return f"first cause: {texts[0]}" + (f"; then {'; '.join(texts[1:])}" if texts[1:] else "")
