@@ -14,6 +14,7 @@ from pgstrata.model.answer import Answer, Study, Verdict
 from pgstrata.model.attribution import Part, Span
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.contributions import name_query, name_row, render_change, render_half
+from pgstrata.report.html import render_html
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.why import (
     cause_sentences,
@@ -185,3 +186,23 @@ def test_the_json_form_has_all_of_it_only_where_it_is_asked_for(answer):
 def test_where_no_server_counts_statements_it_says_how_to_have_that(answer):
     text = " ".join(render_why(answer).split())
     assert "Calls and latencies of single statements are not known: load pg_stat_statements in all environments" in text
+
+
+def test_what_other_processes_did_stands_below_in_the_same_unit(answer):
+    found = of(answer, "off")
+    others = tuple(
+        replace(found.causes[0], part=Part.WAIT, event=f"IO/Event{number}", query="", process="checkpointer",
+                reference=0.0, value=number * 1e-6, difference=number * 1e-6)
+        for number in range(10)
+    )  # fmt: skip
+    changed = replace(answer, attributions=(replace(found, processes=others),))
+    text = render_why(changed)
+    table = text[text.index("other processes, µs") :].split("\n\n")[0]
+    assert "checkpointer: IO/Event9" in table
+    assert "and 2 smaller rows" in table
+    assert max(map(len, table.splitlines())) <= 78
+    (fields,) = json.loads(answer_json(changed, why=True))["why"]["attributions"]
+    assert [row["process"] for row in fields["processes"]] == ["checkpointer"] * 10
+    page = render_html(changed)
+    assert "What the server&#39;s other processes did" in page or "What the server's other processes did" in page
+    assert "other processes" not in render_why(answer)

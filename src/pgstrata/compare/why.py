@@ -103,6 +103,7 @@ def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int])
                     cpu=run.value(BACKEND_CPU.name),
                     queue=run.value(RUN_QUEUE.name),
                     profile=run.waits,
+                    processes=run.processes,
                 )
                 for run, rate in zip(runs, rates, strict=True)
             )

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
+from pgstrata.model.activity import ProcessCount, SessionCount, SessionState, WaitProfile
 from pgstrata.model.attribution import Method
 
 _ASKED: Final = frozenset({SessionState.AWAKE, SessionState.ASLEEP, SessionState.PASSING})
@@ -29,7 +29,8 @@ class Seen:
 
     `seconds` are those of a transaction: clients x measured seconds / transactions. `cpu` and `queue` are the seconds
     per transaction that the clients' processes had a CPU or waited for one; None where nobody counted them. `sessions`
-    are the samples of the clients' sessions, `profile` those that the server took by itself; where these are used
+    are the samples of the clients' sessions, `processes` those of the server's other processes at the same looks,
+    `profile` those that the server took by itself of sessions; where these are used
     (`profiles.use_profiles`), statements are told by `statement_samples` only.
     """
 
@@ -39,6 +40,7 @@ class Seen:
     queue: float | None = None
     profile: WaitProfile | None = None
     statement_samples: int | None = None
+    processes: tuple[ProcessCount, ...] = ()
 
     @property
     def samples(self) -> int:

@@ -12,9 +12,11 @@ import numpy as np
 from pgstrata.diagnosis.account import Seen, choose_method
 from pgstrata.diagnosis.bounds import Bounds, bound
 from pgstrata.diagnosis.counting import Key
+from pgstrata.diagnosis.processes import contribute_processes
 from pgstrata.diagnosis.profiles import use_profiles
 from pgstrata.diagnosis.rows import Accounts, make_accounts
 from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
+from pgstrata.stats.moderated import moderated_error, resolve_holm
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.student import two_sided_point, two_sided_tail
 
@@ -24,8 +26,6 @@ LEVEL: Final = 0.05
 FEWEST_BLOCKS: Final = 2
 _Place = tuple[Part | None, str, str]
 _DIVIDED: Final = frozenset({Part.CPU, Part.QUEUE})
-_PRIOR: Final = 4
-"""Degrees of freedom of what is known of an error beforehand."""
 _DECISIVE: Final = 0.1
 """Share of the difference from which on a part of the server's comes before client and network."""
 
@@ -70,6 +70,7 @@ def attribute(
         rows=_by_size(rows),
         causes=_find_causes(total.shown, [item.shown for item in rows], [item.shown for item in parts]),
         origin=origin,
+        processes=contribute_processes(value, reference),
     )
 
 
@@ -110,10 +111,9 @@ class _Errors:
 
     The variance of a group's difference between blocks is known twice: from its blocks, and beforehand from its samples
     (binomial) and from by how much of itself a row fluctuates, `fluctuation` being the square of that, one for all rows
-    of a comparison. As with the moderated t of Smyth (Statistical Applications in Genetics and Molecular Biology 3,
-    2004) the two are averaged by their degrees of freedom, of which what is known beforehand has `_PRIOR`; what samples
-    alone make is the least. The total has no samples, and a plain t. Where a group's value is known between bounds only
-    (`bounds`), its interval reaches as far beyond both, and zero is rejected where it is for all values between them.
+    of a comparison; both are averaged (`stats.moderated`). The total has no samples, and a plain t. Where a group's
+    value is known between bounds only (`bounds`), its interval reaches as far beyond both, and zero is rejected where
+    it is for all values between them.
     """
 
     accounts: Accounts
@@ -165,14 +165,12 @@ class _Errors:
         """Standard error of the mean difference of the sum of some rows, and its degrees of freedom."""
         value, reference = self.values[:, rows].sum(axis=1)
         d = value - reference
-        freedom = d.size - 1
-        variance = float(d.var(ddof=1))
-        if len(rows) < len(self.accounts.keys):
-            sampled = _sampling(self.accounts, self.weights, rows)
-            known = sampled + self.fluctuation * float(value.mean() ** 2 + reference.mean() ** 2)
-            variance = max(sampled, (_PRIOR * known + freedom * variance) / (_PRIOR + freedom))
-            freedom += _PRIOR
-        return math.sqrt(variance / d.size), freedom
+        between = float(d.var(ddof=1))
+        if len(rows) == len(self.accounts.keys):
+            return math.sqrt(between / d.size), d.size - 1
+        sampled = _sampling(self.accounts, self.weights, rows)
+        size = float(value.mean() ** 2 + reference.mean() ** 2)
+        return moderated_error(between, sampled, self.fluctuation, size, d.size)
 
     def _with_partners(self, rows: Sequence[int]) -> list[int]:
         """CPU and run queue of the statements of which one is among the rows."""
@@ -210,14 +208,12 @@ def _contribute(errors: _Errors, name: Callable[[Key], _Place]) -> list[_Tested]
 
 
 def _resolve(tested: Sequence[_Tested]) -> list[_Tested]:
-    """Which of them are not zero, by Holm's procedure (1979)."""
-    order = sorted(range(len(tested)), key=lambda place: tested[place].p)
-    found = list(tested)
-    for step, place in enumerate(order):
-        if tested[place].p > LEVEL / (len(tested) - step):
-            break
-        found[place] = replace(tested[place], shown=replace(tested[place].shown, resolved=True))
-    return found
+    """Which of them are not zero."""
+    certain = resolve_holm([item.p for item in tested], LEVEL)
+    return [
+        replace(item, shown=replace(item.shown, resolved=resolved))
+        for item, resolved in zip(tested, certain, strict=True)
+    ]
 
 
 def _by_size(tested: Sequence[_Tested]) -> tuple[Contribution, ...]:

@@ -105,7 +105,8 @@ class Contribution:
     for this one alone; None only for a sum that a report makes of several. `resolved`: an interval widened for the
     number of rows leaves out zero. `part` is None for the total and for queries. Of rows that wait for locks `blocker`
     is the statement that was most often at the end of the chain of those that block, where one was seen; of REST
-    `place` is the function of the kernel in which sessions slept most often, where it was asked.
+    `place` is the function of the kernel in which sessions slept most often, where it was asked. `process` is the kind
+    of process that did it, empty for sessions.
     """
 
     part: Part | None
@@ -119,6 +120,7 @@ class Contribution:
     samples: int
     blocker: str = ""
     place: str = ""
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ class Attribution:
     `parts` (by part and event), `queries` (by query) and `rows` (by part, event and query) each add up to `total`, the
     largest difference first. `causes` are resolved ones in the direction of the total, the first cause first; none
     where the total itself is not resolved. `samples` are those of both environments, `origin` is who took them.
+    `processes` is what the server's other processes did at the same time, in the same unit; no part of the total.
     """
 
     environment: str
@@ -155,6 +158,7 @@ class Attribution:
     causes: tuple[Contribution, ...]
     beside: tuple[Beside, ...] = ()
     origin: Origin = Origin()
+    processes: tuple[Contribution, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,12 @@ def name_part(item: Contribution) -> str:
 
 
 def name_row(item: Contribution) -> str:
-    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t; rest in END, in the kernel's do_select."""
+    """IO/WalSync in END; Lock/transactionid in UPDATE t, behind UPDATE t; rest in END, in the kernel's do_select.
+
+    Of other processes than sessions: checkpointer: IO/DataFileSync.
+    """
+    if item.process:
+        return f"{item.process}: {name_part(item)}"
     name = f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
     if item.place:
         return f"{name}, in the kernel's {item.place}"

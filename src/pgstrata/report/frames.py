@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import fmean, variance
 from typing import Final
 
 from pgstrata.model.stacks import RunStacks
+from pgstrata.stats.moderated import moderated_error
 from pgstrata.stats.student import two_sided_point
 
 LEVEL: Final = 0.0027
@@ -18,8 +19,6 @@ MOST_FRAMES: Final = 400
 MOST_DEPTH: Final = 60
 _NEARLY: Final = 0.995
 _FEWEST_BLOCKS: Final = 2
-_PRIOR: Final = 4
-"""Degrees of freedom of what is known of an error beforehand."""
 
 Path = tuple[str, ...]
 
@@ -119,13 +118,11 @@ def _add(counts: _Counts, place: int, block: int, count: int, seconds: float) ->
 class _Scatter:
     """How functions of a comparison scatter between blocks.
 
-    `fluctuation`: by which share of themselves beyond their counts, squared. `errors`: standard errors from which on a
-    difference is resolved.
+    `fluctuation`: by which share of themselves beyond their counts, squared.
     """
 
     blocks: Sequence[int]
     fluctuation: float
-    errors: float
 
     @staticmethod
     def of(counts: Sequence[_Counts], blocks: Sequence[int]) -> _Scatter:
@@ -141,20 +138,25 @@ class _Scatter:
                 (variance(whole[0]) - whole[1]) / together if together else 0.0,
                 0.0,
             ),
-            errors=two_sided_point(LEVEL, len(blocks) - 1 + _PRIOR),
         )
 
     def measure(self, counts: _Counts) -> Change:
         """The means of a frame or function, and how sure their difference is."""
-        counting = counts.variance / len(self.blocks)
-        known = counting + self.fluctuation * _size(counts, self.blocks)
-        freedom = len(self.blocks) - 1
         between = variance(_differences(counts, self.blocks))
-        error = math.sqrt(max(counting, (_PRIOR * known + freedom * between) / (_PRIOR + freedom)) / len(self.blocks))
+        counting = counts.variance / len(self.blocks)
+        error, freedom = moderated_error(
+            between, counting, self.fluctuation, _size(counts, self.blocks), len(self.blocks)
+        )
         return Change(
             value=_mean(counts.value, self.blocks), reference=_mean(counts.reference, self.blocks),
-            error=error, limit=self.errors * error,
+            error=error, limit=_errors(freedom) * error,
         )  # fmt: skip
+
+
+@lru_cache
+def _errors(freedom: int) -> float:
+    """Standard errors from which on a difference is resolved."""
+    return two_sided_point(LEVEL, freedom)
 
 
 def _mean(side: Mapping[int, float], blocks: Sequence[int]) -> float:

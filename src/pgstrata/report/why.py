@@ -50,6 +50,7 @@ METHOD_NOTES: Final = {
     Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",
 }
 _MOST_ROWS: Final = 12
+_MOST_PROCESSES: Final = 8
 _MOST_SAID: Final = 5
 _NARROWEST_NAME: Final = 22
 _OF_NO_STATEMENT: Final = frozenset({Part.CLIENT, Part.CONNECT})
@@ -186,12 +187,10 @@ def _attribution_part(answer: Answer, item: Attribution) -> list[str]:
         shown, left = choose_rows(item.rows)
         lines += ["", *_contributions(heads[1], shown, size, name_among_rows)]
         if left:
-            rest = sum(row.difference for row in left) / size
-            text = f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
-            lines += _wrap(text, first="  ", rest="  ")
+            lines += _wrap(say_left(left, size, unit), first="  ", rest="  ")
     lines += _wrap(f"{say_samples(item)}; {METHOD_NOTES[item.method]}. Intervals are those of 95 %; what is unresolved "
                    "may be chance, with regard to the number of rows.", first="  ", rest="  ")  # fmt: skip
-    return [*lines, *_beside_lines(item.beside)]
+    return [*lines, *_beside_lines(item.beside), *_process_lines(item.processes, size, unit)]
 
 
 def say_samples(item: Attribution) -> str:
@@ -207,11 +206,11 @@ def say_samples(item: Attribution) -> str:
     return f"{text} (statements told apart by {few} of {SampleSource.ACTIVITY.value} at {ACTIVITY_HERTZ:.0f} Hz)"
 
 
-def choose_rows(rows: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
+def choose_rows(rows: Sequence[Contribution], most: int = _MOST_ROWS) -> tuple[list[Contribution], list[Contribution]]:
     """Rows that are shown, the resolved ones and the largest, the largest first; and those that are left."""
     first = sorted(rows, key=lambda row: (not row.resolved, -abs(row.difference)))
-    shown = sorted(first[:_MOST_ROWS], key=lambda row: -abs(row.difference))
-    return shown, first[_MOST_ROWS:]
+    shown = sorted(first[:most], key=lambda row: -abs(row.difference))
+    return shown, first[most:]
 
 
 def name_among_rows(item: Contribution) -> str:
@@ -256,6 +255,21 @@ def _beside_lines(items: Sequence[Beside]) -> list[str]:
     ]
     tables = render_tables(names, columns, narrowest=_NARROWEST_NAME)
     return ["", *(line for table in tables for line in table)]
+
+
+def _process_lines(items: Sequence[Contribution], size: float, unit: str) -> list[str]:
+    """What the server's other processes did, not in the account of its sessions."""
+    if not items:
+        return []
+    shown, left = choose_rows(items, _MOST_PROCESSES)
+    lines = ["", *_contributions(f"other processes, {unit}", shown, size)]
+    return [*lines, *_wrap(say_left(left, size, unit), first="  ", rest="  ")] if left else lines
+
+
+def say_left(left: Sequence[Contribution], size: float, unit: str) -> str:
+    """How many rows are not shown, and what they add together."""
+    rest = sum(row.difference for row in left) / size
+    return f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
 
 
 def _render_beside_change(item: Beside) -> str:

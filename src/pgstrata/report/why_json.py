@@ -40,6 +40,7 @@ def _attribution(item: Attribution) -> dict[str, Any]:
         "rows": [_contribution(each) for each in item.rows],
         "causes": [_contribution(each) for each in item.causes],
         "beside": [_beside(each) for each in item.beside],
+        "processes": [_contribution(each) for each in item.processes],
     }
 
 
@@ -60,6 +61,7 @@ def _contribution(item: Contribution) -> dict[str, Any]:
         "samples": item.samples,
         "blocker": item.blocker,
         "place": item.place,
+        "process": item.process,
     }
 
 

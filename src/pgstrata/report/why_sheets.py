@@ -24,6 +24,7 @@ from pgstrata.report.why import (
     render_amount,
     say_attribution,
     say_causes,
+    say_left,
     say_missing,
     say_samples,
 )
@@ -53,7 +54,10 @@ class WhyLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyPart:
-    """What is shown of one difference: `lines` are its parts and their sum, `rows` the same by statement."""
+    """What is shown of one difference: `lines` are its parts and their sum, `rows` the same by statement.
+
+    `beside` is what was counted, `processes` what others than sessions did.
+    """
 
     title: str
     said: str
@@ -64,6 +68,7 @@ class WhyPart:
     rows: tuple[WhyLine, ...]
     rows_left: str
     beside: tuple[WhyLine, ...]
+    processes: tuple[WhyLine, ...]
     note: str
     open: bool
 
@@ -104,7 +109,6 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
     several = len({row.query for row in item.rows if row.query}) > 1
     rows, left = choose_rows(item.rows) if several else ([], [])
     title = f"{name} against {reference}: {name_cell(experiment.cell(item.cell), experiment)}"
-    rest = sum(row.difference for row in left) / size
     causes = say_causes(item)
     return WhyPart(
         title=title,
@@ -114,8 +118,9 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
         unit=unit,
         lines=_lines([*item.parts, item.total], size),
         rows=_lines(rows, size, name_among_rows),
-        rows_left=f"and {count(len(left), 'smaller row')}, {rest:+.1f} {unit} together" if left else "",
+        rows_left=say_left(left, size, unit) if left else "",
         beside=tuple(map(_beside_line, item.beside)),
+        processes=_lines(item.processes, size),
         note=f"{say_samples(item)}; {METHOD_NOTES[item.method]}",
         open=place < _MOST_OPEN,
     )
