@@ -13,7 +13,7 @@ from stored import write_study
 
 QUESTION = """
 question = "Which code?"
-blocks = 3
+blocks = 4
 {key}
 [factors]
 server = ["16", "18"]
@@ -28,7 +28,7 @@ TEXT = "# hertz 49\n# event cpu-clock:u\nsession;main;ExecAgg {count}\nsession;m
 
 
 def make_study(place, key="profile_cpu = true"):
-    """Three blocks of runs without any evidence of stacks yet."""
+    """Four blocks of runs without any evidence of stacks yet."""
     values = {"tps": 1000.0, "sampled_cpu_per_tx": 0.0004}
     write_study(place, QUESTION.format(key=key), lambda _plan, _run: values)
 
@@ -43,13 +43,18 @@ def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_
             file.write_bytes(gzip.compress(TEXT.format(count=300).encode()))
         elif run.block == 2:
             file.write_bytes(b"damaged")
+        elif run.block == 4:
+            file.write_bytes(
+                gzip.compress(TEXT.replace("# whole", "# ended early\n# whole").format(count=300).encode())
+            )
     found = load_stacks(folder, load_study(folder))
     whole = [item for item in found if item.stacks]
     assert {item.block for item in whole} == {1}
     assert whole[0].seconds == 0.0004 / 400
     assert whole[0].user_only
     assert {item.block: item.lacking for item in found if item.lacking} == {
-        2: "the evidence cannot be read", 3: EARLY,
+        2: "the evidence cannot be read",
+        3: "perf left nothing that can be used; the reasons of the run may say why", 4: EARLY,
     }  # fmt: skip
     report = write_report(folder, None, pairs=False)
     assert "Runs without stacks: the evidence cannot be read" in report.read_text()

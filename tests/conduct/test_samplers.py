@@ -151,9 +151,36 @@ def test_a_sampler_knows_whether_its_environment_takes_turns():
     assert start_samplers(rig, arm, server, turns=True).samplings == {}
 
 
+class Curious(Watcher):
+    """One that remembers what it was to look at."""
+
+    def start(self, subject, folder):
+        self.subject = subject
+        return super().start(subject, folder)
+
+
+@pytest.mark.parametrize(("workload", "reconnects"), [("connect", 4), ("select-only", 0)])
+def test_a_sampler_knows_how_many_clients_connect_for_each_transaction(workload, reconnects):
+    world, plan = fakes.World(), make_plan()
+    sampler = Curious()
+    rig = replace(fakes.make_rig(world, plan), samplers=(sampler,))
+    arm = make_arm(plan, plan.runs[0])
+    arm.cell = replace(arm.cell, workload=workload, clients=4)
+    server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
+    start_samplers(rig, arm, server)
+    assert sampler.subject.reconnects == reconnects
+
+
 class Prompt(Watcher):
     def start(self, subject, folder):
         return replace(super().start(subject, folder), prompt=True)
+
+
+class Dead(Watcher):
+    """One whose session could not be had."""
+
+    def start(self, subject, folder):
+        return replace(super().start(subject, folder), prompt=True, process=Watching(ended=True))
 
 
 class Spawning(Files):
@@ -168,14 +195,14 @@ class Spawning(Files):
         return self.spawned[1]
 
 
-def hurried(files, *, postmaster=7, error=None):
-    """The host on which a sampler began that wants a CPU at once, the samplers at work, and how long that took."""
+def hurried(files, *, postmaster=7, error=None, sampler=None):
+    """The host on which a sampler began that wants a CPU at once, and how long that took."""
     world, plan = fakes.World(), make_plan()
     host = Spawning(world, files)
     host.error, host.spawned = error, None
     rig = fakes.make_rig(world, plan)
     home = replace(fakes.home_of(rig), host=host)
-    rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(Prompt(),))
+    rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(sampler or Prompt(),))
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     begin = world.now
@@ -200,6 +227,11 @@ def test_a_session_that_does_not_come_is_not_waited_for_long():
     host, seconds = hurried({"/o": LEFT})
     assert host.spawned is None
     assert seconds == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_session_that_has_ended_is_not_waited_for():
+    host, seconds = hurried({"/o": LEFT}, sampler=Dead())
+    assert (host.spawned, seconds) == (None, 0)
 
 
 def test_where_a_cpu_cannot_be_asked_for_the_sampler_looks_all_the_same():

@@ -307,3 +307,10 @@ def test_a_statement_that_always_had_gone_on_sleeps_like_the_others():
     ]
     rows = rows_of(make_accounts([side * 3, side * 3], Method.ASLEEP))
     assert rows[Part.REST, "", "SELECT"] == pytest.approx(20 / 60 * 0.75 * 1e-3)
+
+
+def test_sessions_that_have_a_cpu_and_no_statement_yet_do_not_sleep():
+    side = [window(count(CLIENT, 300), count(RUNNING, 100), count(AWAKE, 100, "END"), count(ASLEEP, 300, "END"),
+                   cpu=2.5e-4, queue=0.0)]  # fmt: skip
+    rows = rows_of(make_accounts([side * 3, side * 3], Method.ASLEEP))
+    assert rows[Part.REST, "", "END"] == pytest.approx(300 / 800 * 1e-3)

@@ -46,19 +46,25 @@ def test_widths_are_cpu_time_and_changes_are_told_from_noise():
     assert flames.own["gone_function"].difference == pytest.approx(-101e-7)
 
 
-def test_equal_environments_whose_blocks_scatter_are_grey_however_few_blocks_there_are():
-    """Forty functions in studies of two and of three blocks that scatter by a tenth: hardly any is coloured."""
+@pytest.mark.parametrize("alike", [False, True])
+def test_equal_environments_whose_blocks_scatter_are_grey_however_few_blocks_there_are(alike):
+    """Forty functions in studies of two and of three blocks that scatter by a tenth, each or all: few are coloured."""
     rng = np.random.default_rng(5)
-    coloured = made = 0
+    coloured = made = wholes = 0
     for blocks in [2, 3] * 20:
-        sides = [
-            [run(name, block, {f"session;f{n}": int(1e4 * rng.normal(1, 0.1)) for n in range(40)}) for block in range(blocks)]
-            for name in ("pg18", "pg16")
-        ]  # fmt: skip
-        own = compare_stacks(*sides).own
-        made += len(own)
-        coloured += sum(change.resolved for change in own.values())
+
+        def draw(name, block):
+            whole = rng.normal(1, 0.1) if alike else 1.0
+            return run(name, block, {
+                f"session;f{n}": int(1e4 * whole * rng.normal(1, 0.01 if alike else 0.1)) for n in range(40)
+            })  # fmt: skip
+
+        flames = compare_stacks(*([draw(name, block) for block in range(blocks)] for name in ("pg18", "pg16")))
+        made += len(flames.own)
+        coloured += sum(change.resolved for change in flames.own.values())
+        wholes += flames.whole.resolved
     assert coloured <= 0.01 * made
+    assert wholes <= 1
 
 
 def test_what_all_stacks_have_in_common_is_left_out():
@@ -122,7 +128,7 @@ def test_more_is_warm_less_is_cold_and_noise_is_grey():
         svg = draw_flames(compare_stacks(side("pg18", found), side("pg16", BASE)), "", "16").svg
         assert colour in svg
         assert "#7f8790" in svg
-        assert "µs ± " in svg
+        assert "(standard error " in svg
 
 
 def test_the_report_draws_the_largest_and_says_what_is_lacking(desk):

@@ -206,3 +206,10 @@ def test_what_other_processes_did_stands_below_in_the_same_unit(answer):
     page = render_html(changed)
     assert "What the server&#39;s other processes did" in page or "What the server's other processes did" in page
     assert "other processes" not in render_why(answer)
+
+
+def test_names_that_come_from_a_server_do_nothing_to_a_terminal(answer):
+    cause = replace(of(answer, "off").causes[0], event="IO/\x1b[31mSync", process="walwriter\n\x07")
+    assert name_row(cause) == "walwriter ?: IO/?[31mSync"
+    rest = replace(cause, process="", event="", part=Part.REST, place="do\x1bselect")
+    assert "do?select" in name_row(rest)

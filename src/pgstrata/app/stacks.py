@@ -18,6 +18,7 @@ from pgstrata.model.stacks import RunStacks
 from pgstrata.store.evidence import load_file
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
+_NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
 _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
@@ -34,13 +35,17 @@ def _load(folder: Path, study: Study) -> Iterator[RunStacks]:
             continue
         folded = _read(load_file(folder, run.identity, f"{SAMPLES}.gz"))
         samples, seconds = sum(folded.stacks.values()), run.value(SAMPLED_CPU)
-        whole = bool(samples and seconds)
+        whole = bool(folded.whole and samples and seconds)
         yield RunStacks(
             environment=run.environment, cell=run.cell, block=run.block,
             seconds=seconds / samples if samples and seconds else 0.0,
             stacks=folded.stacks if whole else {}, user_only=folded.user_only,
-            lacking="" if whole else folded.lacking or (_STRANGER if run.environment in strangers else _EARLY),
+            lacking="" if whole else folded.lacking or (_STRANGER if run.environment in strangers else _why(folded)),
         )  # fmt: skip
+
+
+def _why(folded: Folded) -> str:
+    return _EARLY if folded.stacks and not folded.whole else _NOTHING
 
 
 def _read(packed: bytes) -> Folded:

@@ -5,7 +5,6 @@ None is ever switched on here: it has its cost, which all environments of an exp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgstrata.collectors.statements import quote_literal
@@ -30,7 +29,7 @@ class Use:
 def use_where_all_load(experiment: Experiment, extension: str) -> Use:
     """In servers of our own only where all of them load its library; in running ones where somebody did."""
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
-    return Use(own=all(_loads(each.settings, extension) for each in own), running=True)
+    return Use(own=all(each.loads(extension) for each in own), running=True)
 
 
 def create_extension(subject: Subject, extension: str, setting: str) -> None:
@@ -61,8 +60,3 @@ def find_schema(subject: Subject, extension: str) -> str:
     )
     rows = subject.sql.query(subject.server.address, statement).rows
     return rows[0][0] if rows else ""
-
-
-def _loads(settings: Mapping[str, str], extension: str) -> bool:
-    libraries = settings.get("shared_preload_libraries", "").split(",")
-    return any(library.strip(" '\"").rpartition("/")[2].removesuffix(".so") == extension for library in libraries)

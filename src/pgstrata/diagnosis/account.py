@@ -80,7 +80,8 @@ def sleep_of(side: Sequence[Seen]) -> Mapping[str, float]:
     # before the kernel's "awake" was written down, there was none: who was not asleep then is not known to have slept
     if slept == total:
         return {}
-    queries = {count.query for seen in side for count in seen.sessions}
+    # a session that is idle without an event has a CPU, and a statement that nobody knows
+    queries = {count.query for seen in side for count in seen.sessions if count.query or count.state in _ASKED}
     return {
         query: asleep[query] / known[query] if known[query] >= FEWEST_SAMPLES else slept / total for query in queries
     }

@@ -12,11 +12,12 @@ import numpy as np
 from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen
 from pgstrata.model.activity import ProcessCount, SessionState
 from pgstrata.model.attribution import Contribution, Part, Span
-from pgstrata.stats.moderated import moderated_error, resolve_holm
+from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.student import two_sided_point, two_sided_tail
 
 LEVEL: Final = 0.05
+_IDLE: Final = frozenset({"Client", "Extension"})
 _Doing = tuple[str, Part, str]
 """Kind of process, part and event."""
 
@@ -27,8 +28,10 @@ def contribute_processes(value: Sequence[Seen], reference: Sequence[Seen]) -> tu
     Their time is told by that of the clients: of a transaction's time T the share that their samples are of those of
     sessions, so that two workers that compute all the time have T x 2 / clients. Whether they were on a CPU or ready
     for one is not asked. Blocks have the same weights as those of an account (`attribution.attribute`), intervals are
-    those of 95 % for each row alone (`stats.moderated`), and rows are resolved by Holm's procedure over all of them.
-    What was seen fewer than `FEWEST_SAMPLES` times in both together is put together by kind, or left out.
+    those of 95 % for each row alone (Student's t over the blocks, with a variance not below that of the counts: what
+    works in the background comes in bursts), and rows are resolved by Holm's procedure over all of them. What waits for
+    a client or in an extension's loop has nothing to do, and is left out. What was seen fewer than `FEWEST_SAMPLES`
+    times in both together is put together by kind, or left out.
 
     Args:
         value: the environment's windows, one for each block, at least two, each with samples of sessions.
@@ -56,15 +59,12 @@ def _judge(
     """Args: `times`, shape (sides, blocks, names); `counting`, variances, and `samples` by name."""
     value, reference = times.mean(axis=1)
     difference, between = value - reference, (times[0] - times[1]).var(axis=0, ddof=1)
-    size = value**2 + reference**2
-    fluctuation = max(0.0, float((between - counting).sum() / size.sum()))
-    blocks = times.shape[1]
+    errors = np.sqrt(np.maximum(between, counting) / times.shape[1])
+    freedom = times.shape[1] - 1
     rows: list[tuple[float, Contribution]] = []
     for place, (kind, part, event) in enumerate(names):
-        error, freedom = moderated_error(
-            float(between[place]), float(counting[place]), fluctuation, float(size[place]), blocks
-        )
-        half, centre = two_sided_point(LEVEL, freedom) * error, float(difference[place])
+        error, centre = float(errors[place]), float(difference[place])
+        half = two_sided_point(LEVEL, freedom) * error
         row = Contribution(
             part=part, event=event, query="", process=kind, value=float(value[place]),
             reference=float(reference[place]), difference=centre, interval=Span(low=centre - half, high=centre + half),
@@ -79,7 +79,8 @@ def _judge(
 def _count(seen: Seen) -> Counter[_Doing]:
     found: Counter[_Doing] = Counter()
     for count in seen.processes:
-        found[_doing(count)] += count.samples
+        if count.wait_type not in _IDLE:
+            found[_doing(count)] += count.samples
     return found
 
 

@@ -158,6 +158,11 @@ class Environment:
         text = ", ".join(_render_level(level) for level in self.levels) or self.name
         return f"{text} (control: {self.control})" if self.control else text
 
+    def loads(self, library: str) -> bool:
+        """Whether its settings have the server load a library when it starts."""
+        named = self.settings.get("shared_preload_libraries", "").split(",")
+        return any(each.strip(" '\"").rpartition("/")[2].removesuffix(".so") == library for each in named)
+
 
 def _render_level(level: Level) -> str:
     return level.value if level.factor == "server" else f"{level.factor.removeprefix('settings.')} = {level.value}"

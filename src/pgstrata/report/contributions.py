@@ -22,10 +22,10 @@ _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def name_part(item: Contribution) -> str:
-    """IO/WalSync, CPU, client and network."""
+    """IO/WalSync, CPU, client and network. Names of events come from the server."""
     if item.part is None:
         return "all"
-    return item.event or PART_NAMES[item.part]
+    return _readable(item.event) or PART_NAMES[item.part]
 
 
 def name_row(item: Contribution) -> str:
@@ -34,18 +34,22 @@ def name_row(item: Contribution) -> str:
     Of other processes than sessions: checkpointer: IO/DataFileSync.
     """
     if item.process:
-        return f"{item.process}: {name_part(item)}"
+        return f"{_readable(item.process)}: {name_part(item)}"
     name = f"{name_part(item)} in {name_query(item.query)}" if item.query else name_part(item)
     if item.place:
-        return f"{name}, in the kernel's {item.place}"
+        return f"{name}, in the kernel's {_readable(item.place)}"
     return f"{name}, behind {name_query(item.blocker)}" if item.query and item.blocker else name
 
 
 def name_query(text: str, width: int = _QUERY_WIDTH) -> str:
     """A statement in one line of so many characters; what cannot be printed is a question mark."""
-    line = " ".join("".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text).split())
-    line = line.rstrip("; ")
+    line = _readable(text).rstrip("; ")
     return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+
+
+def _readable(text: str) -> str:
+    """In one line, with a question mark for what cannot be printed."""
+    return " ".join("".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text).split())
 
 
 def choose_unit(seconds: float) -> tuple[float, str]:

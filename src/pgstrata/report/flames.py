@@ -106,11 +106,11 @@ def _part(answer: Answer, environment: str, cell: str, flames: Flames) -> FlameP
 
 
 def _say_change(change: Change, reference: str) -> str:
-    """12 µs per transaction, +3 µs ± 1 µs against 16."""
-    sure = "" if change.resolved else " (within noise)"
-    error = render_duration(change.error)
-    difference = f"{_signed(change.difference)} ± {error}{sure}"
-    return f"{render_duration(change.value)} per transaction, {difference} against {reference}"
+    """12 µs per transaction, +3 µs against 16 (standard error 1 µs)."""
+    error = f"standard error {render_duration(change.error)}{'' if change.resolved else ', within noise'}"
+    return (
+        f"{render_duration(change.value)} per transaction, {_signed(change.difference)} against {reference} ({error})"
+    )
 
 
 def _signed(seconds: float) -> str:

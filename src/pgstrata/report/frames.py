@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -101,7 +102,8 @@ def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -
                     _add(inclusive.setdefault(path[:depth], _Counts()), place, block, count, run.seconds)
                 _add(own.setdefault(path[-1], _Counts()), place, block, count, run.seconds)
     scatter = _Scatter.of([*own.values(), inclusive[()]], blocks)
-    changes = {path: scatter.measure(counts) for path, counts in inclusive.items()}
+    changes = {path: scatter.measure(counts) for path, counts in inclusive.items() if path}
+    changes[()] = scatter.measure_whole(inclusive[()])
     return Flames(
         blocks=len(blocks), samples=samples, whole=changes[()], inclusive=changes,
         own={name: scatter.measure(counts) for name, counts in own.items()},
@@ -118,11 +120,13 @@ def _add(counts: _Counts, place: int, block: int, count: int, seconds: float) ->
 class _Scatter:
     """How functions of a comparison scatter between blocks.
 
-    `fluctuation`: by which share of themselves beyond their counts, squared.
+    `fluctuation`: by which share of themselves beyond their counts, squared. `together`: mostly all of them alike, as
+    on a host that is slow at times: then many functions tell no more of it than one.
     """
 
     blocks: Sequence[int]
     fluctuation: float
+    together: bool
 
     @staticmethod
     def of(counts: Sequence[_Counts], blocks: Sequence[int]) -> _Scatter:
@@ -131,14 +135,9 @@ class _Scatter:
         sizes = sum(_size(each, blocks) for _, _, each in parts)
         beyond = sum(variance(differences) - counting for differences, counting, _ in parts)
         together = _size(whole[2], blocks)
-        return _Scatter(
-            blocks=blocks,
-            fluctuation=max(
-                beyond / sizes if sizes else 0.0,
-                (variance(whole[0]) - whole[1]) / together if together else 0.0,
-                0.0,
-            ),
-        )
+        own = beyond / sizes if sizes else 0.0
+        shared = (variance(whole[0]) - whole[1]) / together if together else 0.0
+        return _Scatter(blocks=blocks, fluctuation=max(own, shared, 0.0), together=shared >= own)
 
     def measure(self, counts: _Counts) -> Change:
         """The means of a frame or function, and how sure their difference is."""
@@ -147,6 +146,14 @@ class _Scatter:
         error, freedom = moderated_error(
             between, counting, self.fluctuation, _size(counts, self.blocks), len(self.blocks)
         )
+        return self._judge(counts, error, len(self.blocks) - 1 if self.together else freedom)
+
+    def measure_whole(self, counts: _Counts) -> Change:
+        """The same of all functions together, which nothing is known of beforehand."""
+        scatter = max(variance(_differences(counts, self.blocks)), counts.variance / len(self.blocks))
+        return self._judge(counts, math.sqrt(scatter / len(self.blocks)), len(self.blocks) - 1)
+
+    def _judge(self, counts: _Counts, error: float, freedom: int) -> Change:
         return Change(
             value=_mean(counts.value, self.blocks), reference=_mean(counts.reference, self.blocks),
             error=error, limit=_errors(freedom) * error,

@@ -92,8 +92,9 @@ def _say_missing(answer: Answer) -> str:
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
     if not own:
         return _HOW_RUNNING
-    loaded = all(EXTENSION in each.settings.get("shared_preload_libraries", "") for each in own)
-    return _HOW_LOADED if loaded else _HOW
+    if not all(each.loads(EXTENSION) for each in own):
+        return _HOW
+    return _HOW_LOADED if len(own) == len(experiment.environments) else _HOW_RUNNING
 
 
 def _wrap(text: str) -> list[str]:

@@ -99,7 +99,7 @@ def say_causes(item: Attribution) -> str:
     """
     if not item.causes:
         return ""
-    if len({row.query for row in item.rows if row.query}) <= 1:
+    if len({row.query for row in item.rows if row.part not in _OF_NO_STATEMENT}) <= 1:
         return f"first cause: {name_row(item.causes[0])}"
     size, unit = choose_unit(max(item.total.value, item.total.reference))
     texts = [f"{name_row(cause)} ({render_change(cause, size)} {unit})" for cause in item.causes[:_MOST_SAID]]

@@ -69,6 +69,7 @@ class WhyPart:
     rows_left: str
     beside: tuple[WhyLine, ...]
     processes: tuple[WhyLine, ...]
+    processes_left: str
     note: str
     open: bool
 
@@ -108,6 +109,7 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
     size, unit = choose_unit(max(item.total.value, item.total.reference))
     several = len({row.query for row in item.rows if row.query}) > 1
     rows, left = choose_rows(item.rows) if several else ([], [])
+    others, others_left = choose_rows(item.processes)
     title = f"{name} against {reference}: {name_cell(experiment.cell(item.cell), experiment)}"
     causes = say_causes(item)
     return WhyPart(
@@ -120,7 +122,8 @@ def _part(answer: Answer, item: Attribution, place: int) -> WhyPart:
         rows=_lines(rows, size, name_among_rows),
         rows_left=say_left(left, size, unit) if left else "",
         beside=tuple(map(_beside_line, item.beside)),
-        processes=_lines(item.processes, size),
+        processes=_lines(others, size),
+        processes_left=say_left(others_left, size, unit) if others_left else "",
         note=f"{say_samples(item)}; {METHOD_NOTES[item.method]}",
         open=place < _MOST_OPEN,
     )

@@ -6,7 +6,7 @@ import pytest
 from pgstrata.collectors.queries.sampler import QueriesCollector, Use, use_of_extension
 from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
-from pgstrata.model.experiment import ServerKind
+from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.ports.server import Table
 
 ROWS = Table(columns=("id", "query"), rows=(("7", "SELECT $1"),))
@@ -39,7 +39,8 @@ def subject(sql, kind=ServerKind.CATALOGUE, version=180000):
 
 
 def environment(libraries, kind=ServerKind.CATALOGUE):
-    return SimpleNamespace(server=SimpleNamespace(kind=kind), settings={"shared_preload_libraries": libraries})
+    settings = {"shared_preload_libraries": libraries}
+    return Environment(name="a", levels=(), server=SimpleNamespace(kind=kind), settings=settings)
 
 
 def experiment(*environments, diagnosis=True, query_text=True):

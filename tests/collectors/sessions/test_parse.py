@@ -205,12 +205,14 @@ def look(time, clients=2):
 
 def test_clients_that_connect_for_each_transaction_and_have_no_session_yet_are_connecting():
     found = parse(
-        look(99.9),  # before the first session
+        look(99.8),  # before the first session
+        row(99.9, 9), look(99.9),  # the first one, and so are all looks chosen of which it is the first
         row(100.0, 10), look(100.0),
         look(100.1),
         row(100.2, 11), row(100.2, 12, state="starting"), look(100.2),
         row(100.3, 13, state="idle", wait="Client\tClientRead"), row(100.3, 14), row(100.3, 15), look(100.3),
-        look(100.4),
+        row(100.4, 16), look(100.4),
+        look(100.5),
         seconds=0.8,
     )  # fmt: skip
     assert counts(found) == {"running": 4, "client": 1, "connecting": 4}
@@ -218,3 +220,20 @@ def test_clients_that_connect_for_each_transaction_and_have_no_session_yet_are_c
     # no look is missing because it saw nobody
     assert found.remarks == ()
     assert found.processes == ()
+
+
+def test_sessions_that_never_say_what_they_do_are_not_taken_for_connecting():
+    rows = [part for at in range(6) for part in (row(100 + at / 10, 10 + at, state="disabled"), look(100 + at / 10))]
+    assert parse(*rows).sessions == ()
+
+
+def test_in_turns_looks_outside_of_them_do_not_count():
+    rows = [part for at in range(10) for part in (row(100 + at / 10, 10 + at), look(100 + at / 10))]
+    found = parse(*rows, turns=((100.25, 100.45), (100.65, 100.75)))
+    assert counts(found) == {"running": 3, "connecting": 3}
+
+
+def test_looks_stay_where_texts_are_hidden():
+    text = (row(100.0, query="SELECT secret") + look(100.0)).encode()
+    kinds = [(sample.kind, sample.pid) for sample in parse_samples(hide_queries(b"@ 1 1 1 0.1\n" + text))]
+    assert kinds == [("client backend", 1), ("look", 2)]

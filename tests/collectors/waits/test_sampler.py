@@ -5,7 +5,7 @@ import pytest
 from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.errors import ServerFailedError, SqlError
-from pgstrata.model.experiment import ServerKind
+from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.ports.server import Table
 
 BOTH = Use(own=True, running=True)
@@ -45,7 +45,12 @@ def subject(sql, *, kind=ServerKind.PREFIX, version=150018, turns=False, **param
 
 def experiment(*libraries, diagnosis=True):
     environments = tuple(
-        SimpleNamespace(server=SimpleNamespace(kind=ServerKind.PREFIX), settings={"shared_preload_libraries": each})
+        Environment(
+            name="a",
+            levels=(),
+            server=SimpleNamespace(kind=ServerKind.PREFIX),
+            settings={"shared_preload_libraries": each},
+        )
         for each in libraries
     )
     return SimpleNamespace(environments=environments, diagnosis=diagnosis, query_text=False)

@@ -13,7 +13,8 @@ from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.ports.collector import Sampled, Window
 
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
-_UNKNOWN: Final = frozenset({"", "disabled", "starting"})
+_DISABLED: Final = "disabled"
+_UNKNOWN: Final = frozenset({"", _DISABLED, "starting"})
 _PREPARED: Final = 0
 _CLIENT_EVENTS_SINCE: Final = 100000
 _ASKED: Final = {"": SessionState.RUNNING, "0": SessionState.AWAKE, "?": SessionState.PASSING}
@@ -79,7 +80,12 @@ def _class_of(sample: SessionSample, *, says_idle: bool) -> _Class | None:
 
 
 def _count_connecting(moment: Moment) -> int:
-    """Clients without a session that has said what it does, of those that connect anew for each transaction."""
+    """Clients without a session that has said what it does, of those that connect anew for each transaction.
+
+    Nobody where sessions never say it (`track_activities` is off).
+    """
+    if any(sample.ours and sample.state == _DISABLED for sample in moment):
+        return 0
     ready = sum(sample.ours and sample.state not in _UNKNOWN for sample in moment)
     return max(0, count_reconnecting(moment) - ready)
 

@@ -2,7 +2,8 @@
 
 Alone: from the first sample with all of the driver's sessions to the last with all of them, so that neither what the
 driver does before (it counts its branches, it vacuums) nor the end of the first session counts. A driver that connects
-anew for each transaction has no such sessions: then all looks count from the first to the last that saw one of them.
+anew for each transaction has no such sessions: then all looks count between the first and
+the last that saw one of them: these themselves were chosen by what they saw.
 
 In turns: those in the turns. What a turn begins with is no sample of it: sessions stand where the end of the last turn
 left them (most of them wait for their client), and a sampler whose timer ran out during the pause looks at once.
@@ -51,7 +52,7 @@ def within(moments: Iterable[Moment], window: Window, clocks: Clocks) -> list[Mo
     known = list(moments)
     at_work = [place for place, moment in enumerate(known) if any(sample.ours for sample in moment)]
     reconnects = any(count_reconnecting(known[place]) for place in at_work)
-    found = known[at_work[0] : at_work[-1] + 1] if reconnects else [known[place] for place in at_work]
+    found = known[at_work[0] + 1 : at_work[-1]] if reconnects else [known[place] for place in at_work]
     if window.turns:
         found = [moment for moment in found if _in_turn(moment[0].time - clocks.offset, window.turns)]
     return found if reconnects else while_complete(found)
