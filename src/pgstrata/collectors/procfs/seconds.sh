@@ -78,11 +78,11 @@ echo "wall $(date +%s.%N)"
     tell_devices data "$data"
     tell_devices wal "$wal"
 } 2>/dev/null
-# a session that has just connected is soon seen
+# a session that has just connected is soon seen, and in a run of a second twice: else nobody knows what it used
 pause=0.25
 while :; do
     sample "$@"
     sleep "$pause" &
     wait "$!"
-    pause=1
+    case $pause in 0.25) pause=0.5 ;; *) pause=1 ;; esac
 done 2>/dev/null
