@@ -92,6 +92,9 @@ def test_the_first_cause_is_told_where_a_verdict_has_found_a_difference(answer):
     (text,) = cause_sentences(answer)
     assert text.startswith("synchronous_commit = off: the first cause is IO/WalSync in END, -4")
     assert text.endswith("µs per transaction")
+    # beside the verdicts, at the head of the page
+    head = render_html(answer).partition("<h2>")[0]
+    assert "the first cause is IO/WalSync in END" in head
 
 
 def test_an_interval_that_reaches_farther_to_one_side_is_told_as_it_is(answer):

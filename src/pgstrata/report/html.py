@@ -48,8 +48,9 @@ from pgstrata.report.rows import (
 from pgstrata.report.sheets import compared_names, make_cell_parts, make_glance, make_line, make_scatter, make_unusual
 from pgstrata.report.ties import tie
 from pgstrata.report.verdicts import name_baseline, primary_comparisons, render_threshold
+from pgstrata.report.why import cause_sentences
 from pgstrata.report.why_sheets import make_why
-from pgstrata.report.words import answer_sentences, capitalise
+from pgstrata.report.words import Sentence, answer_sentences, capitalise
 from pgstrata.units import render_duration
 
 _MOST_AXES = 8
@@ -103,7 +104,10 @@ def _head(answer: Answer) -> Mapping[str, Any]:
     return {
         "study": answer.study,
         "question": experiment.question,
-        "sentences": answer_sentences(answer),
+        "sentences": (
+            *answer_sentences(answer),
+            *(Sentence(text=text, minor=True) for text in cause_sentences(answer)),
+        ),
         "doubts": doubt_sentences(answer),
         "summary": _summary(answer.study),
         "metric": experiment.metric,
