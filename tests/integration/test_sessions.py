@@ -41,15 +41,15 @@ def ended(process):
     return output
 
 
-def sample(server, folder, *statements, version=180000, reconnects=0):
-    """What is sampled while a session works through statements."""
+def sample(server, folder, *statements, version=180000, reconnects=0, application="pgbench"):
+    """What is sampled while a session of an application works through statements."""
     script = folder / "sample.sql"
     statement = statements_for("pgstrata.collectors.sessions", "sample", version)[0][1]
-    script.write_text(render_script(statement, "pgbench", reconnects=reconnects))
+    script.write_text(render_script(statement, application, reconnects=reconnects))
     watching = psql(server, "-f", script, name="pgstrata")
     try:
         time.sleep(0.3)
-        ended(psql(server, *(word for text in statements for word in ("-c", text))))
+        ended(psql(server, *(word for text in statements for word in ("-c", text)), name=application))
     finally:
         watching.terminate()
         output, errors = watching.communicate()
@@ -71,7 +71,10 @@ def test_no_constant_leaves_the_server_however_it_is_quoted(running_server, tmp_
 def test_a_look_that_sees_no_session_is_known_where_clients_connect_for_each_transaction(
     running_server, tmp_path, version
 ):
-    found = sample(running_server, tmp_path, "SELECT pg_sleep(0.4)", version=version, reconnects=3)
+    # a name of its own: other tests of this server may have left sessions of pgbench
+    found = sample(
+        running_server, tmp_path, "SELECT pg_sleep(0.4)", version=version, reconnects=3, application="connecting"
+    )
     rows = list(parse_samples(found))
     looks = {row.time for row in rows if row.kind == LOOK}
     assert {row.pid for row in rows if row.kind == LOOK} == {3}
