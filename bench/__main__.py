@@ -29,6 +29,7 @@ from reset import measure_reset
 from slices import measure_slices
 from startup import measure_startup
 from statements import measure_statements
+from structure import measure_structure
 from switch import measure_switch
 from threads import measure_threads
 from verdicts import measure_verdicts
@@ -37,6 +38,7 @@ from why import measure_why
 
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
+    "structure": measure_structure,
     "large-study": measure_large_study,
     "why": measure_why,
     "reset": measure_reset,
