@@ -24,7 +24,7 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.plan import HostCapacity, Refresh
+from pgstrata.model.plan import HostCapacity
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Data, Workload
 from pgstrata.plan import auto_warmup, make_plan, workload_of
@@ -435,20 +435,6 @@ def test_layers_of_the_host_are_printed_for_each_environment_and_for_all():
     assert "is as it was afterwards" in text
     assert json.loads(plan_json(made))["environments"][1]["layers"] == {"pages": "2MB", "thp": "never"}
     assert "layers of the host" not in render_plan(plan())
-
-
-def test_what_a_refresh_of_the_noise_floor_costs_is_said():
-    made = replace(plan(), refresh=Refresh(blocks=2, visits=1, seconds=360.4))
-    text = " ".join(render_plan(made).split())
-    assert (
-        "refresh of the noise floor for later studies: at most 2 blocks of 1 visit of the baseline and itself, the first "
-        "after ten blocks, about 6 min"
-    ) in text
-    assert "out of the budget" not in text
-    limited = replace(made, experiment=replace(made.experiment, budget=7200.0))
-    assert "about 6 min, out of the budget where it holds them" in " ".join(render_plan(limited).split())
-    assert json.loads(plan_json(made))["forecast"]["refresh"] == {"blocks": 2, "visits": 1, "seconds": 360.4}
-    assert json.loads(plan_json(plan()))["forecast"]["refresh"] is None
 
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")

@@ -1,7 +1,6 @@
 """A/A plans, and floors between the state folder, plans and studies."""
 
 import math
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgstrata.app.answer import load_answer
 from pgstrata.app.floor import FloorWishes, choose_study, other_rounds, plan_floor
 from pgstrata.app.host_floors import (
     CONDITIONS,
@@ -289,60 +287,6 @@ def floors_of(plan, days, count=12):
         )
         for key in floor_keys(plan, WORKLOADS)
     )  # fmt: skip
-
-
-def test_a_long_experiment_without_a_floor_measures_blocks_for_one(question):
-    plan = load_plan(question)
-    assert (plan.refresh.blocks, plan.refresh.visits) == (2, 3)
-    question.write_text(FILE)
-    assert load_plan(question).refresh is None, "it is short, and has a control"
-
-
-def test_a_floor_that_holds_for_weeks_is_not_refreshed_and_one_that_will_soon_expire_is(question):
-    plan = load_plan(question)
-    keep_floors(floors_of(plan, days=2))
-    assert load_plan(question).refresh is None
-    keep_floors(floors_of(plan, days=20))
-    aged = load_plan(question)
-    assert all(floor.valid for floor in aged.floors.values())
-    assert aged.refresh is not None
-    assert aged.identity == plan.identity
-
-
-def test_a_floor_of_too_few_differences_goes_on_being_collected(question):
-    plan = load_plan(question)
-    keep_floors(floors_of(plan, days=1, count=4))
-    known = load_plan(question)
-    assert "made of 4 differences" in known.floors["select-only-s1-c2"].doubt
-    assert known.refresh is not None
-
-
-def test_a_resumed_study_refreshes_what_it_refreshed_when_it_began(question):
-    plan = load_plan(question)
-    StudyStore.create(question.parent / "study", plan, "0").close()
-    keep_floors(floors_of(plan, days=1))
-    today = load_plan(question)
-    assert today.refresh is None
-    with StudyStore.open(question.parent / "study", today) as store:
-        assert store.plan.refresh == plan.refresh
-        assert store.plan.floors == {}
-
-
-def test_single_differences_are_kept_where_their_number_does_not_hang_on_them(measured):
-    study, _ = measured(blocks=2)
-    assert harvest_floors(study, WORKLOADS).records == ()
-    records = harvest_floors(study, WORKLOADS, least=1, source="asked/noise").records
-    assert {len(record.differences) for record in records} == {2}
-    assert {(record.source, record.slices, record.runs) for record in records} == {("asked/noise", None, None)}
-
-
-def test_what_was_measured_beside_a_study_is_told_and_derived_anew_with_it(measured):
-    study, _ = measured()
-    assert load_answer(study).refreshed is None
-    shutil.copytree(study, study / "noise")
-    refreshed = load_answer(study).refreshed
-    assert refreshed is not None
-    assert (refreshed.folder, refreshed.blocks, refreshed.seconds) == ("noise", 12, 48.0)
 
 
 # ------------------------------------------------------------------------------------------------- folders

@@ -19,7 +19,7 @@ from pgstrata.report.plan import render_plan
 from pgstrata.store.study import StudyStore
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_floor import FILE, LONG, WORKLOADS, finish, fresh
+from test_floor import FILE, WORKLOADS, finish, fresh
 
 ELSEWHERE = FILE.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]')
 SEVERAL = FILE.replace('server = ["16", "18"]', 'host = ["local", "ssh:db1"]').replace(
@@ -119,13 +119,6 @@ def test_are_doubted_where_the_client_has_moved(file, study):
     moved = Fingerprint(facts={**facts, "client.machine": "another"})
     keep_floors(fresh(replace(record, host=moved) for record in harvest.records))
     assert all("the client is on another machine" in floor.doubt for floor in load_plan(file).floors.values())
-
-
-def test_are_refreshed_by_a_long_experiment_as_those_of_servers_here(file):
-    file.write_text(LONG.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]'))
-    refresh = load_plan(file).refresh
-    assert refresh is not None
-    assert (refresh.blocks, refresh.visits) == (2, 3)
 
 
 def test_are_not_of_servers_on_several_machines(file):

@@ -10,7 +10,7 @@ from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset, Script
-from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Refresh, Stage, Visit
+from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import EventKind
 
@@ -198,45 +198,6 @@ def test_what_was_done_before_the_loop_counts_in_the_budget():
     short = Conduct(rig=fakes.make_rig(fakes.World(), plan), plan=plan, budget=1.0)
     assert (short.carry_out(), short.preparing) == (Ending.BUDGET, 0.0)
     assert not world.log
-
-
-def beside(world, seconds, called):
-    def measure(number, left):
-        called.append((number, left))
-        if number == 3:
-            world.now += seconds
-
-    return measure
-
-
-def test_something_else_between_blocks_comes_out_of_the_budget_and_is_known_to_the_next_call():
-    world, plan, called = fakes.World(), make_plan(blocks=6), []
-    begun, rig = world.now, fakes.make_rig(world, plan)
-    conduct = Conduct(rig=rig, plan=plan, budget=75.0, aside=beside(world, 20.0, called))
-    assert conduct.carry_out() is Ending.BUDGET
-    assert [number for number, _ in called] == [1, 2, 3, 4]
-    assert world.now - begun <= 75.0
-    assert all(0 < left < 75 for _, left in called)
-    assert Beside.of(rig.store.fingerprint(SPENT)).aside == pytest.approx(20)
-    assert spent_in(rig.store) == pytest.approx(world.now - begun, abs=0.01)
-    assert {record.block for record in rig.store.kept.values()} == {1, 2, 3, 4}
-
-
-def test_a_block_that_no_longer_fits_after_something_else_is_not_begun():
-    world, plan, called = fakes.World(), make_plan(blocks=6), []
-    rig = fakes.make_rig(world, plan)
-    conduct = Conduct(rig=rig, plan=plan, budget=75.0, aside=beside(world, 50.0, called))
-    assert conduct.carry_out() is Ending.BUDGET
-    assert {record.block for record in rig.store.kept.values()} == {1, 2}
-
-
-def test_what_else_is_to_be_measured_counts_in_the_time_left():
-    world = fakes.World()
-    plan = replace(make_plan(blocks=12), refresh=Refresh(blocks=1, visits=2, seconds=500.0))
-    rig = fakes.make_rig(world, plan)
-    Conduct(rig=rig, plan=plan, budget=None, stop_early=False, aside=lambda number, left: None).carry_out()
-    left = [event.seconds_left for event in rig.events.events if event.kind is EventKind.BLOCK_FINISHED]
-    assert left[9] > 500 > left[10]
 
 
 UNEQUAL = (CELLS[0], replace(CELLS[0], clients=4, run=70.0))

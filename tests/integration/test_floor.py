@@ -1,19 +1,10 @@
 """A noise floor measured on real servers, kept, and used by the next plan."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from pgstrata.app.answer import load_answer
-from pgstrata.app.question import load_plan
-from pgstrata.app.run import run_experiment, seconds_spent
-from pgstrata.conduct.cost import SPENT, Beside
-from pgstrata.errors import ExitCode, InterruptedByUserError
-from pgstrata.model.plan import Refresh
-from pgstrata.plan import refresh
-from pgstrata.ports.events import EventKind
-from pgstrata.store.fingerprints import load_fingerprint_files
+from pgstrata.errors import ExitCode
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(500)]
 
@@ -102,36 +93,3 @@ class Interrupting:
 
     def notes(self, start):
         return len({event.run for event in self.events if event.run.startswith(start) and event.text == "measure"})
-
-
-def test_a_long_experiment_refreshes_the_floor_between_its_blocks_and_goes_on_after_a_kill(sandbox, monkeypatch):
-    for name, value in sandbox.environ.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PGSTRATA_STATE", str(sandbox.root / "state-refresh"))
-    monkeypatch.setattr(refresh, "EVERY", 1)
-    file = sandbox.file(QUESTION.replace("blocks = 12", "blocks = 2"), "refresh.toml")
-    plan = replace(load_plan(file), refresh=Refresh(blocks=1, visits=2, seconds=6.0))
-    study, events = sandbox.root / "study-refresh", Interrupting()
-    with pytest.raises(InterruptedByUserError):
-        run_experiment(plan, study, events)
-    assert events.pressed
-    assert len(sandbox.records(study)) == 2
-    assert len(sandbox.records(study / "noise")) == 1
-    assert run_experiment(plan, study, events).done == 4
-    assert len(sandbox.records(study / "noise")) == 2
-    told = [event for event in events.events if event.kind is EventKind.NOTE]
-    refreshed = load_answer(study).refreshed
-    assert refreshed is not None
-    assert refreshed.blocks == 1
-    assert {comparison.environment for comparison in load_answer(study).comparisons} == {
-        plan.experiment.environments[1].name
-    }
-    aside = Beside.of(load_fingerprint_files(study).get(SPENT)).aside
-    assert refreshed.seconds < aside < seconds_spent(study)
-    lack = [event.text for event in events.events if "was not refreshed" in event.text]
-    if not lack:  # a busy machine makes runs invalid, and then there is no difference
-        assert any("refreshed for later studies: 1 of at most 1 differences" in event.text for event in told)
-        (known,) = load_plan(file).floors.values()
-        assert (known.differences, known.source) == (1, "study study-refresh/noise")
-    assert not sandbox.clones()
-    assert not sandbox.wait_for_silence()

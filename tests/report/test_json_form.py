@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from pgstrata.model.answer import Lane, Refreshed, Verdict
+from pgstrata.model.answer import Lane, Verdict
 from pgstrata.report.json_form import answer_json
 
 
@@ -104,12 +104,3 @@ def test_effects_and_axes_are_there(desk):
     assert interaction["given"] == {"factor": "server", "level": "18", "reference": "16"}
     (axis,) = document["axes"]
     assert axis["steps"][0] == {"before": "16", "after": "18", "effect": 1.042, "interval": [1.031, 1.053], "p": 0.002}
-
-
-def test_blocks_beside_the_study_are_told_apart_from_its_own(desk):
-    answer = desk.verdict_answer(desk.comparison())
-    assert json.loads(answer_json(answer))["refreshed"] is None
-    beside = dataclasses.replace(answer, refreshed=Refreshed(folder="noise", blocks=2, seconds=61.5))
-    found = json.loads(answer_json(beside))
-    assert found.pop("refreshed") == {"study": "noise", "blocks": 2, "seconds": 61.5}
-    assert found == {key: value for key, value in json.loads(answer_json(answer)).items() if key != "refreshed"}

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from pgstrata.model.answer import Lane, Refreshed, Verdict
+from pgstrata.model.answer import Lane, Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
@@ -112,16 +112,3 @@ def test_a_missing_floor_is_said(desk):
     answer = desk.verdict_answer(desk.comparison())
     assert "No noise floor is known" in joined(answer)
     assert "No noise floor is known" not in joined(desk.floors(answer, desk.floor("simple-update-s10-c2")))
-
-
-def test_blocks_for_the_noise_floor_are_listed_as_what_they_are(desk):
-    answer = desk.verdict_answer(desk.comparison())
-
-    def text(blocks):
-        refreshed = Refreshed(folder="noise", blocks=blocks, seconds=61.5)
-        return joined(dataclasses.replace(answer, refreshed=refreshed))
-
-    assert "2 blocks of the baseline against itself, 1 min 2 s, lie beside this study (noise)" in text(2)
-    assert "1 block of the baseline" in text(1)
-    assert "beside this study" not in text(0)
-    assert "beside this study" not in joined(answer)

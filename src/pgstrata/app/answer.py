@@ -19,11 +19,11 @@ from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.compare.unseen import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
-from pgstrata.model.answer import Answer, Refreshed
+from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.report.meanwhile import MEANWHILE
 from pgstrata.store.load import load_study
-from pgstrata.store.study import NOISE, PLAN_FILE, load_plan_file
+from pgstrata.store.study import load_plan_file
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
@@ -59,22 +59,7 @@ def load_answer(
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),
-        refreshed=_find_refreshed(study),
         attributions=found.attributions if found else (),
         unattributed=found.missing if found else (),
         accounts=found.accounts if found else (),
-    )
-
-
-def _find_refreshed(study: Path) -> Refreshed | None:
-    """What was measured for the noise floor beside the study's own blocks."""
-    folder = study / NOISE
-    if not (folder / PLAN_FILE).exists():
-        return None
-    loaded = load_study(folder, metrics=())
-    made = {run.identity for run in loaded.runs}
-    return Refreshed(
-        folder=NOISE,
-        blocks=sum(all(run.identity in made for run in block.runs) for block in loaded.plan.blocks),
-        seconds=sum(run.measured_seconds + sum(run.dead_time.values()) for run in loaded.runs),
     )

@@ -21,7 +21,7 @@ from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import Plan
 from pgstrata.plan import make_plan
 from pgstrata.plan.design import default_rounds
-from pgstrata.plan.refresh import baseline_twice
+from pgstrata.plan.floors import baseline_twice
 from pgstrata.ports.events import Events
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.store.evidence import list_runs

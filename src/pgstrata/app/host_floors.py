@@ -1,20 +1,19 @@
 """The noise floors of a host: looked up for a plan, and kept from what a study's control has measured.
 
 They are of servers on one machine, this one or another; of several there are none. They are kept on this one, which the
-client is on. Also whether a plan measures blocks of its own for them, because it is long and they are missing or about
-to expire.
+client is on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from pgstrata import __version__
-from pgstrata.app.places import capacity_here, find_machine_places
+from pgstrata.app.places import find_machine_places
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts.local import LocalHost
@@ -26,7 +25,6 @@ from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import floor_key, make_floor
-from pgstrata.plan.refresh import AHEAD, forecast_refresh, may_refresh
 from pgstrata.plan.rounds import fit_rounds, keys_of_any_rounds
 from pgstrata.store.floors import FloorStore
 
@@ -86,25 +84,6 @@ def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, 
     return tuple(fit_rounds(design, found.get(design.cell, ()), host, now) for design in plan.designs)
 
 
-def with_refresh(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
-    """The plan with the blocks that it measures for the floors of its cells, where it is long and they are needed."""
-    if plan.experiment.only_host is None or not may_refresh(plan) or _lasting(plan, workloads):
-        return plan
-    return replace(plan, refresh=forecast_refresh(plan, workloads, capacity_here()))
-
-
-def _lasting(plan: Plan, workloads: Mapping[str, Workload]) -> bool:
-    """Whether every cell has a floor that may still be relied upon a while after the experiment."""
-    cells = [cell.identity for cell in plan.experiment.cells]
-    if not all(cell in plan.floors and plan.floors[cell].valid for cell in cells):
-        return False
-    store, host = FloorStore(find_machine_places().state), observe_rig(plan.experiment)
-    then = datetime.now(UTC) + timedelta(seconds=plan.forecast.seconds_total) + AHEAD
-    keys = [floor_key(plan, cell, plan.experiment.metric, workloads) for cell in cells]
-    floors = [make_floor(key, store.load(key).records, host, then) for key in keys]
-    return all(floor is not None and floor.valid for floor in floors)
-
-
 def floor_keys(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[FloorKey, ...]:
     """The keys of the primary metric's floors: of each cell, and of all together where there are several."""
     cells = [cell.identity for cell in plan.experiment.cells]
@@ -131,14 +110,10 @@ def has_control(plan: Plan) -> bool:
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
 
 
-def harvest_floors(
-    study: Path, workloads: Mapping[str, Workload], *, least: int = LEAST_DIFFERENCES, source: str = ""
-) -> Harvest:
-    """What the control of a study gives, for every metric of a comparison; what has too few differences is left out.
+def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
+    """Noise-floor records of a study's control, one for each metric of a comparison with enough differences.
 
-    Fewer than a floor needs may be kept, to be pooled with those of other studies, only where their number did not hang
-    on what they are: a control that was decided early had small ones. A study whose host changed while it was measured
-    gives nothing. `source` names the study to people, instead of its folder's name.
+    A study whose host changed while it was measured gives none.
 
     Raises:
         HostLostError, HostNotFitError: the machine of its servers cannot be asked what it is like.
@@ -166,14 +141,13 @@ def harvest_floors(
             measured=min(run.started for run in loaded.runs if run.started),
             differences=one.d,
             study=f"{loaded.created} {plan.identity} {study.resolve()}",
-            source=source or loaded.name,
+            source=loaded.name,
             version=__version__,
-            # of too few visits or runs they would say less than older ones of more
-            slices=one.slices if len(one.d) >= LEAST_DIFFERENCES else None,
-            runs=one.runs if len(one.d) >= LEAST_DIFFERENCES else None,
+            slices=one.slices,
+            runs=one.runs,
         )
         for one in found
-        if len(one.d) >= least
+        if len(one.d) >= LEAST_DIFFERENCES
     )
     primary = {one.cell: len(one.d) for one in found if one.metric == plan.experiment.metric}
     return Harvest(records=records, lack=_say_lack(plan, primary))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pgstrata.app.host_floors import fit_designs, with_floors, with_refresh
+from pgstrata.app.host_floors import fit_designs, with_floors
 from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
 from pgstrata.errors import UsageError
@@ -29,7 +29,7 @@ def load_plan(
     sure: bool = True,
     query_text: bool = True,
 ) -> Plan:
-    """The plan of an experiment file, with the noise floors that are known here of its cells, or what it does for them.
+    """The plan of an experiment file, with the noise floors that are known here of its cells.
 
     `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there. Without `query_text` it is
     the plan of the file with `query_text = false`.
@@ -43,7 +43,7 @@ def load_plan(
         read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo,
         sure=sure, query_text=query_text,
     )  # fmt: skip
-    return with_refresh(with_floors(plan, workloads), workloads)
+    return with_floors(plan, workloads)
 
 
 def plan_text(  # noqa: PLR0913 - what `load_plan` takes, each named

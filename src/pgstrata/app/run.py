@@ -12,7 +12,6 @@ from pgstrata import __version__
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.opened import OpenedHost
-from pgstrata.app.refresh import Refresher
 from pgstrata.app.server_hosts import observe_room
 from pgstrata.app.study_hosts import StudyHosts, scratch
 from pgstrata.app.wiring import make_derive, make_rig
@@ -189,17 +188,8 @@ def _carry_out(
     rig = make_rig(plan, machine, store, events, str(store.folder), hosts)
     with scratch(rig.client, rig.scratch, str(store.folder)):
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
-                          begun=begun, aside=_make_aside(plan, hosts, store, events))  # fmt: skip
+                          begun=begun)  # fmt: skip
         return conduct, conduct.carry_out()
-
-
-def _make_aside(
-    plan: Plan, hosts: StudyHosts, store: StudyStore, events: Events
-) -> Callable[[int, float | None], None] | None:
-    """What is measured between blocks: nothing, or the noise floor."""
-    if plan.refresh is None:
-        return None
-    return Refresher(plan=plan, hosts=hosts, store=store, events=events)
 
 
 def seconds_spent(study: Path) -> float:

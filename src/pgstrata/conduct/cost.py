@@ -16,6 +16,7 @@ from pgstrata.plan.forecast import run_seconds
 
 SPENT: Final = "spent"
 """Name in the store of `Beside`."""
+# "aside" stands in studies of version 0.1.0: what was measured between blocks.
 _PREPARING, _AROUND, _ASIDE = "preparing", "around", "aside"
 # The largest of these is expected again: a budget that is overstepped is worse than a block that is not begun, and one
 # run that hung must not count for ever.
@@ -31,35 +32,31 @@ def own_seconds(record: RunRecord) -> float:
 class Beside:
     """Seconds of a study in no finished run.
 
-    `preparing` before the first block, `around` runs, lost ones included, `aside` for what is measured between blocks
-    and is none of them.
+    `preparing` before the first block, `around` runs, lost ones included.
     """
 
     preparing: float = 0.0
     around: float = 0.0
-    aside: float = 0.0
 
     @property
     def seconds(self) -> float:
         """All of them."""
-        return self.preparing + self.around + self.aside
+        return self.preparing + self.around
 
     @classmethod
     def of(cls, kept: Fingerprint | None) -> Beside:
         """As it was kept in a study; nothing in one that never did."""
         facts = kept.facts if kept is not None else {}
         preparing, around, aside = (float(facts.get(name, 0)) for name in (_PREPARING, _AROUND, _ASIDE))
-        return cls(preparing=preparing, around=around, aside=aside)
+        return cls(preparing=preparing, around=around + aside)
 
-    def plus(self, preparing: float, around: float, aside: float = 0.0) -> Beside:
+    def plus(self, preparing: float, around: float) -> Beside:
         """With the seconds of one more call."""
-        return Beside(
-            preparing=self.preparing + preparing, around=self.around + max(0.0, around), aside=self.aside + aside
-        )
+        return Beside(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
 
     def keep(self) -> Fingerprint:
         """For the store."""
-        facts = {_PREPARING: self.preparing, _AROUND: self.around, _ASIDE: self.aside}
+        facts = {_PREPARING: self.preparing, _AROUND: self.around}
         return Fingerprint(facts={name: f"{seconds:.3f}" for name, seconds in facts.items()})
 
 

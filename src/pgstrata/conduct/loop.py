@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,7 +17,6 @@ from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
 from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.runs import RunRecord, RunStatus
-from pgstrata.plan.refresh import blocks_before
 from pgstrata.ports.events import Event, EventKind
 
 # So many failures in a row are no property of one environment any more.
@@ -40,9 +39,6 @@ class Conduct:
     are the seconds before the first block, and `block_seconds` what was expected of the block looked at last.
     What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks), except
     where something looked wrong, for a few blocks.
-
-    `aside` is called before each block with its number and the seconds that may be spent on something else, None
-    without a budget; what it takes comes out of the budget.
     """
 
     rig: Rig
@@ -54,12 +50,10 @@ class Conduct:
     records: list[RunRecord] = field(default_factory=list)
     failures: int = 0
     begun: float | None = None
-    aside: Callable[[int, float | None], None] | None = None
     preparing: float = 0.0
     block_seconds: float = 0.0
     _since: float = 0.0
     _measured: float = 0.0
-    _aside: float = 0.0
     _told: list[tuple[RunRecord, float]] = field(default_factory=list)
     _before: Beside = field(default_factory=Beside)
     _costs: Costs = field(init=False)
@@ -101,8 +95,6 @@ class Conduct:
                 # what that took was not known before
                 if not self._affordable(block, todo):
                     return Ending.BUDGET
-            if not self._step_aside(block, todo):
-                return Ending.BUDGET
             self._conduct_block(block, todo)
         return Ending.COMPLETE
 
@@ -112,19 +104,6 @@ class Conduct:
                 preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo], self._losses)
             finally:
                 self.preparing = self._used()
-
-    def _step_aside(self, block: Block, todo: frozenset[str]) -> bool:
-        """Something else first, as far as the budget holds it beside the block; whether it still holds the block."""
-        if self.aside is None:
-            return True
-        left = None if self.budget is None else self.budget - self.spent - self._used() - self.block_seconds
-        begun = self._now()
-        with self._spending():
-            try:
-                self.aside(block.number, left)
-            finally:
-                self._aside += self._now() - begun
-        return self._affordable(block, todo)
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -140,8 +119,8 @@ class Conduct:
 
     def _keep_spent(self) -> None:
         """What this pass took beside its finished runs, for the passes after it."""
-        around = self._used() - self.preparing - self._measured - self._aside
-        beside = self._before.plus(self.preparing, around, self._aside)
+        around = self._used() - self.preparing - self._measured
+        beside = self._before.plus(self.preparing, around)
         self.rig.store.keep_fingerprint(SPENT, beside.keep())
 
     # ------------------------------------------------------------------------------------------- blocks
@@ -226,19 +205,9 @@ class Conduct:
     def _seconds_left(self) -> float:
         """At most: what is decided before the last block takes no further time."""
         left = self._costs.seconds(self.plan.blocks, {run.identity for run in self.plan.runs} - self.done)
-        left += self._seconds_aside()
         if self.budget is not None:
             left = min(left, max(0.0, self.budget - self.spent - self._used()))
         return left
-
-    def _seconds_aside(self) -> float:
-        """For the blocks of the noise floor that are still to come, as they were forecast."""
-        refresh = self.plan.refresh
-        if self.aside is None or refresh is None:
-            return 0.0
-        begun = [block.number for block in self.plan.blocks if any(run.identity in self.done for run in block.runs)]
-        behind = blocks_before(max(begun, default=1)) / refresh.blocks
-        return refresh.seconds * (1 - min(behind, 1.0))
 
     def _say(self, event: Event) -> None:
         self.rig.events.emit(event)

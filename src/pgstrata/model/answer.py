@@ -198,18 +198,6 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
-    """Whole blocks of the baseline against itself that were measured beside a study, for the noise floor of later ones.
-
-    They are a study of their own in `folder`, relative to the study's, and took `seconds`.
-    """
-
-    folder: str
-    blocks: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A study with its comparisons: what `show` and `report` render."""
 
@@ -224,7 +212,6 @@ class Answer:
     """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""
     pairs: tuple[Comparison, ...] = ()
     """All pairs of environments, each against its `reference`; none where nobody asked for them."""
-    refreshed: Refreshed | None = None
     attributions: tuple[Attribution, ...] = ()
     """By environment and cell, each against the baseline; none where nobody asked why."""
     unattributed: tuple[Unattributed, ...] = ()

@@ -93,18 +93,6 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refresh:
-    """Blocks of the baseline against itself that a long experiment measures for the noise floor, and what they cost.
-
-    They are at most `blocks` of `visits` each, `seconds` all together, between the blocks of the plan and none of them.
-    """
-
-    blocks: int
-    visits: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """How the environments of a block take turns in one cell, and why so.
 
@@ -137,7 +125,7 @@ class Plan:
     """All that will be done, before anything is touched. `identity` is a hash of everything that fixes the plan.
 
     `designs` has an entry for each cell; `floors` hold the noise floor of a cell, by its identity, where one is known:
-    frozen with the plan, never derived from its own study. `refresh` is what is measured beside it for later studies.
+    frozen with the plan, never derived from its own study.
     """
 
     identity: str
@@ -146,7 +134,6 @@ class Plan:
     forecast: Forecast
     designs: tuple[Design, ...] = ()
     floors: Mapping[str, Floor] = field(default_factory=dict)
-    refresh: Refresh | None = None
 
     def design(self, cell: str) -> Design:
         """The design of the cell of that identity; run by run where nothing was said."""

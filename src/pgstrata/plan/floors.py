@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.server import Fingerprint
@@ -24,6 +24,21 @@ _INDIFFERENT: Final = frozenset({"max_connections"})
 # A clock that was set back a little does no harm.
 _AHEAD: Final = timedelta(days=1)
 _MOST_CHANGES: Final = 3
+
+
+def baseline_twice(experiment: Experiment, blocks: int, *, question: str, remark: str) -> Experiment:
+    """The baseline and a copy of it as the control `same`, in the same cells; the text of the file below a remark."""
+    baseline = experiment.environment(experiment.baseline)
+    control = replace(baseline, name=f"{baseline.name}-control", control=ControlKind.SAME)
+    return replace(
+        experiment,
+        question=question,
+        environments=(baseline, control),
+        blocks=blocks,
+        budget=None,
+        factors=(),
+        text=f"# {remark}\n{experiment.text}",
+    )
 
 
 def floor_key(plan: Plan, cell: str, metric: str, workloads: Mapping[str, Workload]) -> FloorKey:

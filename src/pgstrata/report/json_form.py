@@ -50,7 +50,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "rig": _rig(study),
         "floor": floor_json(plan, answer.comparisons),
         "floors": floors_json(plan, answer.comparisons),
-        "refreshed": _refreshed(answer),
+        "refreshed": None,
         "designs": [_design(plan, cell) for cell in experiment.cells],
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
@@ -63,11 +63,6 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     if why:
         document["why"] = why_fields(answer)
     return render_document(document)
-
-
-def _refreshed(answer: Answer) -> dict[str, Any] | None:
-    found = answer.refreshed
-    return None if found is None else {"study": found.folder, "blocks": found.blocks, "seconds": found.seconds}
 
 
 def _rig(study: Study) -> dict[str, Any]:

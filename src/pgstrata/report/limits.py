@@ -186,12 +186,6 @@ def _say_multiplicity(answer: Answer) -> Iterator[str]:
 
 def _say_floors(answer: Answer) -> Iterator[str]:
     plan = answer.study.plan
-    if (refreshed := answer.refreshed) is not None and refreshed.blocks:
-        yield (
-            f"{count(refreshed.blocks, 'block')} of the baseline against itself, "
-            f"{render_duration(round(refreshed.seconds))}, lie beside this study ({refreshed.folder}) for the noise "
-            "floor of later ones: no figure here uses them"
-        )
     names = [cell.identity for cell in plan.experiment.cells] + ([ALL_CELLS] if headline_comparisons(answer) else [])
     if primary_comparisons(answer) and not any(name in plan.floors for name in names):
         yield (

@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.plan import Block, Design, Plan, Refresh
+from pgstrata.model.plan import Block, Design, Plan
 from pgstrata.report.components import floor_fields
 from pgstrata.units import render_bytes, render_duration
 
@@ -153,20 +153,7 @@ def _forecast(plan: Plan) -> Iterator[str]:
     )
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"
-    if plan.refresh is not None:
-        yield from _wrapped(_refresh(plan.refresh, limited=experiment.budget is not None), "  ")
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
-
-
-def _refresh(refresh: Refresh, *, limited: bool) -> str:
-    """What is measured for the noise floor between the blocks, and when."""
-    when = ", the first after ten blocks" if refresh.blocks > 1 else ", after ten blocks"
-    budget = ", out of the budget where it holds them" if limited else ""
-    return (
-        f"refresh of the noise floor for later studies: at most {_count(refresh.blocks, 'block')} of "
-        f"{_count(refresh.visits, 'visit')} of the baseline and itself{when}, about "
-        f"{render_duration(round(refresh.seconds))}{budget}"
-    )
 
 
 def _sight(plan: Plan, file: str) -> Iterator[str]:
@@ -291,7 +278,7 @@ def plan_json(plan: Plan) -> str:
             "power": _power_json(plan),
             "run_lengths": _lengths_json(plan),
             "floor_seconds": floor_seconds(plan),
-            "refresh": _refresh_json(plan.refresh),
+            "refresh": None,
         },
         "floors": [floor_fields(floor) for floor in plan.floors.values()],
         "notes": list(experiment.notes),
@@ -313,12 +300,6 @@ def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
     from pgstrata.report.lengths import lengths_json  # noqa: PLC0415 - as above
 
     return lengths_json(plan)
-
-
-def _refresh_json(refresh: Refresh | None) -> dict[str, object] | None:
-    if refresh is None:
-        return None
-    return {"blocks": refresh.blocks, "visits": refresh.visits, "seconds": refresh.seconds}
 
 
 def _design_json(design: Design) -> dict[str, object]:

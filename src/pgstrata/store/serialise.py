@@ -21,6 +21,8 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 
 FORMAT = 2
+_GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"})}
+"""Keys that former versions wrote and nothing reads any more."""
 _Reader = Callable[[Any], Any]
 _T = typing.TypeVar("_T")
 
@@ -168,10 +170,13 @@ def _dataclass_reader(kind: type) -> _Reader:
     hints = typing.get_type_hints(kind)
     members = {member.name: (_reader(hints[member.name]), _is_required(member)) for member in fields(kind)}
     count = len(members)
+    gone = _GONE.get(kind, frozenset())
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise TypeError(f"expected an object for {kind.__name__}, found {value!r:.60}")
+        if gone:
+            value = {name: item for name, item in value.items() if name not in gone}
         arguments = {name: inner(value[name]) for name, (inner, required) in members.items()
                      if required or name in value}  # fmt: skip
         if len(value) > len(arguments) or len(arguments) > count:

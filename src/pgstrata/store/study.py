@@ -31,8 +31,6 @@ from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
 
 PLAN_FILE = "plan.json"
 EXPERIMENT_FILE = "experiment.toml"
-NOISE = "noise"
-"""The folder below a study's own of what it measured for the noise floor beside its blocks: a study, too."""
 _OWN = {LOCK_FILE, EXPERIMENT_FILE, evidence.EVIDENCE, evidence.SHARED, "fingerprints", ".plan.json.new",
         f".{EXPERIMENT_FILE}.new", catalogue.CATALOGUE, f"{catalogue.CATALOGUE}-wal", f"{catalogue.CATALOGUE}-shm",
         f"{catalogue.CATALOGUE}-journal"}  # fmt: skip
@@ -81,9 +79,9 @@ class StudyStore:
         if plan is not None and plan.identity != file.plan.identity:
             raise explain_difference(folder, file.plan, plan)
         if plan is not None:
-            # The caller's plan is the same one, with the secrets that were never written; floors, and what is done for
-            # them, stay as frozen.
-            plan = replace(plan, floors=file.plan.floors, refresh=file.plan.refresh)
+            # The caller's plan is the same one, with the secrets that were never written; floors
+            # stay as frozen.
+            plan = replace(plan, floors=file.plan.floors)
             file = PlanFile(plan=plan, created=file.created, version=file.version)
         _refuse_read_only(folder)
         lock = _take_lock(folder)
