@@ -6,7 +6,7 @@ from pgstrata.app.site import observe_site, site_here
 from pgstrata.errors import ParseError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
-from pgstrata.report.host import restoring
+from pgstrata.model.changes import restore_command
 
 
 @pytest.fixture(params=["direct", "shell"])
@@ -61,5 +61,5 @@ def test_a_machine_that_does_not_say_who_we_are_is_no_use():
 
 
 def test_what_restores_a_host_names_it():
-    assert restoring("local") == "pgstrata host restore"
-    assert restoring("me@db1", "status") == "pgstrata host status --host me@db1"
+    assert restore_command("local") == "pgstrata host restore"
+    assert restore_command("me@db1", "status") == "pgstrata host status --host me@db1"

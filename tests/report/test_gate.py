@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from pgstrata.compare.gate import Gate, GateReason
 from pgstrata.model.answer import Verdict
-from pgstrata.report.gate import Gate, gate_json, render_gate
+from pgstrata.report.gate import gate_json, render_gate, say_reason
 
 FROZEN = ("tps", 0.03)
 
@@ -37,7 +38,7 @@ def compare(desk, verdict, environment="pg18", **more):
 def test_the_exit_code_follows_the_headlines(desk, verdicts, code, reason):
     items = [compare(desk, verdict, name) for verdict, name in zip(verdicts, ("pg18", "pg18-async"), strict=False)]
     gate = make_gate(desk, *items)
-    assert (gate.code, gate.reason) == (code, reason)
+    assert (gate.code, say_reason(gate)) == (code, reason)
     lines = render_gate(gate).splitlines()
     assert lines[-1] == f"exit code {code}: {reason}"
     assert len(lines) == len(verdicts) + 1
@@ -49,9 +50,9 @@ def test_nothing_passes_beside_a_control_that_differs(desk, verdict, asked):
     control = compare(desk, verdict, "pg16-control", control=True)
     gate = make_gate(desk, compare(desk, asked), control)
     assert gate.code == (1 if asked is Verdict.WORSE else 3)
-    assert "CONTROL" in gate.reason
+    assert gate.reason is GateReason.CONTROL_DIFFERS
     first, second, *_ = render_gate(gate).splitlines()
-    assert first == f"{gate.alarms[0]}."
+    assert first == f"{say_reason(gate)}."
     assert second.startswith("18 is ")
 
 
@@ -69,7 +70,7 @@ def test_nothing_passes_by_another_metric_or_threshold_than_the_plans(desk, verd
     assert lines[0].startswith("exploratory: 18 ")
     assert "exploratory: asked was throughput at 3 %, but the plan froze " in lines[1]
     if verdict is Verdict.BETTER:
-        assert gate.reason == "nothing is worse, but only the metric and the threshold of the plan can pass"
+        assert say_reason(gate) == "nothing is worse, but only the metric and the threshold of the plan can pass"
 
 
 def test_an_incomplete_study_says_so(desk):
@@ -96,5 +97,6 @@ def test_the_document_holds_headlines_and_the_reason(desk):
     assert [item["verdict"] for item in document["comparisons"]] == ["worse"]
     assert document["gate"] == {
         "exit_code": 1, "reason": "18 (worse: slower)", "exploratory": False,
+        "reason_code": "worse",
         "frozen": {"metric": "tps", "threshold": 0.03}, "complete": False,
     }  # fmt: skip

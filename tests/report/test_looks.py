@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from pgstrata.compare import compare_study
+from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Interval, Lane, Verdict
 from pgstrata.report.courses import describe_course, draw_courses
 from pgstrata.report.looks import domain_of, tell_stories
-from pgstrata.report.verdicts import primary_comparisons
 
 
 def judged(desk, **changes):

@@ -19,6 +19,7 @@ from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import parse_text, plan_experiment, read_experiment
 from pgstrata.app.run import run_experiment, seconds_spent
+from pgstrata.compare.headlines import lead_comparisons
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import (
     ExperimentError,
@@ -45,7 +46,6 @@ from pgstrata.plan.bisection import (
 )
 from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
-from pgstrata.report.verdicts import lead_comparisons
 from pgstrata.servers.commits import Repository
 from pgstrata.store.files import storage_errors, write_atomically
 from pgstrata.store.study import PLAN_FILE

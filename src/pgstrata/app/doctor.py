@@ -39,11 +39,11 @@ from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.storage_device import DEVICES
 from pgstrata.ledger.entries import host_state
+from pgstrata.model.changes import restore_command
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.collector import Window
 from pgstrata.ports.host import Clock, Host
-from pgstrata.report.host import restoring
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.supply import installed_prefixes
@@ -203,7 +203,7 @@ def _measure(
 def _changes(site: Site) -> Probe:
     found = host_state(site.door, site.ledger)
     left = len(found.dirty) + len(found.unreadable)
-    doubt = f"an earlier pgstrata left {left} changed here (`{restoring(site.door.name)}`)" if left else ""
+    doubt = f"an earlier pgstrata left {left} changed here (`{restore_command(site.door.name)}`)" if left else ""
     return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
                  value=left, doubt=doubt)  # fmt: skip
 

@@ -12,9 +12,9 @@ from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.lock import find_lock_file, hold_host
 from pgstrata.ledger.steps import At, go_on
-from pgstrata.model.changes import HostState, Undone
+from pgstrata.model.changes import HostState, Undone, restore_command
 from pgstrata.ports.host import Clock
-from pgstrata.report.host import restoring, say_entry
+from pgstrata.report.host import say_entry
 
 
 def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> HostLedger:
@@ -45,7 +45,7 @@ def refuse_dirty(site: Site) -> None:
     raise HostNotFitError(
         "an earlier pgstrata has left this host changed", where=state.host,
         details=(*(say_entry(entry) for entry in state.dirty), *unreadable),
-        remedy=f"`{restoring(state.host)}` undoes it, `{restoring(state.host, 'status')}` shows all of it",
+        remedy=f"`{restore_command(state.host)}` undoes it, `{restore_command(state.host, 'status')}` shows all of it",
     )  # fmt: skip
 
 

@@ -9,9 +9,8 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, sync_folder
 from pgstrata.ledger.steps import At, Step, go_on
-from pgstrata.model.changes import Closed, Entry, Script, Undone
+from pgstrata.model.changes import Closed, Entry, Script, Undone, render_state, restore_command
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.report.host import restoring, shown
 
 _LINES_SHOWN: Final = 3
 _PATIENCE: Final = 30
@@ -97,19 +96,20 @@ class Undoer:
             if not force:
                 raise
             return "changed before the last boot; it cannot be read any more"
-        return f"changed before the last boot, which reset it: it was {shown(entry.before)} and is {shown(now)}"
+        states = f"it was {render_state(entry.before)} and is {render_state(now)}"
+        return f"changed before the last boot, which reset it: {states}"
 
     def _bring_back(self, entry: Entry, *, force: bool) -> str:
         self._await_rest(entry)
         now = read_state(self.host, entry.what, entry.read)
         if _gone(entry, now):
-            return f"it was {shown(entry.before)} and has gone, and the change with it"
+            return f"it was {render_state(entry.before)} and has gone, and the change with it"
         foreign = _foreign(entry, now) and not (self.at_work and entry.after is None)
         if foreign and not force:
             made = "was about to make it" if entry.after is None else "made it"
             raise NotUndoneError(
-                f"somebody else changed it meanwhile: it was {shown(entry.before)}, pgstrata {made} "
-                f"{shown(entry.value if entry.after is None else entry.after)}, it is {shown(now)}",
+                f"somebody else changed it meanwhile: it was {render_state(entry.before)}, pgstrata {made} "
+                f"{render_state(entry.value if entry.after is None else entry.after)}, it is {render_state(now)}",
                 after=entry.after,
             )
         remove_note(self.host, self.privilege, self.folder, entry)
@@ -117,7 +117,7 @@ class Undoer:
         done = self.run_held(entry, entry.undo)
         self.at(Step.UNDONE)
         self._check(entry, done)
-        return f"somebody else had made it {shown(now)}" if foreign else ""
+        return f"somebody else had made it {render_state(now)}" if foreign else ""
 
     def _await_rest(self, entry: Entry) -> None:
         words = (path_of(self.folder, entry), str(self.patience))
@@ -138,7 +138,9 @@ class Undoer:
             what = f"undoing it ended with exit code {done.code}: {said or 'no reason given'}"
             raise NotUndoneError(what, after=seen)
         if seen != entry.before:
-            raise NotUndoneError(f"undoing it left {shown(seen)}, it was {shown(entry.before)}", after=seen)
+            raise NotUndoneError(
+                f"undoing it left {render_state(seen)}, it was {render_state(entry.before)}", after=seen
+            )
 
     def _keep(self, entry: Entry, error: PgstrataError) -> Entry:
         after = error.after if isinstance(error, NotUndoneError) else entry.after
@@ -206,8 +208,8 @@ def raise_if_kept(host: Host, folder: str, undone: Undone, unreadable: Sequence[
     remedies = []
     if undone.kept:
         remedies.append(
-            f"put right what is said above, then `{restoring(host.name)}`; with --force it also undoes what somebody "
-            f"else changed. How to undo by hand stands in {folder}"
+            f"put right what is said above, then `{restore_command(host.name)}`; with --force it also undoes what "
+            f"somebody else changed. How to undo by hand stands in {folder}"
         )
     if unreadable:
         remedies.append("look at the unreadable files, put right what they stood for, and remove them yourself")

@@ -196,6 +196,11 @@ class Study:
     query_plans: tuple[PlanUse, ...] = ()
     """Every plan that was found, by environment and cell, in the order of the statements; the usual one first."""
 
+    @property
+    def measured_blocks(self) -> int:
+        """Number of blocks in which something was measured."""
+        return len({run.block for run in self.runs})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:

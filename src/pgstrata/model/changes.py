@@ -5,6 +5,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
+
+LOCAL: Final = "local"
+"""The name of the transport to this machine."""
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +125,16 @@ class Undone:
 
     closed: tuple[Closed, ...] = ()
     kept: tuple[Entry, ...] = ()
+
+
+def restore_command(host: str, verb: str = "restore") -> str:
+    """The command that restores a host, or shows its changes; `host` is the name of its transport."""
+    return f"pgstrata host {verb}" + ("" if host == LOCAL else f" --host {shlex.quote(host)}")
+
+
+def render_state(state: str) -> str:
+    """A state of a thing for a sentence: one line of at most 80 characters."""
+    line = " ".join(state.split())
+    if not line:
+        return "nothing"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

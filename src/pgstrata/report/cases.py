@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
@@ -12,7 +13,6 @@ from pgstrata.model.runs import RunStatus
 from pgstrata.report.effort import Effort
 from pgstrata.report.names import count, name_environment, name_where
 from pgstrata.report.verdicts import (
-    DIFFERENT,
     is_small_and_early,
     name_reference,
     needed_blocks,

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.model.answer import ALL_CELLS, Answer, EffectKind, FactorEffect, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.names import count, name_factor, name_where
-from pgstrata.report.verdicts import (
-    DIFFERENT,
-    render_between,
-    render_figures,
-    render_interval,
-    render_threshold,
-    verdict_label,
-)
+from pgstrata.report.verdicts import render_between, render_figures, render_interval, render_threshold, verdict_label
 from pgstrata.units import render_percent_change
 
 _MOST_SENTENCES = 6

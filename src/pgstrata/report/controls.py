@@ -7,23 +7,8 @@ from collections.abc import Sequence
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.report.cases import Case, found, places, say_figures, say_on, tested
 from pgstrata.report.names import count
-from pgstrata.report.verdicts import DIFFERENT, render_figures, render_threshold
+from pgstrata.report.verdicts import render_figures, render_threshold
 from pgstrata.stats.rule import MIN_BLOCKS
-
-_WRONG = DIFFERENT | {Verdict.COLLAPSED, Verdict.UNSTABLE}
-
-
-def is_alarm(case: Case) -> bool:
-    """Whether the control is not what its original is."""
-    return case.verdict in _WRONG
-
-
-def is_beyond_chance(comparison: Comparison) -> bool:
-    """Whether one of many cells of a control differs by more than so many cells allow by chance."""
-    if comparison.verdict not in _WRONG:
-        return False
-    chance = comparison.adjusted_p if comparison.adjusted_p is not None else 0.0
-    return comparison.verdict not in DIFFERENT or chance <= comparison.level
 
 
 def shout(said: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.compare.foreign import UNNAMED, Finding, ForeignAnswer, fewest_blocks, fewest_values
+from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
@@ -13,7 +14,6 @@ from pgstrata.report.decide_steps import is_over_all, say_main_steps, say_order,
 from pgstrata.report.fields import SCHEMA, axis_fields, comparison_fields, render_document, warning_fields
 from pgstrata.report.names import TOGETHER, count
 from pgstrata.report.verdicts import (
-    DIFFERENT,
     Words,
     render_between,
     render_confidence,

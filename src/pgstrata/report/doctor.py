@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pgstrata.model.changes import LOCAL
 from pgstrata.model.doctor import Examination, Fitness, LayerFinding, Possible, Probe
 from pgstrata.report.columns import wrap_text
-from pgstrata.report.host import HERE
 
 _STYLES = {Possible.YES: "green", Possible.NOT_FOR_USER: "yellow", Possible.NOT_ON_HOST: "red"}
 _FACTORS = ("factor", "possible", "what there is, or what it takes")
@@ -36,7 +36,7 @@ _SUDO_NOTE = (
 
 def say_verdict(examination: Examination) -> str:
     """How much can be compared here and whether the host is fit for measuring, with every reason against it."""
-    place = "On this host" if examination.host == HERE else f"On {examination.host}"
+    place = "On this host" if examination.host == LOCAL else f"On {examination.host}"
     head = (
         f"{place} {examination.possible} of {len(examination.layers)} factors can be compared as "
         f"{examination.user}; fit for measuring: {examination.fitness}"
@@ -107,7 +107,7 @@ def _elevated_rows(examination: Examination) -> list[tuple[str, str]]:
 
 
 def _say_sudo(examination: Examination) -> str:
-    there = "" if examination.host == HERE else f" --host {shlex.quote(examination.host)}"
+    there = "" if examination.host == LOCAL else f" --host {shlex.quote(examination.host)}"
     return _SUDO_NOTE.format(list=f"`pgstrata doctor{there} --json`")
 
 

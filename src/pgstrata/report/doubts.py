@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pgstrata.compare.headlines import lead_comparisons, primary_comparisons
 from pgstrata.model.answer import Answer, Comparison
 from pgstrata.report.names import count, name_place
-from pgstrata.report.verdicts import SMALL_AND_EARLY, lead_comparisons, primary_comparisons
+from pgstrata.report.verdicts import SMALL_AND_EARLY
 from pgstrata.report.words import SAID, capitalise
 
 _MOST_PLACES = 2

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.drawing import (
@@ -31,14 +32,7 @@ from pgstrata.report.drawing import (
 )
 from pgstrata.report.names import name_environment
 from pgstrata.report.points import Axis, break_label, label_environments
-from pgstrata.report.verdicts import (
-    name_baseline,
-    primary_comparisons,
-    render_interval,
-    render_threshold,
-    shown_interval,
-    verdict_label,
-)
+from pgstrata.report.verdicts import name_baseline, render_interval, render_threshold, shown_interval, verdict_label
 from pgstrata.units import render_percent_change
 
 _LONGEST_IN_TITLE = 48

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import shlex
-from typing import Any, Final
+from typing import Any
 
-from pgstrata.model.changes import Entry, HostState, Undone
-
-HERE: Final = "local"
-"""How the door to this machine calls itself."""
-_LONGEST: Final = 80
-
-
-def restoring(host: str, verb: str = "restore") -> str:
-    """The command that restores a host, or shows what is changed there, by the name of its door."""
-    return f"pgstrata host {verb}" + ("" if host == HERE else f" --host {shlex.quote(host)}")
+from pgstrata.model.changes import Entry, HostState, Undone, render_state, restore_command
 
 
 def say_entry(entry: Entry) -> str:
     """An entry in a sentence."""
     return (
-        f"{entry.what}: was {shown(entry.before)}, set to {shown(entry.value)} on {entry.made:%Y-%m-%d %H:%M} UTC "
+        f"{entry.what}: was {render_state(entry.before)}, set to {render_state(entry.value)} on "
+        f"{entry.made:%Y-%m-%d %H:%M} UTC "
         f"by process {entry.owner.pid} of {entry.owner.user} for {entry.owner.study}"
     )
 
@@ -43,7 +34,7 @@ def render_host_state(state: HostState) -> str:
         lines.append(f"     undone by: {entry.undo.render()}")
     lines += [f"  {path}: no entry that can be read: nobody knows what it stands for" for path in state.unreadable]
     if not state.clean:
-        lines.append(f"`{restoring(state.host)}` undoes what nobody needs any more")
+        lines.append(f"`{restore_command(state.host)}` undoes what nobody needs any more")
     return "\n".join(lines) + "\n"
 
 
@@ -84,14 +75,6 @@ def render_undone(undone: Undone) -> str:
         return "nothing to restore\n"
     lines = []
     for closed in undone.closed:
-        now = closed.note or f"is {shown(closed.entry.before)} again"
+        now = closed.note or f"is {render_state(closed.entry.before)} again"
         lines.append(f"{closed.entry.what}: {now}\n")
     return "".join(lines)
-
-
-def shown(state: str) -> str:
-    """A state for a sentence: one line, not endless."""
-    line = " ".join(state.split())
-    if not line:
-        return "nothing"
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -10,6 +10,7 @@ from jinja2 import PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from pgstrata.compare import exclusive_settings
+from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
@@ -35,7 +36,6 @@ from pgstrata.report.rows import (
     arrange_headlines,
     arrange_pairs,
     asked_settings,
-    count_blocks,
     dead_times,
     differing_facts,
     group_servers,
@@ -47,7 +47,7 @@ from pgstrata.report.rows import (
 )
 from pgstrata.report.sheets import compared_names, make_cell_parts, make_glance, make_line, make_scatter, make_unusual
 from pgstrata.report.ties import tie
-from pgstrata.report.verdicts import name_baseline, primary_comparisons, render_threshold
+from pgstrata.report.verdicts import name_baseline, render_threshold
 from pgstrata.report.why import cause_sentences
 from pgstrata.report.why_sheets import make_why
 from pgstrata.report.words import Sentence, answer_sentences, capitalise
@@ -123,7 +123,7 @@ def _summary(study: Study) -> str:
     planned = len(study.plan.blocks)
     seconds = render_duration(sum(run.measured_seconds for run in study.runs))
     unusual = len(unusual_runs(study))
-    text = f"{count_blocks(study)} of {count(planned, 'planned block')}, {count(len(study.runs), 'run')}"
+    text = f"{study.measured_blocks} of {count(planned, 'planned block')}, {count(len(study.runs), 'run')}"
     return f"{text}, {seconds} measured" + (f", {unusual} not simply valid" if unusual else "")
 
 

@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 from statistics import median, quantiles
 from typing import Final
 
+from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
 from pgstrata.compare.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.report.names import count, name_where
-from pgstrata.report.rows import count_blocks
-from pgstrata.report.verdicts import (
-    headline_comparisons,
-    primary_comparisons,
-    render_confidence,
-)
+from pgstrata.report.verdicts import render_confidence
 from pgstrata.stats.boundaries import C_DIFF
 from pgstrata.units import render_duration
 
@@ -142,7 +138,7 @@ def _say_stopping(answer: Answer) -> Iterator[str]:
     primary = primary_comparisons(answer)
     if not primary:
         return
-    measured, planned = count_blocks(answer.study), len(answer.study.plan.blocks)
+    measured, planned = answer.study.measured_blocks, len(answer.study.plan.blocks)
     if any(item.decided_at is not None for item in primary):
         yield (
             "A comparison was looked at after each block and ended at its verdict, which the intervals allow for; "

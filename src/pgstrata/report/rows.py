@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
+from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
 from pgstrata.compare.pairs import may_enter
 from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.report.names import count, name_environment, name_place
-from pgstrata.report.verdicts import headline_comparisons, name_reference, primary_comparisons
+from pgstrata.report.verdicts import name_reference
 from pgstrata.units import render_bytes, render_value
 
 # Facts of a machine that readers look for, and one that is long.
@@ -160,11 +161,6 @@ def unusual_runs(study: Study) -> tuple[RunRecord, ...]:
 def render_status(run: RunRecord) -> str:
     """collapsed, failed, or how valid the run is."""
     return str(run.validity) if run.status is RunStatus.COMPLETED else str(run.status)
-
-
-def count_blocks(study: Study) -> int:
-    """Blocks in which something was measured."""
-    return len({run.block for run in study.runs})
 
 
 def dead_times(study: Study) -> tuple[DeadTime, ...]:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.anomalies import anomaly_sentences
@@ -32,12 +33,11 @@ from pgstrata.report.rows import (
     arrange_cells,
     arrange_headlines,
     arrange_pairs,
-    count_blocks,
     note_pairs,
     title_pairs,
     unusual_runs,
 )
-from pgstrata.report.verdicts import headline_comparisons, name_baseline
+from pgstrata.report.verdicts import name_baseline
 from pgstrata.report.words import answer_sentences
 
 # Blanks that rich puts between two columns.
@@ -189,6 +189,8 @@ def _note_lines(notes: Sequence[str], width: int) -> list[RenderableType]:
 
 def _counts(answer: Answer) -> str:
     study = answer.study
-    text = f"{count_blocks(study)} of {count(len(study.plan.blocks), 'planned block')}, {count(len(study.runs), 'run')}"
+    text = (
+        f"{study.measured_blocks} of {count(len(study.plan.blocks), 'planned block')}, {count(len(study.runs), 'run')}"
+    )
     unusual = len(unusual_runs(study))
     return f"{text}, {unusual} of them not simply valid" if unusual else text

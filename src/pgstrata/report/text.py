@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.anomalies import anomaly_sentences
@@ -34,7 +35,6 @@ from pgstrata.report.rows import (
     arrange_headlines,
     arrange_pairs,
     asked_settings,
-    count_blocks,
     group_servers,
     note_pairs,
     render_status,
@@ -42,7 +42,7 @@ from pgstrata.report.rows import (
     title_pairs,
     unusual_runs,
 )
-from pgstrata.report.verdicts import headline_comparisons, name_baseline
+from pgstrata.report.verdicts import name_baseline
 from pgstrata.report.words import answer_sentences, capitalise
 from pgstrata.units import render_duration, render_percent_change
 
@@ -218,7 +218,7 @@ def _runs(study: Study) -> list[str]:
     unusual = unusual_runs(study)
     planned = len(study.plan.blocks)
     seconds = sum(run.measured_seconds for run in study.runs)
-    text = f"{count(count_blocks(study), 'block')} of {planned} planned, {count(len(study.runs), 'run')}"
+    text = f"{count(study.measured_blocks, 'block')} of {planned} planned, {count(len(study.runs), 'run')}"
     text += f", {render_duration(seconds)} measured; {len(unusual)} not simply valid"
     lines = _wrap(text, first="  ", rest="  ")
     for run in unusual[:_MOST_RUNS]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Interval, Lane, Verdict
+from pgstrata.model.answer import Comparison, Interval, Lane, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.names import name_environment
 from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary
 from pgstrata.units import Direction, render_percent_change
 
-DIFFERENT = frozenset({Verdict.BETTER, Verdict.WORSE})
 SMALL_AND_EARLY = "small_and_early"
 
 
@@ -33,37 +32,6 @@ class Judged(Protocol):
 
 
 # ------------------------------------------------------------------------------------------------ which comparisons
-
-
-def primary_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Comparisons with the baseline by the metric that was declared before the first run."""
-    experiment = answer.study.plan.experiment
-    # A single cell is its own headline.
-    alone = len(experiment.cells) == 1 and any(item.cell != ALL_CELLS for item in answer.comparisons)
-    return tuple(
-        item
-        for item in answer.comparisons
-        if item.metric == experiment.metric and not (alone and item.cell == ALL_CELLS)
-    )
-
-
-def headline_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Those over all cells together; none where there is only one cell."""
-    return tuple(item for item in primary_comparisons(answer) if item.cell == ALL_CELLS)
-
-
-def lead_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """What answers the question: the headlines, and the cells of environments that have none."""
-    headed = {item.environment for item in headline_comparisons(answer)}
-    return tuple(
-        item for item in primary_comparisons(answer) if item.cell == ALL_CELLS or item.environment not in headed
-    )
-
-
-def explored_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Single cells beneath a headline: exploratory."""
-    headed = {item.environment for item in headline_comparisons(answer)}
-    return tuple(item for item in primary_comparisons(answer) if item.cell != ALL_CELLS and item.environment in headed)
 
 
 def name_baseline(experiment: Experiment) -> str:

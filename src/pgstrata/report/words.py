@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pgstrata.compare.headlines import (
+    DIFFERENT,
+    explored_comparisons,
+    faulty_controls,
+    is_beyond_chance,
+    lead_comparisons,
+)
 from pgstrata.model.answer import Answer, Comparison
 from pgstrata.report.cases import (
     BASELINE_COLLAPSED,
@@ -17,16 +24,11 @@ from pgstrata.report.cases import (
     summarise,
 )
 from pgstrata.report.contrasts import contrast_sentences
-from pgstrata.report.controls import is_alarm, is_beyond_chance, say_chance, say_control, shout, summarise_control
+from pgstrata.report.controls import say_chance, say_control, shout, summarise_control
 from pgstrata.report.effort import Effort, measure_effort
 from pgstrata.report.names import say_common
 from pgstrata.report.ordered import step_sentences
-from pgstrata.report.verdicts import (
-    DIFFERENT,
-    explored_comparisons,
-    lead_comparisons,
-    name_baseline,
-)
+from pgstrata.report.verdicts import name_baseline
 
 _MOST_SENTENCES = 8
 _MOST_CELLS = 4
@@ -72,7 +74,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         *([common] if leads and common else []),
     ]
     return (
-        *(Sentence(text=shout(text), alarm=True) for text in _alarms(answer, effort, controls)),
+        *(Sentence(text=shout(text), alarm=True) for text in _alarms(answer, effort)),
         *(Sentence(text=capitalise(text)) for text in texts),
         *(Sentence(text=capitalise(text), minor=True) for text in beside),
     )
@@ -104,26 +106,21 @@ def _explored(answer: Answer, effort: Effort) -> list[str]:
 # ------------------------------------------------------------------------------------------------ controls
 
 
-def _alarms(answer: Answer, effort: Effort, controls: Sequence[Case]) -> list[str]:
-    """Controls that came out different; single cells of theirs only where chance does not explain them."""
-    loud = [case for case in controls if is_alarm(case)]
-    told = {case.items[0].environment for case in loud}
-    cells = [
-        item
-        for item in explored_comparisons(answer)
-        if item.control and item.environment not in told and is_beyond_chance(item)
-    ]
-    return _say_all(loud, say_case, summarise) + _say_all(make_cases(answer, effort, cells), say_case, summarise)
+def _alarms(answer: Answer, effort: Effort) -> list[str]:
+    """Controls that came out different, whole ones before single cells."""
+    faulty, leads = faulty_controls(answer), lead_comparisons(answer)
+    groups = ([item for item in faulty if item in leads], [item for item in faulty if item not in leads])
+    return [text for items in groups for text in _say_all(make_cases(answer, effort, items), say_case, summarise)]
 
 
 def _calm_controls(answer: Answer, controls: Sequence[Case]) -> list[str]:
-    everywhere = lead_comparisons(answer)
+    everywhere, faulty = lead_comparisons(answer), faulty_controls(answer)
 
     def shorten(cases: Sequence[Case]) -> str:
         environment = cases[0].items[0].environment
         return summarise_control(cases, sum(item.environment == environment for item in everywhere))
 
-    return _say_all([case for case in controls if not is_alarm(case)], say_control, shorten)
+    return _say_all([case for case in controls if case.items[0] not in faulty], say_control, shorten)
 
 
 def _explored_controls(answer: Answer) -> list[str]:

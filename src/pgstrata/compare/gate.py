@@ -1,0 +1,88 @@
+"""A study as a gate: what decides, why, and the exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pgstrata.compare.headlines import faulty_controls, lead_comparisons
+from pgstrata.compare.outcome import BAD, OPEN
+from pgstrata.errors import ExitCode
+from pgstrata.model.answer import Answer, Comparison
+
+
+class GateReason(StrEnum):
+    """Why a gate has its exit code; the first that holds."""
+
+    CONTROL_DIFFERS = "control_differs"
+    NOTHING_TO_COMPARE = "nothing_to_compare"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+    EXPLORATORY = "exploratory"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """An answer to be judged as a gate.
+
+    The experiment in `answer` carries the metric and the threshold that were used; `frozen` are those of the plan.
+    `missing` are the measured and the planned blocks of a study that is not at its end, None of one that is.
+    """
+
+    answer: Answer
+    frozen: tuple[str, float]
+    missing: tuple[int, int] | None = None
+
+    @property
+    def asked(self) -> tuple[str, float]:
+        """The metric and the threshold that were used."""
+        experiment = self.answer.study.plan.experiment
+        return experiment.metric, experiment.threshold
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the metric or the threshold is another one than the plan froze."""
+        return self.asked != self.frozen
+
+    @property
+    def headlines(self) -> tuple[Comparison, ...]:
+        """The comparisons that decide: each environment over all cells, without controls."""
+        return pick_headlines(self.answer)
+
+    @property
+    def deciding(self) -> tuple[Comparison, ...]:
+        """The headlines that keep the gate from passing: those that are worse, else those that are open."""
+        bad = tuple(item for item in self.headlines if item.verdict in BAD)
+        return bad or tuple(item for item in self.headlines if item.verdict in OPEN)
+
+    @property
+    def reason(self) -> GateReason:
+        """Why it has its exit code. A control that differs is named first, whatever the headlines are."""
+        if faulty_controls(self.answer):
+            return GateReason.CONTROL_DIFFERS
+        if not self.headlines:
+            return GateReason.NOTHING_TO_COMPARE
+        if self.deciding:
+            return GateReason.WORSE if self.deciding[0].verdict in BAD else GateReason.UNDECIDED
+        return GateReason.EXPLORATORY if self.exploratory else GateReason.PASSED
+
+    @property
+    def code(self) -> ExitCode:
+        """FAILED where a headline is worse, also beside a control that differs; DONE only where the gate passes."""
+        if any(item.verdict in BAD for item in self.headlines):
+            return ExitCode.FAILED
+        return ExitCode.DONE if self.reason is GateReason.PASSED else ExitCode.UNDECIDED
+
+
+def pick_headlines(answer: Answer) -> tuple[Comparison, ...]:
+    """The headlines of a study without its controls."""
+    return tuple(item for item in lead_comparisons(answer) if not item.control)
+
+
+def find_missing(answer: Answer) -> tuple[int, int] | None:
+    """Measured and planned blocks where a study has neither all of them nor an answer; None where it is at its end."""
+    measured, planned = answer.study.measured_blocks, len(answer.study.plan.blocks)
+    headlines = pick_headlines(answer)
+    waiting = not headlines or any(item.verdict in OPEN for item in headlines)
+    return (measured, planned) if waiting and measured < planned else None
