@@ -25,7 +25,8 @@ def unpack(name, folder):
     """The study in a folder of its own."""
     study = Path(folder) / "study"
     with tarfile.open(HERE / f"{name}.tar.xz") as archive:
-        archive.extractall(study, filter="data")
+        # Debian 12's Python knows no filters; newer ones warn where none is given
+        archive.extractall(study, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return study
 
 
