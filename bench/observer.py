@@ -25,6 +25,7 @@ from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.drivers.pgbench.parse import OUTPUT, PgbenchParser
 from pgstrata.libpq import compose_connection
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
@@ -120,10 +121,10 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
             if ours:
                 arm = make_arm(plan, plan.runs[0])
                 measure(rig, arm, server)
-                watched.append(rig.driver.parse(arm.files).tps or 0.0)
+                watched.append(rig.driver(arm.cell).parse(arm.files).tps or 0.0)
                 cpus.append(_observer_cpu(rig, arm, server))
             else:
-                plain.append(_plain_tps(rig, machine, server, rig.supply(server.environment).build))
+                plain.append(_plain_tps(machine, server, rig.supply(server.environment).build))
     for _ in range(LOOKS):
         arm = make_arm(plan, plan.runs[0])
         measure(unwatched, arm, server)
@@ -160,7 +161,7 @@ def _observer_cpu(rig: Rig, arm: Arm, server: RunningServer) -> float:
     return next(measurement.value for measurement in found if measurement.metric == "observer_cpu")
 
 
-def _plain_tps(rig: Rig, machine: Machine, server: RunningServer, build: Build) -> float:
+def _plain_tps(machine: Machine, server: RunningServer, build: Build) -> float:
     connection = compose_connection(server.address)
     argv = (build.program("pgbench"), "-n", "-S", "-M", "prepared", "-c", "2", "-j", "2", "-T", str(SECONDS))
     done = machine.host.run(
@@ -168,7 +169,7 @@ def _plain_tps(rig: Rig, machine: Machine, server: RunningServer, build: Build) 
             argv=(*argv, *connection.arguments), environment={**build.process_environment, **connection.environment}
         )
     )
-    return rig.driver.parse({"pgbench.out": done.stdout}).tps or 0.0
+    return PgbenchParser().parse({OUTPUT: done.stdout}).tps or 0.0
 
 
 def measure_dead_time() -> Sequence[Figure]:

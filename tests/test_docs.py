@@ -11,6 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from pgstrata.cli.main import app
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
@@ -66,7 +67,9 @@ def test_experiments_in_the_documentation_can_be_planned(text):
     assert "cells" in tomllib.loads(text), "show whole experiments, or mark the block differently"
     workloads = builtin_workloads()
     experiment = parse_experiment(text, "docs", read_file=lambda _: "SELECT 1;", workloads=workloads, cpus=16)
-    assert make_plan(complete_experiment(experiment, LARGE, workloads), workloads, LARGE).runs
+    assert make_plan(
+        complete_experiment(experiment, LARGE, workloads), workloads, LARGE, drivers=driver_capabilities()
+    ).runs
 
 
 def commands():

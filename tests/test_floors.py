@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import (
     Allow,
@@ -56,7 +57,7 @@ def plan(cells=(READ,), base=BASE, interleave=Interleave.RUNS, **more):
         "interleave": interleave, "seed": 1, "baseline": base.name, "environments": (base, OTHER), "cells": cells,
         "factors": ("server",), "allow": Allow(), "text": "",
     }  # fmt: skip
-    return make_plan(Experiment(**{**fields, **more}), WORKLOADS, CAPACITY)
+    return make_plan(Experiment(**{**fields, **more}), WORKLOADS, CAPACITY, drivers=driver_capabilities())
 
 
 def digest(made, cell=None, metric="tps"):

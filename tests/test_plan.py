@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError
 from pgstrata.experiment import complete_experiment, parse_experiment
 from pgstrata.model.experiment import (
@@ -27,7 +29,8 @@ from pgstrata.model.experiment import (
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Data, Workload
-from pgstrata.plan import auto_warmup, make_plan, workload_of
+from pgstrata.plan import auto_warmup, workload_of
+from pgstrata.plan import make_plan as make_plan_for
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.report.plan import plan_json, render_plan
 from pgstrata.workloads import builtin_workloads
@@ -36,6 +39,7 @@ GB = 1024**3
 CAPACITY = HostCapacity(memory=32 * GB, cpus=4, free_disk=500 * GB)
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ALL_EXAMPLES = sorted(str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.toml"))
+make_plan = partial(make_plan_for, drivers=driver_capabilities())
 WORKLOADS = {
     name: Workload(
         name=name,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from pgstrata.conduct.rig import Rig, ServerHost, Supply
 from pgstrata.errors import ServerFailedError
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
@@ -168,6 +169,7 @@ class FakeProcess:
 
 class FakeDriver:
     name = "fake"
+    capabilities = Capabilities(pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True)
 
     def __init__(self, world):
         self.world = world
@@ -176,6 +178,10 @@ class FakeDriver:
 
     def facts(self):
         return {"version": "18"}
+
+    def least_load(self, load):
+        bare = replace(load.cell, scripts=(), rate=None, latency_limit=None, profile=False, options={})
+        return replace(load, cell=bare)
 
     def start(self, load, folder, *, on_parent_death=None):
         self.measured = folder.endswith("/run")
@@ -207,6 +213,12 @@ class FakeDriver:
             rate *= self.world.ceiling
         output = self.world.outputs.get(self.environment) if self.measured else None
         return {"pgbench.out": f"tps = {rate}".encode() if output is None else output}
+
+    def ran(self, evidence):
+        return bool(evidence.get("pgbench.out"))
+
+    def messages(self, evidence):
+        return tuple(evidence.get("pgbench.err", b"").decode().splitlines())
 
     def parse(self, evidence):
         text = evidence.get("pgbench.out", b"")
@@ -283,7 +295,7 @@ def home_of(rig):
     return home
 
 
-def make_rig(world, plan, *, store=None, layers=(), host_layers=()):
+def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None):
     supply = Supply(build=build(), datasets=FakeDatasets(world), control=FakeControl(world))
     host = FakeHost(world)
     names = {environment.name: supply for environment in plan.experiment.environments}
@@ -292,7 +304,7 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=()):
         fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
     )  # fmt: skip
     return Rig(
-        server_hosts={HostSpec(): home}, client=host, clock=FakeClock(world), store=store or FakeStore(), driver=FakeDriver(world), sql=FakeSql(),
+        server_hosts={HostSpec(): home}, client=host, clock=FakeClock(world), store=store or FakeStore(), drivers={"pgbench": FakeDriver(world), **(drivers or {})}, sql=FakeSql(),
         collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM, "connect": CONNECT},
         events=Recorder(), scratch="/scratch", warm_sql=lambda workload: "SELECT 1;",
         client_facts=home.facts, client_fingerprint=home.fingerprint,

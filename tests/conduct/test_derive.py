@@ -17,16 +17,28 @@ _HEADER = RunHeader(
 )  # fmt: skip
 
 
-def _parse(_evidence):
-    return DriverResult(
-        complete=True, transactions=400, tps=100.0, latency_mean=0.01, latency_stddev=None, failed=0, retried=0,
-        skipped=0, percentiles={}, samples=0, series=(), statements=((0.002, "BEGIN;"), (0.008, "SELECT 1;")),
-        errors=(), version="18.0",
-    )  # fmt: skip
+RESULT = DriverResult(
+    complete=True, transactions=400, tps=100.0, latency_mean=0.01, latency_stddev=None, failed=0, retried=0,
+    skipped=0, percentiles={}, samples=0, series=(), statements=((0.002, "BEGIN;"), (0.008, "SELECT 1;")),
+    errors=(), version="18.0",
+)  # fmt: skip
+
+
+class Parser:
+    name = "made up"
+
+    def __init__(self, result=RESULT):
+        self.result = result
+
+    def ran(self, evidence):
+        return bool(evidence)
+
+    def parse(self, evidence):
+        return self.result
 
 
 def test_the_statements_of_a_profile_become_part_of_the_record():
-    record = derive_record(_HEADER, {"pgbench.out": b"x"}, _parse, (), Allow())
+    record = derive_record(_HEADER, {"out": b"x"}, Parser(), (), Allow())
     assert record.status is RunStatus.COMPLETED
     assert record.statements == (
         StatementLatency(text="BEGIN;", seconds=0.002),
@@ -35,16 +47,14 @@ def test_the_statements_of_a_profile_become_part_of_the_record():
 
 
 def test_every_percentile_that_the_driver_knows_is_measured():
-    def parse(evidence):
-        return replace(_parse(evidence), percentiles={0.1: 0.001, 0.5: 0.002, 0.9: 0.004, 0.99: 0.05})
-
-    record = derive_record(_HEADER, {"pgbench.out": b"x"}, parse, (), Allow())
+    parser = Parser(replace(RESULT, percentiles={0.1: 0.001, 0.5: 0.002, 0.9: 0.004, 0.99: 0.05}))
+    record = derive_record(_HEADER, {"out": b"x"}, parser, (), Allow())
     found = {item.metric: item.value for item in record.measurements if item.metric.startswith("latency_p")}
     assert found == {"latency_p10": 0.001, "latency_p50": 0.002, "latency_p90": 0.004, "latency_p99": 0.05}
 
 
 def test_a_run_that_left_nothing_has_no_statements():
-    assert derive_record(_HEADER, {}, _parse, (), Allow()).statements == ()
+    assert derive_record(_HEADER, {}, Parser(), (), Allow()).statements == ()
 
 
 class _PerSecond:
@@ -55,20 +65,20 @@ class _PerSecond:
 
 
 def test_a_run_that_failed_before_its_time_was_known_is_a_record_of_its_failure():
-    evidence = {"pgbench.out": b"x", "steps.before": b"0", "steps.after": b"1"}
+    evidence = {"out": b"x", "steps.before": b"0", "steps.after": b"1"}
     failed = replace(_HEADER, seconds=0.0, failure="the server went away")
-    record = derive_record(failed, evidence, _parse, (_PerSecond(),), Allow())
+    record = derive_record(failed, evidence, Parser(), (_PerSecond(),), Allow())
     assert record.status is RunStatus.FAILED
-    whole = derive_record(_HEADER, evidence, _parse, (_PerSecond(),), Allow())
+    whole = derive_record(_HEADER, evidence, Parser(), (_PerSecond(),), Allow())
     assert "client_cpu" in {item.metric for item in whole.measurements}
 
 
 def test_a_run_in_which_counters_were_reset_is_valid_and_says_so():
     evidence = {
-        "pgbench.out": b"x",
+        "out": b"x",
         "pgstat.before": b"database.blks_hit\t900\n",
         "pgstat.after": b"database.blks_hit\t7\n",
     }
-    record = derive_record(_HEADER, evidence, _parse, (PgstatCollector(),), Allow())
+    record = derive_record(_HEADER, evidence, Parser(), (PgstatCollector(),), Allow())
     assert (record.status, record.validity) == (RunStatus.COMPLETED, Validity.VALID)
     assert [reason.code for reason in record.reasons] == ["counters_reset"]

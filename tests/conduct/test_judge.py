@@ -13,7 +13,7 @@ from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.procfs.sampler import ProcfsCollector
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.judge import judge_run, lag_growth
-from pgstrata.drivers.pgbench.parse import parse_result
+from pgstrata.drivers.pgbench.parse import PgbenchParser, parse_result
 from pgstrata.model.experiment import Allow
 from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
@@ -70,7 +70,7 @@ def record_beside(change):
         "procfs.before": (folder / "before.txt").read_bytes(),
         "procfs.after": change((folder / "after.txt").read_bytes()),
     }
-    return derive_record(header, evidence, parse_result, (ProcfsCollector(),), Allow())
+    return derive_record(header, evidence, PgbenchParser(), (ProcfsCollector(),), Allow())
 
 
 def test_a_quiet_run_is_valid_and_says_nothing():
@@ -195,7 +195,7 @@ def test_skipped_transactions_cost_the_latencies_of_the_others(request):
         "pgbench.out": (driver / "output.txt").read_bytes(),
         "pgbench.err": (driver / "stderr.txt").read_bytes(),
     }
-    record = derive_record(HEADER, evidence, parse_result, (), Allow())
+    record = derive_record(HEADER, evidence, PgbenchParser(), (), Allow())
     assert record.value("tps") == pytest.approx(230.193069)
     assert record.value("latency_mean") is None
 
@@ -209,7 +209,7 @@ def test_a_run_without_a_transaction_is_invalid(request):
 def test_evidence_of_an_unknown_shape_is_kept_and_not_guessed_at(request):
     driver = CAPTURES / "pgbench" / "18.6" / "select-only"
     strange = (driver / "output.txt").read_bytes().replace(b"latency average = 0.014", b"latency average = some")
-    record = derive_record(HEADER, {"pgbench.out": strange}, parse_result, (), Allow())
+    record = derive_record(HEADER, {"pgbench.out": strange}, PgbenchParser(), (), Allow())
     assert (record.status, record.validity) == (RunStatus.FAILED, Validity.INVALID)
     assert record.reasons[0].code == "unreadable"
     observe(request.node.nodeid, "unreadable", record.reasons[0].text)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.conduct.loop import Conduct
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.changes import Change, Script
 from pgstrata.model.experiment import Interleave, Reset
@@ -236,7 +237,9 @@ def test_without_layers_a_server_stays_up_beside_that_of_other_data():
 def test_layers_that_belong_to_the_whole_host_keep_environments_apart(a, b, reason):
     experiment = layered(make_plan(cells=(replace(CELLS[0], scale=10),)), a=a, b=b).experiment
     capacity = HostCapacity(memory=32 * 1024**3, cpus=4, free_disk=1024**4)
-    (design,) = choose_designs(experiment, {"select-only": fakes.WORKLOAD}, capacity, Interleave.AUTO)
+    (design,) = choose_designs(
+        experiment, {"select-only": fakes.WORKLOAD}, capacity, driver_capabilities(), Interleave.AUTO
+    )
     assert design.sliced == (not reason)
     assert reason in design.reason
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.datasets.cluster import dataset_identity
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import ExperimentError
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import ControlKind
@@ -54,7 +55,7 @@ def test_a_control_by_rebuild_has_a_dataset_of_its_own():
 def test_what_is_built_anew_counts_in_the_forecast():
     capacity = HostCapacity(memory=32 * 1024**3, cpus=4, free_disk=1024**4)
     needs = [
-        make_plan(parse(*controls), WORKLOADS, capacity).forecast.datasets
+        make_plan(parse(*controls), WORKLOADS, capacity, drivers=driver_capabilities()).forecast.datasets
         for controls in ((), ("same",), ("same", "rebuild"))
     ]
     assert [len(need) for need in needs] == [2, 2, 3]

@@ -21,7 +21,6 @@ from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import make_derive
 from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
-from pgstrata.model.experiment import Allow
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.text import render_text
@@ -149,7 +148,9 @@ def test_the_client_is_no_stranger_where_both_hosts_are_one_machine(made):
     reparse(study)
     run = next(run for run in load_study(study).runs if run.identity == "b01/far1/select-only-s1-c2")
     evidence = {path.name: path.read_bytes() for path in (study / "evidence" / run.identity).iterdir()}
-    strangers = make_derive(Allow())({**evidence, "run.json": evidence["run.json"].replace(b'"processes"', b'""')})
+    strangers = make_derive(load_plan_file(study).plan.experiment)(
+        {**evidence, "run.json": evidence["run.json"].replace(b'"processes"', b'""')}
+    )
     assert run.value("client_cpu") > 0.1
     assert run.value("foreign_cpu") < strangers.value("foreign_cpu") - run.value("client_cpu") / 2
     assert run.value("client_foreign_cpu") is None

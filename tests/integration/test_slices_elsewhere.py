@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pgstrata.app.wiring import make_derive
-from pgstrata.model.experiment import Allow
 from pgstrata.store.load import load_study
+from pgstrata.store.study import load_plan_file
 
 sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
 import sshd
@@ -134,7 +134,7 @@ def test_the_clients_time_is_known_from_its_own_host_and_is_nobody_elses(made):
     evidence = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def derived(shared):
-        return make_derive(Allow())(
+        return make_derive(load_plan_file(place.folder / "study").plan.experiment)(
             {**evidence, "run.json": evidence["run.json"].replace(b'"processes"', f'"{shared}"'.encode())}
         )
 

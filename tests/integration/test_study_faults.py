@@ -186,6 +186,7 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
     from pgstrata.app.places import capacity_here
     from pgstrata.app.question import load_plan
     from pgstrata.app.run import run_experiment
+    from pgstrata.drivers.registry import driver_capabilities
     from pgstrata.layers.server import ClusterControl
     from pgstrata.model.experiment import Interleave
     from pgstrata.plan import make_plan
@@ -199,7 +200,9 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
     )
     file = sandbox.file(text + '[factors]\n"settings.shared_buffers" = ["32MB", "64MB"]\n', "together.toml")
     experiment = load_plan(file).experiment
-    plan = make_plan(experiment, builtin_workloads(), capacity_here(), interleave=Interleave.SLICES)
+    plan = make_plan(
+        experiment, builtin_workloads(), capacity_here(), drivers=driver_capabilities(), interleave=Interleave.SLICES
+    )
     seen = []
     alive = ClusterControl.alive
 

@@ -14,6 +14,7 @@ from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
 from pgstrata.app.run import as_begun, find_studies, run_experiment
 from pgstrata.conduct.loop import Ending
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError, StudyError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.model.experiment import ControlKind
@@ -123,7 +124,7 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
         )  # fmt: skip
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)
-    return make_plan(twice, workloads, capacity_here(), designs=asked.designs)
+    return make_plan(twice, workloads, capacity_here(), drivers=driver_capabilities(), designs=asked.designs)
 
 
 def choose_study(plan: Plan, file: Path | None) -> Path:

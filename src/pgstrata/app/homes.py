@@ -21,6 +21,7 @@ from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.conduct.rig import ServerHost, Supply
 from pgstrata.datasets.cluster import ClusterDatasets, Recipe
 from pgstrata.datasets.databases import DatabaseDatasets
+from pgstrata.drivers.registry import load_data
 from pgstrata.errors import HostLostError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.layers.cpu import CpuLayer
@@ -48,7 +49,7 @@ _T = TypeVar("_T")
 
 def make_recipe() -> Recipe:
     """How the data of the built-in workloads are marked and verified."""
-    return Recipe(verify=verify_sql, marker=marker_sql())
+    return Recipe(load=load_data, verify=verify_sql, marker=marker_sql())
 
 
 def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pgstrata.app.host_floors import fit_designs, with_floors
 from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import UsageError
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
@@ -100,9 +102,10 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
 
 def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
     """The plan of a complete experiment, its designs fitted to the scatter that is known here, without floors."""
-    plan = make_plan(experiment, workloads, capacity)
+    make = partial(make_plan, experiment, workloads, capacity, drivers=driver_capabilities())
+    plan = make()
     designs = fit_designs(plan, workloads)
-    return plan if designs == plan.designs else make_plan(experiment, workloads, capacity, designs=designs)
+    return plan if designs == plan.designs else make(designs=designs)
 
 
 def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:

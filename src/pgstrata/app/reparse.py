@@ -10,4 +10,4 @@ from pgstrata.store.study import load_plan_file, reparse_study
 
 def reparse(study: Path) -> int:
     """Derive all runs of a study anew; their number."""
-    return reparse_study(study, make_derive(load_plan_file(study).plan.experiment.allow))
+    return reparse_study(study, make_derive(load_plan_file(study).plan.experiment))

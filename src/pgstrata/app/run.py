@@ -106,7 +106,7 @@ def run_experiment(
     with (
         open_machine(tell) as machine,
         _having(plan, machine, str(study.absolute()), tell) as hosts,
-        StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment.allow)) as store,
+        StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment)) as store,
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan

@@ -25,13 +25,12 @@ from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.observe import say_clocks
 from pgstrata.conduct.rig import Rig
-from pgstrata.drivers.pgbench.driver import PgbenchDriver
-from pgstrata.drivers.pgbench.parse import parse_result
-from pgstrata.errors import PlanRefusedError
+from pgstrata.drivers.registry import find_driver
+from pgstrata.errors import PlanRefusedError, StudyError
 from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ServerLayer
 from pgstrata.layers.settings import SettingsLayer
-from pgstrata.model.experiment import Allow, ConnectionKind, Experiment, ServerKind
+from pgstrata.model.experiment import ConnectionKind, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Build, Fingerprint
@@ -68,13 +67,16 @@ def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
     return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 
 
-def make_derive(allow: Allow) -> Callable[[Mapping[str, bytes]], RunRecord]:
-    """The function that makes a record of a run's evidence, for the store."""
+def make_derive(experiment: Experiment) -> Callable[[Mapping[str, bytes]], RunRecord]:
+    """The function that makes a record of the evidence of one of an experiment's runs, for the store."""
     collectors, samplers, explainer = make_collectors(), make_samplers(), PlanExplainer()
+    drivers = {cell.identity: find_driver(cell.driver).parser() for cell in experiment.cells}
 
     def derive(evidence: Mapping[str, bytes]) -> RunRecord:
         header = parse_header(evidence["run.json"])
-        return derive_record(header, evidence, parse_result, collectors, allow, samplers, explainer)
+        if header.cell not in drivers:
+            raise StudyError(f"the run {header.identity} is of no cell of this study's plan", where=header.cell)
+        return derive_record(header, evidence, drivers[header.cell], collectors, experiment.allow, samplers, explainer)
 
     return derive
 
@@ -107,7 +109,7 @@ def make_rig(
         client=client,
         clock=machine.clock,
         store=store,
-        driver=PgbenchDriver(client, tools),
+        drivers={key: find_driver(key).make(client, tools) for key in {cell.driver for cell in plan.experiment.cells}},
         sql=homes.sql,
         collectors=make_collectors(plan.experiment),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),

@@ -25,6 +25,8 @@ from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 
+WARMUP: Final = "warmup"
+"""Folder of the warm-up's execution; before its evidence names where it failed."""
 # These end the experiment: not the environment is at fault, and the next run would fare no better.
 FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, InterruptedByUserError)
 

@@ -8,14 +8,13 @@ is to let clients in, and `select 1` asks for just that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from pgstrata.conduct.arm import Arm, make_load, scratch_folder
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import CEILING, THREADS
 from pgstrata.conduct.rig import Rig
-from pgstrata.model.experiment import Script, ServerKind
+from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import TPS
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan import workload_of
@@ -26,7 +25,6 @@ from pgstrata.ports.server import RunningServer
 CEILINGS: Final = "ceilings"
 """Name under which the study keeps them, by `topology`."""
 _SECONDS: Final = 2.0
-_NOTHING: Final = Script(file="select 1", text="SELECT 1;\n")
 # A workload that comes closer to a ceiling of another environment may have a higher one of its own.
 _CLOSE: Final = 0.8
 
@@ -77,12 +75,14 @@ def _known(rig: Rig) -> dict[str, float]:
 
 
 def _measure(rig: Rig, arm: Arm, server: RunningServer) -> float:
-    """Transactions per second; 0 where it does not run: the run itself will say why."""
+    """Transactions per second; 0 where the driver has no such load, or it does not run: the run will say why."""
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="ceiling"))
-    load = make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2)
-    bare = replace(load.cell, scripts=(_NOTHING,), rate=None, latency_limit=None, profile=False, options={})
-    drive(rig, arm, replace(load, cell=bare), "ceiling")
-    result = rig.driver.parse(rig.driver.collect(scratch_folder(rig, arm, "ceiling")))
+    driver = rig.driver(arm.cell)
+    load = driver.least_load(make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2))
+    if load is None:
+        return 0.0
+    drive(rig, arm, load, "ceiling")
+    result = driver.parse(driver.collect(scratch_folder(rig, arm, "ceiling")))
     rig.client.remove_tree(scratch_folder(rig, arm))
     return _fastest(result)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pgstrata.conduct.judge import DROPPING, judge_run
@@ -25,27 +25,30 @@ from pgstrata.ports.collector import (
     SeesClients,
     Window,
 )
-from pgstrata.ports.driver import DriverResult
+from pgstrata.ports.driver import DriverParser, DriverResult
 from pgstrata.ports.store import RunHeader
-
-ParseDriver = Callable[[Mapping[str, bytes]], DriverResult]
 
 _QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
 
 def derive_record(
-    header: RunHeader, evidence: Mapping[str, bytes], parse: ParseDriver, collectors: Sequence[Collector], allow: Allow,
-    samplers: Sequence[Sampler] = (), explainer: Explainer | None = None,
-) -> RunRecord:  # fmt: skip
+    header: RunHeader,
+    evidence: Mapping[str, bytes],
+    driver: DriverParser,
+    collectors: Sequence[Collector],
+    allow: Allow,
+    samplers: Sequence[Sampler] = (),
+    explainer: Explainer | None = None,
+) -> RunRecord:
     """Everything that is known of a run, from what was kept of it.
 
     Evidence of an unknown shape makes an invalid run that says so: the evidence is kept, and a later version of the
     parser can make a valid run of it (`reparse`).
     """
     try:
-        result = parse(evidence) if driver_ran(evidence) else None
+        result = driver.parse(evidence) if driver.ran(evidence) else None
         # one that failed before its time was known may have left output all the same
-        window = _window(header, result, evidence, collectors) if result and header.seconds > 0 else None
+        window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         measurements = (
             *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
@@ -97,11 +100,6 @@ def _statements(result: DriverResult | None) -> tuple[StatementLatency, ...]:
     return tuple(StatementLatency(text=text, seconds=seconds) for seconds, text in found)
 
 
-def driver_ran(evidence: Mapping[str, bytes]) -> bool:
-    """Whether the measured execution left anything to parse."""
-    return any(name.endswith(".out") and content for name, content in evidence.items())
-
-
 def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]:
     if result is None:
         return ()
@@ -119,9 +117,9 @@ def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]
 
 
 def _window(
-    header: RunHeader, result: DriverResult, evidence: Mapping[str, bytes], collectors: Sequence[Collector]
+    header: RunHeader, driver: str, result: DriverResult, evidence: Mapping[str, bytes], collectors: Sequence[Collector]
 ) -> Window:
-    window = _as_noted(header, result)
+    window = _as_noted(header, driver, result)
     for collector, before, after in _captured(evidence, collectors):
         if isinstance(collector, SeesClients):
             window = collector.see_clients(before, after, window)
@@ -138,7 +136,7 @@ def _captured(
             yield collector, before, after
 
 
-def _as_noted(header: RunHeader, result: DriverResult) -> Window:
+def _as_noted(header: RunHeader, driver: str, result: DriverResult) -> Window:
     return Window(
         seconds=header.seconds,
         transactions=result.transactions,
@@ -157,6 +155,7 @@ def _as_noted(header: RunHeader, result: DriverResult) -> Window:
         client_sampler_pids=header.client_sampler_pids,
         sampler_backends=header.sampler_backends,
         client_resident_pids=header.client_resident_pids,
+        driver=driver,
     )
 
 

@@ -23,7 +23,7 @@ def drive(rig: Rig, arm: Arm, load: Load, part: str) -> ProcessExit | None:
     folder = scratch_folder(rig, arm, part)
     rig.client.remove_tree(folder)
     rig.client.make_folder(folder)
-    process = rig.driver.start(load, folder)
+    process = rig.driver(arm.cell).start(load, folder)
     try:
         return _follow(rig, arm, load, process, folder)
     except TimeoutError:
@@ -41,7 +41,7 @@ def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> Pr
         if passed > load.seconds + GRACE:
             raise TimeoutError
         rig.clock.sleep(min(_POLL, max(_POLL_AT_END, load.seconds - passed)))
-        points, offset = rig.driver.progress(folder, offset)
+        points, offset = rig.driver(arm.cell).progress(folder, offset)
         for point in points[-1:]:
             rig.events.emit(
                 Event(kind=EventKind.PROGRESS, run=arm.planned.identity, value=point.tps, text=f"{point.time:.0f} s")
@@ -56,13 +56,8 @@ def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> Pr
 
 def raise_driver_failed(rig: Rig, arm: Arm, what: str, part: str) -> None:
     """ServerFailedError with the driver's last words; what it left is kept with the run."""
-    evidence = rig.driver.collect(scratch_folder(rig, arm, part))
+    driver = rig.driver(arm.cell)
+    evidence = driver.collect(scratch_folder(rig, arm, part))
     arm.files.update({f"{part}.{name}": content for name, content in evidence.items() if not name.endswith(".gz")})
-    lines = [
-        line
-        for name, text in evidence.items()
-        if name.endswith(".err")
-        for line in text.decode("utf-8", "replace").splitlines()
-        if not line.startswith("progress:")
-    ]
+    lines = driver.messages(evidence)
     raise ServerFailedError(f"the driver failed in the {what}: {' / '.join(lines[-_LAST_LINES:]) or 'no message'}")

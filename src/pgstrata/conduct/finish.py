@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-from pgstrata.conduct.arm import Arm
+from pgstrata.conduct.arm import WARMUP, Arm
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import LARGER_FILE_SYSTEM, SMALLER_WAL, DiskFullError, ParseError, find_disk_full
@@ -19,7 +19,6 @@ from pgstrata.ports.layer import ExplainsDeath
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.store import FinishedRun, RunHeader
 
-_COMPLAINTS: Final = ("server.log", "pgbench.err", "warmup.pgbench.err")
 _ALIKE: Final = frozenset({"settings.tsv", PLANS})
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _WAL: Final = re.compile(r"\b(pg_wal|pg_xlog|xlogtemp)\b")
@@ -30,12 +29,12 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     """Evidence kept aside and record derived: ready to be committed."""
     if log:
         arm.files["server.log"] = log
-    _raise_if_disk_full(arm, server)
+    _raise_if_disk_full(rig, arm, server)
     _explain_failure(rig, arm, log)
     _ask_layers(rig, arm)
     header = _header(rig, plan, arm, server)
     record = derive_record(
-        header, arm.files, rig.driver.parse, rig.collectors, plan.experiment.allow, rig.samplers, rig.explainer
+        header, arm.files, rig.driver(arm.cell), rig.collectors, plan.experiment.allow, rig.samplers, rig.explainer
     )
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():
@@ -48,9 +47,12 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     return FinishedRun(evidence=evidence, header=header, record=record)
 
 
-def _raise_if_disk_full(arm: Arm, server: RunningServer | None) -> None:
+def _raise_if_disk_full(rig: Rig, arm: Arm, server: RunningServer | None) -> None:
     """A full disk is no property of an environment: it ends the experiment, and nothing is committed of the run."""
-    said = (arm.files.get(name, b"").decode("utf-8", "replace") for name in _COMPLAINTS)
+    driver, before = rig.driver(arm.cell), f"{WARMUP}."
+    warming = {name.removeprefix(before): text for name, text in arm.files.items() if name.startswith(before)}
+    log = arm.files.get("server.log", b"").decode("utf-8", "replace")
+    said = (log, *driver.messages(arm.files), *driver.messages(warming))
     if full := find_disk_full("\n".join((arm.failure, *said))):
         remedy = (
             "free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
@@ -73,7 +75,7 @@ def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
     if arm.failure or not arm.started:
         return
     try:
-        result = rig.driver.parse(arm.files) if arm.files.get("pgbench.out") or arm.files.get("pgbench.err") else None
+        result = rig.driver(arm.cell).parse(arm.files)
     except ParseError:
         return  # the record will say that the evidence is unreadable, and keep it
     died = [line for line in log.decode("utf-8", "replace").splitlines()
@@ -82,9 +84,8 @@ def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
         arm.fail(f"the server died during the run: {died[0].strip()}")
         if _out_of_memory(rig, arm):
             arm.failure_kind = RunStatus.COLLAPSED
-    elif result is None or not result.complete:
-        errors = result.errors if result else ()
-        arm.fail(f"the driver broke off: {errors[0] if errors else 'no message'}", *errors)
+    elif not result.complete:
+        arm.fail(f"the driver broke off: {result.errors[0] if result.errors else 'no message'}", *result.errors)
 
 
 def _ask_layers(rig: Rig, arm: Arm) -> None:

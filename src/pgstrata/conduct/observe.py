@@ -30,7 +30,7 @@ def assert_levels(rig: Rig, arm: Arm, server: RunningServer) -> None:
     arm.facts.update(home.fingerprint.facts)
     if arm.environment.host.remote:
         arm.facts.update(of_client(rig.client_fingerprint))
-    arm.facts.update({f"driver.{key}": value for key, value in rig.driver.facts().items()})
+    arm.facts.update({f"driver.{key}": value for key, value in rig.driver(arm.cell).facts().items()})
     for layer in (*rig.layers, *home.layers):
         arm.facts.update(layer.observe(server, rig.sql))
     table = rig.sql.query(server.address, _SETTINGS_SQL)

@@ -103,6 +103,7 @@ def _try_cells(rig: Rig, arms: Sequence[Arm], server: RunningServer, fastest: di
         tps: float | None = None
         if arm.cell.identity not in rig.sampling:
             tps = _probe(rig, arm, server)
+        if tps is not None and rig.driver(arm.cell).capabilities.transaction_log:
             fastest[arm.cell.identity] = max(tps, fastest.get(arm.cell.identity, 0.0))
         ensure_ceiling(rig, arm, server, tps)
 
@@ -126,14 +127,15 @@ def _try_script(rig: Rig, arm: Arm, server: RunningServer, number: int) -> None:
     folder = scratch_folder(rig, arm, f"try-{number}")
     rig.client.remove_tree(folder)
     rig.client.make_folder(folder)
-    process = rig.driver.start(replace(load, cell=alone, progress=None, transactions=1), folder)
+    driver = rig.driver(arm.cell)
+    process = driver.start(replace(load, cell=alone, progress=None, transactions=1), folder)
     try:
         code = process.wait(timeout=_TRIAL_TIMEOUT).code
     except TimeoutError:
         process.signal(StopSignal.KILL, group=True)
         raise ServerFailedError(f"the script did not end within {_TRIAL_TIMEOUT:.0f} s when it was tried once",
                                 where=script.file, remedy="a transaction must be short") from None  # fmt: skip
-    result = rig.driver.parse(rig.driver.collect(folder))
+    result = driver.parse(driver.collect(folder))
     rig.client.remove_tree(scratch_folder(rig, arm))
     if code != 0 or result.errors:
         raise ServerFailedError(
@@ -149,7 +151,8 @@ def _probe(rig: Rig, arm: Arm, server: RunningServer) -> float:
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="probe"))
     load = make_load(rig, arm, server, seconds=_PROBE_SECONDS, seed=arm.planned.seed + 2)
     drive(rig, arm, load, "probe")
-    result = rig.driver.parse(rig.driver.collect(scratch_folder(rig, arm, "probe")))
+    driver = rig.driver(arm.cell)
+    result = driver.parse(driver.collect(scratch_folder(rig, arm, "probe")))
     rig.client.remove_tree(scratch_folder(rig, arm))
     return result.tps or 0.0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pgstrata.model.clocks import ClockOffset
-from pgstrata.model.experiment import Environment, HostSpec
+from pgstrata.model.experiment import Cell, Environment, HostSpec
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.shared import Shared
 from pgstrata.model.workload import Workload
@@ -66,16 +66,16 @@ class Rig:
     the connection broke is replaced when it is there again (`reopen`). `scratch` is a folder on the client's
     memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory; `layers` are
     observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are the client's;
-    they are kept with the runs whose server is elsewhere. `sampling` is the rate of the transaction log for each cell,
-    chosen in the preflight, the same for all arms; `samplers` are at work beside every measured window,
-    `explainer` asks for the plans of the statements before it.
+    they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key. `sampling` is the
+    rate of the transaction log for each cell, chosen in the preflight, the same for all arms; `samplers` are at
+    work beside every measured window, `explainer` asks for the plans of the statements before it.
     """
 
     server_hosts: dict[HostSpec, ServerHost]
     client: Host
     clock: Clock
     store: Store
-    driver: Driver
+    drivers: Mapping[str, Driver]
     sql: Sql
     collectors: tuple[Collector, ...]
     layers: tuple[Layer, ...]
@@ -94,6 +94,10 @@ class Rig:
     def server_host(self, environment: Environment) -> ServerHost:
         """The machine on which the server of an environment runs."""
         return self.server_hosts[environment.host]
+
+    def driver(self, cell: Cell) -> Driver:
+        """The load generator of a cell."""
+        return self.drivers[cell.driver]
 
     def supply(self, environment: Environment) -> Supply:
         """Where its server and data come from."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.conduct.arm import Arm, make_load, scratch_folder, step
+from pgstrata.conduct.arm import WARMUP, Arm, make_load, scratch_folder, step
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
@@ -16,6 +16,7 @@ from pgstrata.model.plan import Design
 from pgstrata.model.runs import Reason
 from pgstrata.plan import warmup_of, workload_of
 from pgstrata.ports.collector import Collector, Subject
+from pgstrata.ports.driver import STRETCH
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import ClockReading, Command, ProcessExit
 from pgstrata.ports.server import RunningServer
@@ -36,12 +37,12 @@ def warm(rig: Rig, arm: Arm, server: RunningServer, design: Design) -> None:
         with step(rig, arm, "warmup"):
             # the measured run's own seed would make the warm-up touch exactly the rows that are measured first
             load = make_load(rig, arm, server, seconds=arm.warmup_seconds, seed=arm.planned.seed + 1)
-            exit_ = drive(rig, arm, load, "warmup")
+            exit_ = drive(rig, arm, load, WARMUP)
             if exit_ is None or exit_.code != 0:
-                raise_driver_failed(rig, arm, "warm-up", "warmup")
+                raise_driver_failed(rig, arm, "warm-up", WARMUP)
             if design.sliced:
-                left = rig.driver.collect(scratch_folder(rig, arm, "warmup"))
-                arm.files.update({f"stretch.{name}": content for name, content in left.items()})
+                left = rig.driver(arm.cell).collect(scratch_folder(rig, arm, WARMUP))
+                arm.files.update({f"{STRETCH}{name}": content for name, content in left.items()})
 
 
 def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
@@ -87,7 +88,7 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
     finally:
         kill_samplers((at_work,))
     with step(rig, arm, "capture"):
-        arm.files.update(rig.driver.collect(scratch_folder(rig, arm, "run")))
+        arm.files.update(rig.driver(arm.cell).collect(scratch_folder(rig, arm, "run")))
         rig.client.remove_tree(scratch_folder(rig, arm))
 
 

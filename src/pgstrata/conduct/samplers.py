@@ -45,7 +45,7 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
     `turns`: the server takes turns in slices with others.
     """
     reconnects = arm.cell.clients if workload_of(arm.cell, rig.workloads).reconnects else 0
-    subject = replace(rig.subject(server), turns=turns, reconnects=reconnects)
+    subject = replace(rig.subject(server), turns=turns, reconnects=reconnects, driver=rig.driver(arm.cell).name)
     found: dict[str, Sampling] = {}
     paused: list[Process] = []
     try:

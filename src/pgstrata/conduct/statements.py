@@ -25,7 +25,8 @@ def look_at_statements(rig: Rig, arm: Arm, server: RunningServer) -> None:
             if rig.explainer is None:
                 return
             load = make_load(rig, arm, server, seconds=0, seed=0)
-            scripts, variables = rig.driver.scripts(load), rig.driver.variables(load)
+            driver = rig.driver(arm.cell)
+            scripts, variables = driver.scripts(load), driver.variables(load)
             arm.keep(PLANS, rig.explainer.capture(rig.subject(server), scripts, variables, arm.cell.protocol))
         except FATAL:
             raise

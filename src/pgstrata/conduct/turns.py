@@ -191,7 +191,7 @@ def _measure(
     share_watchers([arms[number] for number in places])
     with step(rig, arms[places[0]], "count"):
         for number in places:
-            rig.driver.end(clients[number])
+            rig.driver(arms[number].cell).end(clients[number])
         for number in places:
             guarded(arms[number], partial(_collect, rig, arms[number], number, clients[number]))
 
@@ -217,7 +217,7 @@ def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, 
         rig.client.remove_tree(folder)
         rig.client.make_folder(folder)
         logged = replace(load, sampling_rate=1.0, progress=None)
-        clients[number] = rig.driver.start(logged, folder, on_parent_death=StopSignal.KILL)
+        clients[number] = rig.driver(arm.cell).start(logged, folder, on_parent_death=StopSignal.KILL)
         rig.clock.sleep(LEAD_SECONDS)
         clients[number].signal(StopSignal.STOP, group=True)
 
@@ -288,6 +288,7 @@ def _collect(rig: Rig, arm: Arm, number: int, client: Process) -> None:
         arm.fail(f"the driver did not end within {_END_TIMEOUT:.0f} s of being asked to and was stopped")
     folder, marks = scratch_folder(rig, arm, "run"), f"{scratch_folder(rig, arm)}/marks.txt"
     rig.client.write(marks, arm.files[MARKS])
-    arm.files.update(rig.driver.count(folder, marks, number))
-    arm.files.update(rig.driver.collect(folder))
+    driver = rig.driver(arm.cell)
+    arm.files.update(driver.count(folder, marks, number))
+    arm.files.update(driver.collect(folder))
     rig.client.remove_tree(scratch_folder(rig, arm))

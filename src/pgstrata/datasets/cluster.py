@@ -30,7 +30,6 @@ from pgstrata.errors import (
     ServerFailedError,
     find_disk_full,
 )
-from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, ConnectionKind, ControlKind, Environment
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import Workload
@@ -48,7 +47,6 @@ _SUPERUSER: Final = "pgstrata"
 _CHECKSUMS_OPTION_FROM: Final = 180000  # initdb --no-data-checksums; off is the default before
 _CHECKSUMS: Final = "pg_checksums"
 _NO_SYNC: Final = "-N"  # of initdb; its long name is another one in 9.6
-_BUILD_TIMEOUT: Final = 6 * 3600.0
 _COPY_TIMEOUT: Final = 3600.0
 _HEADROOM: Final = 1.3
 # Only while a dataset is built: it is synced as a whole afterwards, and thrown away if anything fails before.
@@ -70,8 +68,13 @@ _BUILD_SETTINGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How the data of a workload are made: statements as functions of the scale, given by the workloads."""
+    """How the data of a workload are made.
 
+    `load` makes them in an empty database, with programs that are on the given host; `verify` gives the statement that
+    checks them, as a function of the scale; `marker` is a script.
+    """
+
+    load: Callable[[Host, Build, Address, Cell], None]
     verify: Callable[[int], str]
     marker: str
 
@@ -83,7 +86,7 @@ class ClusterDatasets:
         host: where data and servers are.
         sql: statements to the servers.
         control: starts the server that builds the data.
-        tools: the build whose pgbench makes the data.
+        tools: the build whose programs make the data.
         workloads: descriptions by name.
         recipe: how the data are made.
         clock: the coordinator's time.
@@ -267,7 +270,7 @@ class ClusterDatasets:
         self._sql.execute(address, self._recipe.marker)
         if has_extension(self._sql, address, "pg_prewarm"):
             self._sql.execute(address, "CREATE EXTENSION pg_prewarm;")
-        load_pgbench(self._host, self._tools, address, cell.scale)
+        self._recipe.load(self._host, self._tools, address, cell)
         for script in setup_scripts(environment, cell):
             self._sql.execute(address, script)
         verify_counts(self._sql, address, self._recipe.verify(cell.scale))
@@ -357,29 +360,6 @@ def has_extension(sql: Sql, address: Address, name: str) -> bool:
     """Whether the server's installation offers that extension."""
     found = sql.query(address, f"SELECT count(*) AS n FROM pg_available_extensions WHERE name = '{name}'").value()
     return found == "1"
-
-
-def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None:
-    """pgbench's own tables and data at that scale; its VACUUM is left out because FREEZE follows."""
-    connection = compose_connection(address)
-    done = host.run(
-        Command(
-            argv=(tools.program("pgbench"), "-i", "-q", "-I", "dtgp", "-s", str(scale), *connection.arguments),
-            environment={**tools.process_environment, **connection.environment, "LC_ALL": "C"},
-            secrets=connection.secrets,
-        ),
-        timeout=_BUILD_TIMEOUT,
-        check=False,
-    )
-    if done.code != 0:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        full = find_disk_full("\n".join(lines))
-        raise (DiskFullError if full else ServerFailedError)(
-            "the disk is full while a dataset is built" if full else "pgbench could not build the dataset",
-            where=f"scale {scale}",
-            remedy="free space where the server's data lie, or use a smaller scale" if full else "",
-            details=tuple(lines[-5:]),
-        )
 
 
 def verify_counts(sql: Sql, address: Address, statement: str) -> None:

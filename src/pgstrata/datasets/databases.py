@@ -12,7 +12,6 @@ from pgstrata.datasets.cluster import (
     Recipe,
     built_again,
     has_extension,
-    load_pgbench,
     setup_scripts,
     verify_counts,
 )
@@ -80,7 +79,7 @@ class DatabaseDatasets:
         try:
             self._sql.execute(address, self._recipe.marker)
             self._prewarm_if_allowed(address)
-            load_pgbench(self._host, self._tools, address, cell.scale)
+            self._recipe.load(self._host, self._tools, address, cell)
             for script in scripts:
                 self._sql.execute(address, script)
             verify_counts(self._sql, address, self._recipe.verify(cell.scale))

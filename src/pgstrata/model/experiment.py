@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.secret import Secret
 
 
@@ -93,7 +94,7 @@ class ConnectionKind(StrEnum):
 
 
 class Protocol(StrEnum):
-    """Query protocol of pgbench."""
+    """Query protocol of the client."""
 
     SIMPLE = "simple"
     EXTENDED = "extended"
@@ -170,7 +171,7 @@ def _render_level(level: Level) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A custom pgbench script: its path as written, its text, its weight in the mix."""
+    """A script of the author's own: its path as written, its text, its weight in the mix."""
 
     file: str
     text: str
@@ -182,7 +183,7 @@ class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
 
     `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second,
-    `latency_limit` seconds.
+    `latency_limit` seconds. `driver` is the key of the load generator.
     """
 
     workload: str
@@ -198,6 +199,7 @@ class Cell:
     options: Mapping[str, str] = field(default_factory=dict)
     profile: bool = False
     label: str = ""
+    driver: str = DEFAULT_DRIVER
 
     @property
     def identity(self) -> str:

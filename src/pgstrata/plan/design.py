@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
 from pgstrata.model.plan import Design, HostCapacity
 from pgstrata.model.workload import Workload
@@ -59,20 +60,29 @@ def warmup_of(cell: Cell, design: Design | None = None) -> float:
 
 
 def choose_designs(
-    experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity, wanted: Interleave
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    drivers: Mapping[str, Capabilities],
+    wanted: Interleave,
 ) -> tuple[Design, ...]:
     """One design for each cell, with its reason in words."""
-    return tuple(_choose(experiment, cell, workloads, capacity, wanted) for cell in experiment.cells)
+    return tuple(_choose(experiment, cell, workloads, capacity, drivers, wanted) for cell in experiment.cells)
 
 
 def _choose(
-    experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], capacity: HostCapacity, wanted: Interleave
+    experiment: Experiment,
+    cell: Cell,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    drivers: Mapping[str, Capabilities],
+    wanted: Interleave,
 ) -> Design:
     if wanted is Interleave.RUNS:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason="run by run, as asked")
     if wanted is Interleave.SLICES:
         return sliced(cell, "as asked", settle=writes(cell, workloads))
-    against = next(iter(obstacles(experiment, cell, workloads, capacity)), "")
+    against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), "")
     writing = writes(cell, workloads)
     if not against and writing and (cell.scripts or cell.workload not in AGREED):
         against = "it writes, and a paused server goes on flushing in the other one's slice"
@@ -104,10 +114,16 @@ def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
 
 
 def obstacles(
-    experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], capacity: HostCapacity
+    experiment: Experiment,
+    cell: Cell,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    drivers: Mapping[str, Capabilities],
 ) -> Iterable[str]:
     """Why the environments must not take turns in slices in a cell, the most basic reason first."""
     environments = experiment.environments
+    if not drivers[cell.driver].pausable:
+        yield f"the driver {cell.driver} cannot be paused"
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
         yield "servers that are running already are not pgstrata's to pause and resume"
     if experiment.only_host is None:

@@ -9,7 +9,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Final
 
-from pgstrata.model.experiment import Environment, Experiment, HostSpec, ServerSpec
+from pgstrata.model.driver import DEFAULT_DRIVER
+from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerSpec
 from pgstrata.model.plan import Design
 
 _NOT_FIXING: Final = {
@@ -18,6 +19,7 @@ _NOT_FIXING: Final = {
     Design: frozenset({"reason"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
+    Cell: {"driver": DEFAULT_DRIVER},
     Environment: {"host": HostSpec()},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
 }

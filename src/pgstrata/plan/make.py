@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Design, HostCapacity, Plan
@@ -13,7 +14,7 @@ from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast
 from pgstrata.plan.identity import identify
 from pgstrata.plan.order import lay_out
-from pgstrata.plan.refusals import refuse
+from pgstrata.plan.refusals import refuse, refuse_drivers
 
 
 def make_plan(
@@ -21,6 +22,7 @@ def make_plan(
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
     *,
+    drivers: Mapping[str, Capabilities],
     interleave: Interleave | None = None,
     designs: Sequence[Design] | None = None,
     floors: Mapping[str, Floor] | None = None,
@@ -31,6 +33,7 @@ def make_plan(
         experiment: complete: with the settings that were chosen for it.
         workloads: the workloads that exist, by name.
         capacity: the machine that it must fit into.
+        drivers: what each load generator can do, by key.
         interleave: instead of the experiment's.
         designs: one for each cell, in order, instead of those that would be chosen.
         floors: noise floors of this host by cell identity, frozen with the plan.
@@ -38,12 +41,13 @@ def make_plan(
     Raises:
         PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
     """
+    refuse_drivers(experiment, drivers)
     if designs is None:
-        designs = choose_designs(experiment, workloads, capacity, interleave or experiment.interleave)
+        designs = choose_designs(experiment, workloads, capacity, drivers, interleave or experiment.interleave)
     cost = forecast(experiment, workloads, designs)
     here = experiment.on_host(HostSpec())
     cost_here = forecast(here, workloads, designs) if here.environments else None
-    refuse(experiment, workloads, capacity, cost_here, designs)
+    refuse(experiment, workloads, capacity, drivers, cost_here, designs)
     return Plan(
         identity=identify(experiment, designs),
         experiment=replace(

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
-from pgstrata.model.experiment import Experiment, HostSpec, Reset, ServerKind
+from pgstrata.model.driver import Capabilities
+from pgstrata.model.experiment import Cell, Experiment, HostSpec, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
@@ -22,6 +23,7 @@ def refuse(
     experiment: Experiment,
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
+    drivers: Mapping[str, Capabilities],
     forecast: Forecast | None,
     designs: Sequence[Design],
 ) -> None:
@@ -32,10 +34,29 @@ def refuse(
             *_growing_data(experiment, workloads),
             *_too_few_connections(experiment),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
-            *_not_to_be_sliced(experiment, workloads, capacity, designs),
+            *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs),
             *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
         )
     )
+
+
+def refuse_drivers(experiment: Experiment, drivers: Mapping[str, Capabilities]) -> None:
+    """Raises PlanRefusedError where a cell asks for what its driver cannot do, or for a driver that does not exist."""
+    raise_if_any([reason for cell in experiment.cells for reason in _beyond_driver(cell, drivers)], where="[[cells]]")
+
+
+def _beyond_driver(cell: Cell, drivers: Mapping[str, Capabilities]) -> Iterable[tuple[str, str]]:
+    if cell.driver not in drivers:
+        yield f"{cell.identity}: there is no driver {cell.driver!r}", f"name one of {', '.join(sorted(drivers))}"
+        return
+    able = drivers[cell.driver]
+    who = f"{cell.identity}: the driver {cell.driver}"
+    if (cell.rate is not None or cell.latency_limit is not None) and not able.fixed_rate:
+        yield f"{who} cannot keep a fixed rate", "leave out rate and latency_limit"
+    if cell.scripts and not able.scripts:
+        yield f"{who} does not run scripts", "name a workload instead of scripts"
+    if not able.loads_data:
+        yield f"{who} does not load its data, and no workload has SQL that does", "use a driver that loads its data"
 
 
 def refuse_room(
@@ -118,11 +139,15 @@ def _too_little_memory(experiment: Experiment, capacity: HostCapacity) -> Iterab
 
 
 def _not_to_be_sliced(
-    experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity, designs: Sequence[Design]
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    capacity: HostCapacity,
+    drivers: Mapping[str, Capabilities],
+    designs: Sequence[Design],
 ) -> Iterable[tuple[str, str]]:
     for cell, design in zip(experiment.cells, designs, strict=True):
         if design.sliced:
-            for why in obstacles(experiment, cell, workloads, capacity):
+            for why in obstacles(experiment, cell, workloads, capacity, drivers):
                 yield f"{cell.identity} cannot be measured in slices: {why}", 'write interleave = "auto" or "runs"'
 
 

@@ -12,6 +12,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from pgstrata.model import experiment
 from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
@@ -29,7 +30,7 @@ class Subject:
     """What a collector looks at; `client` is the client's machine where that is another one than the server's.
 
     `turns`: the server takes turns in slices with others. `reconnects`: so many clients connect anew for each
-    transaction; 0 where their sessions last.
+    transaction; 0 where their sessions last. `driver` is as in `Window`.
     """
 
     host: Host
@@ -38,6 +39,7 @@ class Subject:
     client: Host | None = None
     turns: bool = False
     reconnects: int = 0
+    driver: str = DEFAULT_DRIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class Window:
     `apart`: the client was on another host than the server. There are `client_pid`, `client_resident_pids`, clients of
     the environments that it took turns with, and `client_door_pids`, pgstrata itself; `resident_cpu` is what those
     other clients used. `shared` is what the two hosts have in common.
+
+    `driver` names the processes and sessions of the load generator.
     """
 
     seconds: float
@@ -78,6 +82,7 @@ class Window:
     sampler_backends: tuple[int, ...] = ()
     client_resident_pids: tuple[int, ...] = ()
     resident_cpu: float = 0.0
+    driver: str = DEFAULT_DRIVER
 
 
 class Collector(Protocol):

@@ -1,16 +1,23 @@
-"""Load generators: what one execution is asked for and what it reports."""
+"""Load generators: what one execution is asked for and what it reports.
+
+Provisional until a second real driver exists: see `drivers.registry`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.metrics import Series
 from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
 from pgstrata.ports.host import Process, StopSignal
+
+STRETCH: Final = "stretch."
+"""Before the evidence names of the unlogged stretch in front of slices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +79,33 @@ class DriverResult:
     turns: tuple[tuple[float, float], ...] = ()
 
 
-class Driver(Protocol):
-    """A load generator. Its files for one execution lie in one folder on the client's host."""
+class DriverParser(Protocol):
+    """What is known of a load generator from the evidence that it left. Pure."""
 
     @property
     def name(self) -> str:
-        """pgbench, sysbench, ..."""
+        """Of its processes, and of its sessions where nobody names these otherwise (application_name)."""
+        ...
+
+    def ran(self, evidence: Mapping[str, bytes]) -> bool:
+        """Whether the evidence of a run holds anything that an execution left."""
+        ...
+
+    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
+        """What `Driver.collect` gave (or what the store kept of it) as a result; ParseError on unknown shapes."""
+        ...
+
+    def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
+        """Lines in which it said anything but its figures and its progress."""
+        ...
+
+
+class Driver(DriverParser, Protocol):
+    """A load generator. Its files for one execution lie in one folder on the client's host."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; what it cannot is never asked of it."""
         ...
 
     def facts(self) -> Mapping[str, str]:
@@ -90,6 +118,10 @@ class Driver(Protocol):
 
     def variables(self, load: Load) -> Mapping[str, str]:
         """Variables that the scripts of a load find set, by name."""
+        ...
+
+    def least_load(self, load: Load) -> Load | None:
+        """The same clients asking as little as possible of the server; None where it has no such load."""
         ...
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
@@ -117,8 +149,4 @@ class Driver(Protocol):
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Everything it left, by evidence name, as it is."""
-        ...
-
-    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
-        """Pure: what `collect` gave (or what the store kept of it) as a result; ParseError on unknown shapes."""
         ...

@@ -31,7 +31,6 @@ and waiting for their clients in 26 %, pg_wait_sampling in 15 %. After 2, 5 or 2
 within the error of so many samples (1.6 %). The sleep costs 0.002 CPUs, 0.005 in slices (select-only, 2 clients), and
 keeps rows from being pruned for its time.
 """
-_DRIVER: Final = "pgbench"
 # The client's clock is read on both sides of the server's.
 _CLOCKS: Final = """\
 \\set before `date +%s.%N`
@@ -69,7 +68,7 @@ class SessionsSampler:
         if self._sql is None:
             return None
         server = subject.server
-        application = server.address.parameters.get("application_name", _DRIVER)
+        application = server.address.parameters.get("application_name", subject.driver)
         statement = statements_for(__package__, "sample", server.build.version.number)[0][1]
         script = render_script(statement, application, reconnects=subject.reconnects)
         return start_watch(

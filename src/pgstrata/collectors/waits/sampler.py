@@ -25,7 +25,6 @@ SECONDS: Final = 0.5
 _OLDEST: Final = 100000
 """Servers before 10 do not show their other processes, which tell how often the extension has looked."""
 _BY_PROCESS: Final = f"{EXTENSION}.profile_pid"
-_DRIVER: Final = "pgbench"
 
 
 class WaitsSampler:
@@ -59,7 +58,7 @@ class WaitsSampler:
         if not schema:
             return None
         statement = statements_for(__package__, "profile", version)[0][1]
-        application = server.address.parameters.get("application_name", _DRIVER)
+        application = server.address.parameters.get("application_name", subject.driver)
         script = render_script(statement, schema, application)
         return start_watch(subject.sql, server, script, folder=folder, name=SAMPLES)
 

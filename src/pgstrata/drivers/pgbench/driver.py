@@ -10,16 +10,19 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import resources
 from typing import Final
 
-from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, parse_progress, parse_result
+from pgstrata.drivers.pgbench import CAPABILITIES
+from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, parse_progress
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Script
 from pgstrata.model.server import Build
-from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
+from pgstrata.ports.driver import Load, ProgressPoint
 from pgstrata.ports.host import Command, Host, Process, StopSignal
 
 _LOG_PREFIX: Final = "tx"
@@ -31,10 +34,11 @@ _NOT_FOR_SCRIPTS: Final = frozenset({"setup_sql"})
 _FAILURES_DETAILED_SINCE: Final = 150000
 _SHOWS_SCRIPTS_SINCE: Final = 130000
 _MILLISECONDS: Final = 1e3
+_NOTHING: Final = Script(file="select 1", text="SELECT 1;\n")
 _COUNT_TIMEOUT: Final = 600.0
 
 
-class PgbenchDriver:
+class PgbenchDriver(PgbenchParser):
     """pgbench of one build, on the client's host.
 
     Args:
@@ -49,9 +53,8 @@ class PgbenchDriver:
         self._own_scripts: dict[str, Script] = {}
 
     @property
-    def name(self) -> str:
-        """pgbench."""
-        return "pgbench"
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
 
     def facts(self) -> Mapping[str, str]:
         """Keys `version` and `sha256`; asked of the binary once."""
@@ -87,6 +90,10 @@ class PgbenchDriver:
 
     def variables(self, load: Load) -> Mapping[str, str]:
         return {"scale": str(load.cell.scale), "client_id": "0", **_options_for_scripts(load)}
+
+    def least_load(self, load: Load) -> Load | None:
+        bare = replace(load.cell, scripts=(_NOTHING,), rate=None, latency_limit=None, profile=False, options={})
+        return replace(load, cell=bare)
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
         for path, script in _script_files(load, folder):
@@ -177,9 +184,6 @@ class PgbenchDriver:
                 yield name, self._host.read(f"{folder}/{name}")
             except HostFileError:
                 continue
-
-    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
-        return parse_result(evidence)
 
 
 def _script_files(load: Load, folder: str) -> tuple[tuple[str, Script], ...]:

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.drivers.pgbench.slices import COUNTS, STRETCH, parse_counts
+from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
 from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
-from pgstrata.ports.driver import DriverResult, ProgressPoint
+from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
 
 OUTPUT: Final = "pgbench.out"
 ERRORS: Final = "pgbench.err"
@@ -27,6 +27,7 @@ TRANSACTIONS: Final = "transactions.log.gz"
 MILLISECONDS: Final = 1000
 """In a second. Divided by, not multiplied with 1e-3: 0.017 ms stays 1.7e-05 s."""
 
+_PROGRESS_LINE: Final = "progress:"
 _VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
 _FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
 _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
@@ -58,6 +59,25 @@ class Summary:
     skipped: int
     over_limit: int | None
     statements: tuple[tuple[float, str], ...]
+
+
+class PgbenchParser:
+    """Implements `ports.DriverParser`."""
+
+    @property
+    def name(self) -> str:
+        return "pgbench"
+
+    def ran(self, evidence: Mapping[str, bytes]) -> bool:
+        # the warm-up and the stretch before slices leave such a file, too
+        return any(name.endswith(OUTPUT) and content for name, content in evidence.items())
+
+    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
+        return parse_result(evidence)
+
+    def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
+        lines = _text(evidence, ERRORS).splitlines()
+        return tuple(line for line in lines if not line.startswith(_PROGRESS_LINE))
 
 
 def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:

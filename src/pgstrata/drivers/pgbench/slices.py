@@ -18,8 +18,6 @@ from pgstrata.model.metrics import ROUND_TPS, Series
 
 COUNTS: Final = "slices.txt"
 """Evidence name of what `count.awk` printed."""
-STRETCH: Final = "stretch."
-"""Before the evidence names of the unlogged stretch in front of the slices."""
 
 _BINS_PER_E: Final = 100
 _MICROSECOND: Final = 1e-6

@@ -1,0 +1,81 @@
+"""All load generators by the key with which a cell names them; nothing else in pgstrata names one.
+
+The contract is provisional until a second real driver uses it: expect `ports.driver` and `Capabilities` to change then.
+A driver is imported when it is used, because a plan needs no more than its capabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.drivers.pgbench import CAPABILITIES
+from pgstrata.errors import StudyError
+from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
+from pgstrata.model.experiment import Cell
+from pgstrata.model.server import Address, Build
+from pgstrata.ports.driver import Driver, DriverParser
+from pgstrata.ports.host import Host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredDriver:
+    """One load generator.
+
+    `parser` reads what its runs left. `make` takes the client's host and the build whose programs it uses there. `load`
+    makes the data of a cell in an empty database, with the programs of a build that is on the given host; it is called
+    for drivers only that load their own data.
+    """
+
+    capabilities: Capabilities
+    parser: Callable[[], DriverParser]
+    make: Callable[[Host, Build], Driver]
+    load: Callable[[Host, Build, Address, Cell], None]
+
+
+def find_driver(key: str) -> RegisteredDriver:
+    """The driver of that key; StudyError if this pgstrata has none."""
+    if key not in _DRIVERS:
+        raise StudyError(
+            f"this pgstrata has no driver {key!r}", remedy="use the pgstrata that made the study, or a newer one"
+        )
+    return _DRIVERS[key]
+
+
+def driver_capabilities() -> Mapping[str, Capabilities]:
+    """What each driver can do, by key: for plans."""
+    return {key: driver.capabilities for key, driver in _DRIVERS.items()}
+
+
+def load_data(host: Host, tools: Build, address: Address, cell: Cell) -> None:
+    """Make the data of a cell in an empty database; errors as those of its driver."""
+    find_driver(cell.driver).load(host, tools, address, cell)
+
+
+def _parse_pgbench() -> DriverParser:
+    from pgstrata.drivers.pgbench.parse import PgbenchParser  # noqa: PLC0415 - a plan needs no parser
+
+    return PgbenchParser()
+
+
+def _make_pgbench(host: Host, tools: Build) -> Driver:
+    from pgstrata.drivers.pgbench.driver import PgbenchDriver  # noqa: PLC0415 - a plan starts nothing
+
+    return PgbenchDriver(host, tools)
+
+
+def _load_pgbench(host: Host, tools: Build, address: Address, cell: Cell) -> None:
+    from pgstrata.drivers.pgbench.load import load_pgbench  # noqa: PLC0415 - a plan loads nothing
+
+    load_pgbench(host, tools, address, cell.scale)
+
+
+_DRIVERS: Final[Mapping[str, RegisteredDriver]] = {
+    DEFAULT_DRIVER: RegisteredDriver(
+        capabilities=CAPABILITIES,
+        parser=_parse_pgbench,
+        make=_make_pgbench,
+        load=_load_pgbench,
+    )
+}

@@ -1,0 +1,123 @@
+"""A load generator that can do little, for tests of everything that works with any driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from pgstrata.errors import ParseError
+from pgstrata.model.driver import Capabilities
+from pgstrata.model.experiment import Script
+from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
+from pgstrata.ports.host import Clock, CpuTime, Process, ProcessExit, StopSignal
+
+PLAIN: Final = "plain"
+"""Its key."""
+PLAIN_CAPABILITIES: Final = Capabilities(
+    pausable=False, transaction_log=False, fixed_rate=False, scripts=False, loads_data=True
+)
+_OUTPUT: Final = "plain.json"
+
+
+class PlainDriver:
+    """Implements `ports.Driver` without pauses, log, rate and scripts; it runs for as long as it is asked to.
+
+    Args:
+        clock: by which its executions end.
+        tps: transactions per second of all its clients.
+    """
+
+    def __init__(self, clock: Clock, tps: float = 100.0) -> None:
+        self._clock = clock
+        self._tps = tps
+        self.loads: list[Load] = []
+        self._left: dict[str, float] = {}
+
+    @property
+    def name(self) -> str:
+        return PLAIN
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return PLAIN_CAPABILITIES
+
+    def facts(self) -> Mapping[str, str]:
+        return {"version": "1"}
+
+    def scripts(self, load: Load) -> tuple[Script, ...]:  # noqa: ARG002 - the Protocol's
+        return ()
+
+    def variables(self, load: Load) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
+        return {}
+
+    def least_load(self, load: Load) -> Load | None:  # noqa: ARG002 - the Protocol's
+        return None
+
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:  # noqa: ARG002 - the Protocol's
+        assert load.sampling_rate is None, "it was asked for a log"
+        self.loads.append(load)
+        self._left[folder] = load.seconds
+        return _Running(self._clock, self._clock.monotonic() + load.seconds)
+
+    def end(self, process: Process) -> None:  # noqa: ARG002 - the Protocol's
+        raise AssertionError("it was asked to end a paused client")
+
+    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:  # noqa: ARG002 - the Protocol's
+        raise AssertionError("it was asked to count slices")
+
+    def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:  # noqa: ARG002 - the Protocol's
+        return (), offset
+
+    def collect(self, folder: str) -> Mapping[str, bytes]:
+        if folder not in self._left:
+            return {}
+        return {_OUTPUT: json.dumps({"transactions": self._tps * self._left[folder], "tps": self._tps}).encode()}
+
+    def ran(self, evidence: Mapping[str, bytes]) -> bool:
+        return _OUTPUT in evidence
+
+    def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
+        try:
+            said = json.loads(evidence.get(_OUTPUT, b"{}"))
+        except ValueError as error:
+            raise ParseError(str(error), where=_OUTPUT) from error
+        return DriverResult(
+            complete="tps" in said,
+            transactions=int(said.get("transactions", 0)),
+            tps=said.get("tps"),
+            latency_mean=None,
+            latency_stddev=None,
+            failed=0,
+            retried=0,
+            skipped=0,
+            percentiles={},
+            samples=0,
+            series=(),
+            statements=(),
+            errors=(),
+            version="1",
+        )
+
+    def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol's
+        return ()
+
+
+class _Running:
+    """A process that ends by itself, at a time of the clock."""
+
+    pid = 4711
+
+    def __init__(self, clock: Clock, ends: float) -> None:
+        self._clock = clock
+        self._ends = ends
+
+    def poll(self) -> ProcessExit | None:
+        return self.wait(0.0) if self._clock.monotonic() >= self._ends else None
+
+    def wait(self, timeout: float) -> ProcessExit:  # noqa: ARG002 - the Protocol's
+        return ProcessExit(code=0, cpu=CpuTime(user=1.0, system=0.0))
+
+    def signal(self, signal: StopSignal, *, group: bool = False) -> None:  # noqa: ARG002 - the Protocol's
+        assert signal is not StopSignal.STOP, "it cannot be paused"
+        self._ends = self._clock.monotonic()

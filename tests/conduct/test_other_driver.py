@@ -1,0 +1,99 @@
+"""A driver that is not pgbench, cannot be paused and writes no log: planned run by run, and carried out to the end."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgstrata.drivers.registry import driver_capabilities, find_driver
+from pgstrata.errors import PlanRefusedError, StudyError
+from pgstrata.model.experiment import Interleave, Script
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.runs import RunStatus
+from pgstrata.plan import make_plan
+from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
+from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+from test_loop import CELLS, carry_out
+from test_loop import make_plan as lay_out
+
+CELL = replace(CELLS[0], driver=PLAIN)
+CAPACITY = HostCapacity(memory=1 << 40, cpus=4, free_disk=1 << 40)
+DRIVERS = {**driver_capabilities(), PLAIN: PLAIN_CAPABILITIES}
+
+
+def plan_of(cell, *, drivers=DRIVERS, interleave=Interleave.AUTO):
+    experiment = lay_out(cells=(cell,)).experiment
+    return make_plan(experiment, {"select-only": fakes.WORKLOAD}, CAPACITY, drivers=drivers, interleave=interleave)
+
+
+def test_a_driver_that_cannot_be_paused_is_measured_run_by_run_and_the_design_says_why():
+    (design,) = plan_of(CELL).designs
+    assert not design.sliced
+    assert design.reason == "the driver plain cannot be paused"
+    (usual,) = plan_of(CELLS[0]).designs
+    assert usual.sliced
+
+
+def test_a_whole_plan_is_carried_out_by_it():
+    world, plan = fakes.World(), plan_of(CELL)
+    driver = PlainDriver(fakes.FakeClock(world), tps=250.0)
+    _, rig = carry_out(plan, world, drivers={PLAIN: driver})
+    assert rig.store.done == {run.identity for run in plan.runs}
+    assert {run.status for run in rig.store.kept.values()} == {RunStatus.COMPLETED}
+    assert {run.value("tps") for run in rig.store.kept.values()} == {250.0}
+    assert rig.sampling == {}
+    assert "plain" not in repr([header.facts for header in rig.store.headers.values()])
+    assert driver.loads
+    assert not world.loads
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "remedy"),
+    [
+        ({"rate": 10.0}, "the driver plain cannot keep a fixed rate", "leave out rate"),
+        ({"latency_limit": 0.1}, "the driver plain cannot keep a fixed rate", "leave out rate"),
+        ({"scripts": (Script(file="a.sql", text="SELECT 1;"),)}, "the driver plain does not run scripts", "workload"),
+        ({"driver": "other"}, "there is no driver 'other'", "pgbench, plain"),
+    ],
+)
+def test_a_cell_that_asks_for_more_than_its_driver_can_do_is_refused(change, what, remedy):
+    with pytest.raises(PlanRefusedError) as caught:
+        plan_of(replace(CELL, **change))
+    assert what in caught.value.what
+    assert caught.value.where == "[[cells]]"
+    assert remedy in caught.value.remedy
+
+
+def test_a_driver_that_cannot_load_its_data_is_refused():
+    with pytest.raises(PlanRefusedError, match="does not load its data"):
+        plan_of(CELL, drivers={PLAIN: replace(PLAIN_CAPABILITIES, loads_data=False)})
+
+
+def test_slices_are_refused_for_it():
+    with pytest.raises(PlanRefusedError, match="the driver plain cannot be paused"):
+        plan_of(CELL, interleave=Interleave.SLICES)
+
+
+def test_the_driver_fixes_a_plan_and_is_kept_with_it():
+    plan = plan_of(CELL, interleave=Interleave.RUNS)
+    assert plan.identity != plan_of(CELLS[0], interleave=Interleave.RUNS).identity
+    file = PlanFile(plan=plan, created="", version="")
+    assert parse_plan_file(render_plan_file(file), where="").plan.experiment.cells[0].driver == PLAIN
+
+
+def test_a_study_with_a_driver_that_is_not_known_here_cannot_be_read():
+    with pytest.raises(StudyError, match="no driver 'plain'"):
+        find_driver(PLAIN)
+
+
+def test_the_parser_of_every_driver_bears_a_run_that_left_nothing():
+    for key, known in driver_capabilities().items():
+        parser = find_driver(key).parser()
+        assert known == find_driver(key).capabilities
+        assert not parser.ran({})
+        assert not parser.parse({}).complete
+        assert parser.messages({}) == ()
