@@ -86,12 +86,11 @@ def test_the_ceiling_is_measured_once_for_a_way_that_no_environment_comes_close_
     assert {header.facts["client.ceiling"] for header in rig.store.headers.values()} == {"300.0"}
 
 
-def test_the_ceiling_is_select_1_without_rate_or_limit():
+def test_the_ceiling_is_the_least_load_of_the_driver_by_the_same_clients():
     world = fakes.World()
-    carry_out(make_plan(cells=(replace(CELL, rate=50.0, latency_limit=0.1, profile=True, options={"x": "1"}),)), world)
+    carry_out(make_plan(), world)
     (load,) = [load for folder, load in world.loads if folder.endswith("/ceiling")]
-    assert [script.text for script in load.cell.scripts] == ["SELECT 1;\n"]
-    assert (load.cell.rate, load.cell.latency_limit, load.cell.profile, load.cell.options) == (None, None, False, {})
+    assert load.cell.options == {"least": "1"}
     assert (load.cell.clients, load.cell.threads) == (2, 2)
 
 

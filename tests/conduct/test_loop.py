@@ -351,7 +351,7 @@ def test_ctrl_c_takes_everything_down_and_keeps_finished_runs():
                 raise KeyboardInterrupt
             return super().start(load, folder)
 
-    rig = replace(fakes.make_rig(world, plan, store=store), driver=Interrupting(world))
+    rig = replace(fakes.make_rig(world, plan, store=store), drivers={"pgbench": Interrupting(world)})
     with pytest.raises(KeyboardInterrupt):
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
     assert len(store.kept) == 2
@@ -407,7 +407,7 @@ def test_custom_scripts_are_tried_once_before_hours_are_spent():
         def parse(self, evidence):
             return replace(super().parse(evidence), errors=('ERROR:  syntax error at or near "SELEKT"',))
 
-    rig = replace(fakes.make_rig(world, plan), driver=Complaining(world))
+    rig = replace(fakes.make_rig(world, plan), drivers={"pgbench": Complaining(world)})
     with pytest.raises(ServerFailedError, match="tried once") as caught:
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
     assert caught.value.where == "mine.sql"

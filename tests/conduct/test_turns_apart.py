@@ -127,7 +127,7 @@ def sliced_rig(world, plan, **more):
     driver.pids = iter(range(91, 100))
     supplies = {name: replace(supply, control=Control(world)) for name, supply in home.supplies.items()}
     home = replace(home, supplies=supplies, host=ServerHost(world) if host.remote else client)
-    return replace(rig, server_hosts={host: home}, client=client, driver=driver, **more)
+    return replace(rig, server_hosts={host: home}, client=client, drivers={"pgbench": driver}, **more)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def subject(sql, *, kind=ServerKind.PREFIX, version=150018, turns=False, **param
     build = SimpleNamespace(version=SimpleNamespace(number=version))
     address = SimpleNamespace(parameters=parameters)
     server = SimpleNamespace(environment=environment, build=build, address=address)
-    return SimpleNamespace(sql=sql, server=server, turns=turns)
+    return SimpleNamespace(sql=sql, server=server, turns=turns, driver="pgbench")
 
 
 def experiment(*libraries, diagnosis=True):

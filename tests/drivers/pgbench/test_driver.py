@@ -236,6 +236,14 @@ class TestScripts:
         assert found == {"scale": "10", "client_id": "0", "work": "7"}
 
 
+def test_the_least_load_is_select_1_by_the_same_clients_without_rate_or_limit():
+    asked = load(cell(rate=50.0, latency_limit=0.1, profile=True, options={"x": "1"}))
+    least = PgbenchDriver(FakeHost(), tools()).least_load(asked).cell
+    assert [script.text for script in least.scripts] == ["SELECT 1;\n"]
+    assert (least.rate, least.latency_limit, least.profile, least.options) == (None, None, False, {})
+    assert (least.clients, least.threads) == (4, 2)
+
+
 class TestProgress:
     LINES = b"pgbench: setting random seed to 7\nprogress: 1.0 s, 10.0 tps, lat 1.000 ms stddev 0.1, 0 failed\n"
 
