@@ -110,6 +110,15 @@ class DiskFullError(HostNotFitError):
     """A write failed because a file system is full."""
 
 
+class DatabaseFullError(DiskFullError):
+    """The server at `host` and `port` found no room on its disk for what a statement needs."""
+
+    def __init__(self, what: str, *, host: str, port: int, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.host = host
+        self.port = port
+
+
 def find_disk_full(text: str) -> str:
     """The first line that says that a disk is full, or the empty text.
 

@@ -8,7 +8,7 @@ import pytest
 
 from pgstrata.conduct.cost import SPENT, Beside, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
-from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError
+from pgstrata.errors import DatabaseFullError, DiskFullError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset, Script
 from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import RunStatus, Validity
@@ -337,6 +337,24 @@ def test_a_full_disk_ends_the_experiment_and_commits_nothing_of_the_run():
     with pytest.raises(DiskFullError):
         carry_out(plan, world, store=store)
     assert not store.kept
+    assert not world.up
+    assert not world.clones
+
+
+def test_a_statement_that_finds_the_disk_full_names_the_folder_of_the_clone():
+    world, plan = fakes.World(), make_plan()
+
+    class Full(fakes.FakeSql):
+        def execute(self, address, script):
+            where = "database bench at /tmp/socket"
+            raise DatabaseFullError("could not write init file", host=address.host, port=address.port, where=where)
+
+    with pytest.raises(DiskFullError) as caught:
+        Conduct(rig=replace(fakes.make_rig(world, plan), sql=Full()), plan=plan, budget=None).carry_out()
+    assert (caught.value.details, caught.value.where) == (
+        ("could not write init file",),
+        "/clones/b01-a-select-only-s1-c2",
+    )
     assert not world.up
     assert not world.clones
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from pgstrata.conduct.arm import WARMUP, Arm
 from pgstrata.conduct.derive import derive_record
+from pgstrata.conduct.disk_full import disk_full
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import LARGER_FILE_SYSTEM, SMALLER_WAL, DiskFullError, ParseError, find_disk_full
+from pgstrata.errors import ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
-from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.collector import PLANS
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import ExplainsDeath
@@ -21,7 +21,6 @@ from pgstrata.ports.store import FinishedRun, RunHeader
 
 _ALIKE: Final = frozenset({"settings.tsv", PLANS})
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
-_WAL: Final = re.compile(r"\b(pg_wal|pg_xlog|xlogtemp)\b")
 _VMSTAT: Final = "/proc/vmstat"
 
 
@@ -54,20 +53,7 @@ def _raise_if_disk_full(rig: Rig, arm: Arm, server: RunningServer | None) -> Non
     log = arm.files.get("server.log", b"").decode("utf-8", "replace")
     said = (log, *driver.messages(arm.files), *driver.messages(warming))
     if full := find_disk_full("\n".join((arm.failure, *said))):
-        remedy = (
-            "free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same "
-            "command again to go on"
-        )
-        if _WAL.search(full) and medium_of(arm.environment, Role.WAL) is not Medium.SAME:
-            remedy = SMALLER_WAL
-        elif medium_of(arm.environment, Role.DATA) is not Medium.SAME:
-            remedy = LARGER_FILE_SYSTEM
-        raise DiskFullError(
-            f"the disk was full during the run {arm.planned.identity}, which is not kept",
-            where=server.clone.location if server else arm.environment.name,
-            details=(full,),
-            remedy=remedy,
-        )
+        raise disk_full(arm.environment, server, f"during the run {arm.planned.identity}, which is not kept", full)
 
 
 def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:

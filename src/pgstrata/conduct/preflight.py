@@ -13,6 +13,7 @@ from typing import Final
 
 from pgstrata.conduct.arm import Arm, make_arm, make_load, scratch_folder
 from pgstrata.conduct.ceiling import ensure_ceiling
+from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import EMULATION
 from pgstrata.conduct.losses import Losses
@@ -87,7 +88,8 @@ def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[
     try:
         server = supply.control.start(environment, supply.build, clone, launch)
         try:
-            _try_cells(rig, arms, server, fastest)
+            with naming_the_disk({environment.name: server}, "while the environment {} was tried"):
+                _try_cells(rig, arms, server, fastest)
         finally:
             to_the_end(partial(supply.control.stop, server))
     finally:

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from pgstrata.conduct.arm import Arm, guarded, make_arm, step
+from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
@@ -93,15 +94,16 @@ def _conduct_stage(
     arms = [make_arm(plan, run) for run in runs]
     up: dict[str, RunningServer] = {}
     try:
-        for arm in arms:
-            _bring_up(rig, plan, arm, kept, up)
-        sound = [arm for arm in arms if not arm.failure]
-        if sound and plan.design(sound[0].cell.identity).sliced:
-            take_turns(rig, plan, sound, up)
-        else:
-            for arm in sound:
-                guarded(arm, partial(_measure_quietly, rig, arm, up))
-        _take_down(rig, plan, arms, kept, up, tell)
+        with naming_the_disk(up):
+            for arm in arms:
+                _bring_up(rig, plan, arm, kept, up)
+            sound = [arm for arm in arms if not arm.failure]
+            if sound and plan.design(sound[0].cell.identity).sliced:
+                take_turns(rig, plan, sound, up)
+            else:
+                for arm in sound:
+                    guarded(arm, partial(_measure_quietly, rig, arm, up))
+            _take_down(rig, plan, arms, kept, up, tell)
     finally:
         to_the_end(partial(_stop_all, rig, up))
 

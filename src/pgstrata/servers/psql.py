@@ -10,7 +10,7 @@ import csv
 import io
 import re
 
-from pgstrata.errors import DiskFullError, PgstrataError, SqlError, find_disk_full
+from pgstrata.errors import DatabaseFullError, PgstrataError, SqlError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
@@ -106,7 +106,8 @@ def _sql_error(address: Address, done: Completed) -> PgstrataError:
     state = (match.group("state") or "") if match else ""
     place = f"database {address.database} at {address.host or 'service'}"
     if find_disk_full(text):
-        return DiskFullError(what, where=place, remedy="free space where the server's data lie")
+        remedy = "free space where the server's data lie"
+        return DatabaseFullError(what, host=address.host, port=address.port, where=place, remedy=remedy)
     return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what))
 
 
