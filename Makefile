@@ -31,7 +31,7 @@ bench: bootstrap ## Measure pgstrata itself; ONLY=live,live-runs LOADS=5,equal n
 	$(BIN)/python bench $(ARGS)
 
 chaos: bootstrap ## Kill an experiment that changes this host, 125 times; needs root
-	$(BIN)/python scripts/chaos.py $(ARGS)
+	$(BIN)/python soak/chaos.py $(ARGS)
 
 docs: bootstrap ## Write the generated references anew
 	$(BIN)/typer pgstrata.cli.main utils docs --name pgstrata --output docs/reference/command-line.md

@@ -28,7 +28,7 @@ SAMPLED = ("/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/vmstat", "/p
 
 def measure_remote() -> Sequence[Figure]:
     """CPU of the door while it is asked once a second, and the speed of sending; none where there can be no rig."""
-    sys.path.append(str(Path(__file__).parents[1] / "tests" / "hosts"))
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
     rig = importlib.import_module("sshd")
     if reason := rig.why_not():
         print(f"    no figures: {reason}")

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "hosts"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 import sshd
 
 _NAME = "db1"

@@ -1,9 +1,7 @@
 """A search keeps what it has, skips what cannot be measured, and stops with what is known."""
 
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +20,6 @@ from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
 from pgstrata.report.bisect import bisection_json, render_bisection
 from pgstrata.testing import RecordingEvents
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import CELL, make_environment, make_experiment
 
 SERVERS = ("14", "15", "16", "17", "18", "19", "20", "21")

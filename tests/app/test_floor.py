@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from floor_studies import FILE, WORKLOADS, finish, fresh
 from pgstrata.app.floor import FloorWishes, choose_study, other_rounds, plan_floor
 from pgstrata.app.host_floors import (
     CONDITIONS,
@@ -24,37 +25,10 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Interleave
 from pgstrata.model.floor import FloorRecord, SliceComponents, SlicesMeasured
-from pgstrata.model.metrics import Measurement
-from pgstrata.model.runs import Reason, RunRecord, RunStatus, Validity
+from pgstrata.model.runs import Reason, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.floors import floor_key
-from pgstrata.ports.store import FinishedRun, RunHeader
 from pgstrata.store.study import StudyStore
-from pgstrata.workloads import builtin_workloads
-
-WORKLOADS = builtin_workloads()
-FILE = """
-question = "?"
-baseline = { server = "18" }
-blocks = 4
-budget = "30s"
-controls = ["same"]
-seed = 7
-[factors]
-server = ["16", "18"]
-[common.settings]
-work_mem = "8MB"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-[[cells]]
-workload = "simple-update"
-scale = 1
-clients = 2
-run = "1s"
-"""
 
 
 @pytest.fixture
@@ -133,21 +107,6 @@ def test_a_password_stays_out_of_the_file_and_in_the_plan(place):
 # ------------------------------------------------------------------------------------------------- studies
 
 
-def finish(store, run, tps, **more):
-    header = RunHeader(
-        identity=run.identity, plan=store.plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started=f"2026-01-01T00:{run.block:02d}:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=1.0,
-        postmaster_pid=4, door_pids=(1,), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="",
-        failure_kind="", remarks=(), dead_time={}, facts={}, version="0",
-    )  # fmt: skip
-    fields = {
-        "identity": run.identity, "block": run.block, "environment": run.environment, "cell": run.cell,
-        "status": RunStatus.COMPLETED, "validity": Validity.VALID, "reasons": (), "started": header.started,
-        "measured_seconds": 1.0, "measurements": (Measurement(metric="tps", value=tps),),
-    }  # fmt: skip
-    return FinishedRun(evidence=store.begin(run.identity), header=header, record=RunRecord(**{**fields, **more}))
-
-
 @pytest.fixture
 def measured(file):
     """A function that makes a study of the A/A plan, run by run; D is ±1 % in turn."""
@@ -196,12 +155,6 @@ def test_only_long_studies_with_a_control_have_something_to_give(measured, file)
     assert not has_control(replace(plan, blocks=plan.blocks[:11]))
     alone = replace(plan.experiment, environments=plan.experiment.environments[:1])
     assert not has_control(replace(plan, experiment=alone))
-
-
-def fresh(records):
-    """As if it had been measured a moment ago."""
-    now = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
-    return tuple(replace(record, measured=now) for record in records)
 
 
 def test_what_was_kept_is_found_by_the_plan_of_the_file(measured, file):

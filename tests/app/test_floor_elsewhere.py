@@ -1,13 +1,12 @@
 """Noise floors of servers on another machine; the far side is a second door to this one."""
 
 import math
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from floor_studies import FILE, WORKLOADS, finish, fresh
 from pgstrata.app import site
 from pgstrata.app.floor import FloorWishes, plan_floor
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
@@ -17,9 +16,6 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.plan import render_plan
 from pgstrata.store.study import StudyStore
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_floor import FILE, WORKLOADS, finish, fresh
 
 ELSEWHERE = FILE.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]')
 SEVERAL = FILE.replace('server = ["16", "18"]', 'host = ["local", "ssh:db1"]').replace(

@@ -1,13 +1,8 @@
 """What a study has spent, as the next call counts it against the experiment's budget."""
 
-import sys
-from pathlib import Path
-
 from pgstrata.app.run import seconds_spent
 from pgstrata.conduct.cost import SPENT, Beside
 from pgstrata.store.study import StudyStore
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from stored import write_study
 
 QUESTION = """\

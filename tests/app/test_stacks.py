@@ -1,14 +1,10 @@
 """Stacks from the evidence of a study's runs, as a report takes them."""
 
 import gzip
-import sys
-from pathlib import Path
 
 from pgstrata.app.report import write_report
 from pgstrata.app.stacks import load_stacks
 from pgstrata.store.load import load_study
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from stored import write_study
 
 QUESTION = """

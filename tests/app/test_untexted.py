@@ -1,8 +1,6 @@
 """A study without the texts of its queries: the same everywhere, whatever the texts were."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from pgstrata.app.untexted import hide_texts
 from pgstrata.collectors.sessions.text import hash_query
@@ -12,8 +10,6 @@ from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
 from pgstrata.model.runs import StatementLatency
 from pgstrata.model.server import Fingerprint
-
-sys.path.append(str(Path(__file__).parent.parent))
 from studies import BASE, make_plan, make_run
 
 TEXT = "select salary from staff where name = ?"

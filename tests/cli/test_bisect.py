@@ -1,11 +1,7 @@
 """What a search says before anything is measured: exit code, place, remedy."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
 from program import pgstrata
 
 GOOD = """

@@ -1,11 +1,7 @@
 """`pgstrata floor` and `pgstrata plan` before anything is measured."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
 from program import SMALL, pgstrata
 
 

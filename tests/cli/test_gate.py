@@ -2,14 +2,10 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.extend((str(Path(__file__).parent), str(Path(__file__).parent.parent)))
 from program import pgstrata
-
 from stored import write_study
 from studies import NOISE
 

@@ -4,19 +4,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
+from changed_files import python
 from program import SMALL, pgstrata
 
 KILLED = """
 import os, signal, sys
-sys.path.insert(0, {tests!r})
 from pathlib import Path
-from conftest import Files
+from changed_files import Files
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger
 from pgstrata.testing import FakeClock
@@ -40,9 +37,8 @@ def place(tmp_path):
 
 @pytest.fixture
 def dirty(place):
-    tests = str(Path(__file__).parents[1] / "ledger")
-    source = KILLED.format(tests=tests, things=str(place / "things"), folder=str(place / "state" / "ledger"))
-    assert subprocess.run([sys.executable, "-c", source], timeout=60).returncode == -signal.SIGKILL
+    source = KILLED.format(things=str(place / "things"), folder=str(place / "state" / "ledger"))
+    assert subprocess.run(**python(source), timeout=60).returncode == -signal.SIGKILL
     return place
 
 

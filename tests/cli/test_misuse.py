@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
 from program import SMALL, pgstrata
 
 GOOD = SMALL.format(blocks=1)

@@ -2,17 +2,12 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
 from pgstrata.app.answer import load_answer
 from pgstrata.model.metrics import LATENCY_QUANTILES
-
-sys.path.extend((str(Path(__file__).parent), str(Path(__file__).parent.parent)))
 from program import pgstrata
-
 from stored import write_study
 
 QUESTION = """

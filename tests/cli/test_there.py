@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sshd
 from pgstrata.app.doctor import Installations
 from pgstrata.app.doctor_there import find_installations_there, with_programs
 from pgstrata.app.elevated import list_elevated
@@ -28,17 +29,11 @@ from pgstrata.model.changes import Change, Script
 from pgstrata.model.doctor import Possible
 from pgstrata.testing import FakeClock
 
-sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
-import sshd
-
-TESTS = Path(__file__).parents[1]
-
 # Changes two files of the far host, and is killed between the second change and the note of it.
 KILLED = """
 import os, signal, sys
-sys.path.insert(0, {tests!r})
 from pathlib import Path
-from conftest import Files
+from changed_files import Files
 from pgstrata.app.host import at_work, make_ledger
 from pgstrata.app.site import open_site
 from pgstrata.ledger.steps import Step
@@ -93,7 +88,7 @@ def pgstrata(far, *arguments, source=None):
 
 @pytest.mark.root
 def test_what_a_killed_coordinator_left_on_another_host_is_shown_and_restored_from_here(far, things):
-    source = KILLED.format(tests=str(TESTS / "ledger"), things=str(things))
+    source = KILLED.format(things=str(things))
     killed = pgstrata(far, source=source)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (things / "two").read_text() == "second\n"

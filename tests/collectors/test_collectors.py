@@ -1,7 +1,6 @@
 """What every collector makes of two captures: values or a refusal, whatever is there, and never anything else."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from damage import DAMAGES, damaged
 from pgstrata.app.wiring import make_collectors
 from pgstrata.errors import ParseError
 from pgstrata.ports.collector import CountsQueries, DoubtsCaptures, SeesClients, Window
 from pgstrata.testing_samplers import check_measurements, without_io
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from damage import DAMAGES, damaged
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 COLLECTORS = {collector.name: collector for collector in make_collectors()}

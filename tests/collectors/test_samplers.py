@@ -1,19 +1,15 @@
 """What every sampler makes of what it left: values, doubts or a refusal, whatever is there, and never anything else."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from damage import DAMAGES, damaged
 from pgstrata.app.wiring import make_samplers
 from pgstrata.errors import ParseError
 from pgstrata.testing_samplers import SamplerParsing, check_sampled, parse_or_refuse
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from damage import DAMAGES, damaged
 from samplers import KNOWN
 
 SAMPLERS = {sampler.name: sampler for sampler in make_samplers()}

@@ -1,8 +1,6 @@
 """How two servers were built travels with every comparison of them, where it is not what was compared."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +9,6 @@ from pgstrata.compare.builds import doubt_builds
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Fingerprint
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import BASE, OTHER, make_environment, make_plan, simulate
 
 OLD = {"server.compiler": "gcc 4.4.7", "server.cflags": "-Wall -fwrapv -O2", "server.supplier": "jars"}

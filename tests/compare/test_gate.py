@@ -1,8 +1,5 @@
 """Which study passes a gate, and for which reason."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from pgstrata.compare.gate import Gate, GateReason, find_missing
@@ -10,8 +7,6 @@ from pgstrata.compare.headlines import faulty_controls
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.server import Fingerprint
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import CELL, cell_of, make_environment, make_plan
 
 FROZEN = ("tps", 0.03)

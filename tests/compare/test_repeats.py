@@ -1,9 +1,7 @@
 """What looks wrong is measured again, and judged on the new data alone."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +15,6 @@ from pgstrata.model.experiment import Interleave
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import RunStatus, Validity
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from studies import BASE, CELL, OTHER, cell_of, make_environment, make_plan, simulate
 
 CLIENTS = (1, 2, 4, 8, 16, 32)

@@ -1,9 +1,7 @@
 """The shift function: each percentile of latency against the baseline, block by block."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +10,6 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES, METRICS
 from pgstrata.model.runs import RunStatus
 from pgstrata.model.thresholds import OWN_THRESHOLDS
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import BASE, CELL, NOISE, OTHER, cell_of, make_plan, make_run
 
 

@@ -1,9 +1,7 @@
 """One warm-up cut for a block: where it is made, where not, and that it makes no difference out of none."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +14,6 @@ from pgstrata.compare.steady import SteadyPart, find_steady, row_medians, second
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import BASE, CELL, OTHER, codes, make_plan, make_run
 
 SECONDS = 60

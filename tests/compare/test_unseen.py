@@ -1,9 +1,7 @@
 """What samplers did not see is said of the study, wherever it is shown; the runs stay."""
 
 import io
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -18,8 +16,6 @@ from pgstrata.report.json_form import answer_json
 from pgstrata.report.table import render_terminal
 from pgstrata.report.text import render_text
 from pgstrata.report.why import render_why
-
-sys.path.append(str(Path(__file__).parent.parent))
 from studies import BASE, OTHER, make_plan, make_runs, noisy
 
 HOSTILE = "<b onclick=x>[red]gone[/red] & done"

@@ -1,12 +1,9 @@
 """Which runs an attribution is made of, and what is said where there is none."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent))
 from pgstrata.compare.why import find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part

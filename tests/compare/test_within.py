@@ -1,8 +1,6 @@
 """What the seconds of a cell came to: cuts counted by block, unsteady runs, and what is left of a run worth."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +8,6 @@ import pytest
 from pgstrata.compare.within import weigh_seconds
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from studies import BASE, CELL, OTHER, make_run
 
 SECONDS = 60

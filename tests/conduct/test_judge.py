@@ -1,7 +1,6 @@
 """The gate of a run: each guard on captures of pgbench and of /proc, and the forces of what it says."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guard_book import observe
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.procfs.sampler import ProcfsCollector
 from pgstrata.conduct.derive import derive_record
@@ -20,9 +20,6 @@ from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.model.runs import Reason, RunStatus, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from guard_book import observe
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FACTS = {"host.cpus": "2", "client.threads": "2"}

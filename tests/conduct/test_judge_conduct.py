@@ -1,11 +1,11 @@
 """Guards that need the loop: what the client could drive, changed environments, what could not be seen; with fakes."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+import fakes
+from guard_book import observe
 from pgstrata.compare.changes import changed_facts
 from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.conduct.loop import Conduct
@@ -15,12 +15,6 @@ from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import EventKind
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import fakes
-
-from guard_book import observe
 
 CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0)
 

@@ -1,21 +1,17 @@
 """Connections that break in the middle, with fakes on every door."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+import fakes
+from little_plan import make_plan
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.losses import PAUSES
 from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.ports.events import EventKind
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fakes
-from test_loop import make_plan
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")
 AN_HOUR = ClockOffset(offset_seconds=3600.0, uncertainty=0.001, round_trip=0.05)

@@ -1,11 +1,12 @@
 """A driver that is not pgbench, cannot be paused and writes no log: planned run by run, and carried out to the end."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+import fakes
+from little_plan import CELLS, carry_out
+from little_plan import make_plan as lay_out
 from pgstrata.drivers.registry import driver_capabilities, find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
 from pgstrata.model.experiment import Interleave, Script
@@ -14,11 +15,6 @@ from pgstrata.model.runs import RunStatus
 from pgstrata.plan import make_plan
 from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
 from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fakes
-from test_loop import CELLS, carry_out
-from test_loop import make_plan as lay_out
 
 CELL = replace(CELLS[0], driver=PLAIN)
 CAPACITY = HostCapacity(memory=1 << 40, cpus=4, free_disk=1 << 40)

@@ -1,12 +1,12 @@
 """The layers of a host beneath a run: prepared, launched, undone, with fakes on every door."""
 
-import sys
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+import fakes
+from little_plan import CELLS, make_plan
 from pgstrata.conduct.loop import Conduct
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, ServerFailedError
@@ -16,10 +16,6 @@ from pgstrata.model.launch import Launch
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.runs import RunStatus
 from pgstrata.plan.design import choose_designs
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fakes
-from test_loop import CELLS, make_plan
 
 
 class FakeLayer:

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import pytest
 
+import fakes
+from little_plan import make_plan
+from pgstrata.conduct.arm import make_arm
+from pgstrata.conduct.loop import Conduct
 from pgstrata.conduct.prompt import LONG_BURST, TIME_SLICE, program
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import HostFileError, HostLostError, ServerFailedError
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.collector import Sampled, Sampling
 from pgstrata.ports.host import CpuTime, ProcessExit
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fakes
-from test_loop import make_plan
-
-from pgstrata.conduct.arm import make_arm
-from pgstrata.conduct.loop import Conduct
 
 LEFT = b"@ 1.0\n"
 

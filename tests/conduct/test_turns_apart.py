@@ -1,21 +1,17 @@
 """Environments that take turns while their servers are on another machine, with fakes on every door."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+import fakes
+from little_plan import make_plan
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import HostLostError
 from pgstrata.model.experiment import HostKind, HostSpec, Interleave
 from pgstrata.model.plan import Design
 from pgstrata.ports.collector import Sampling
-
-sys.path.insert(0, str(Path(__file__).parent))
-import fakes
-from test_loop import make_plan
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")
 POSTMASTERS = {"a": 71, "b": 72}

@@ -1,13 +1,11 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
 import sshd
 
 OTHER_USER = "nobody"

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import sshd
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError, UsageError
 from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Link, Patience, parse_destination
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.testing import HostConformance
-
-sys.path.append(str(Path(__file__).parent))  # the rig, which is no test
-import sshd
 
 pytestmark = pytest.mark.alone  # silence is measured
 CAPTURES = sorted((Path(__file__).parents[1] / "captures" / "openssh").glob("*/*"))

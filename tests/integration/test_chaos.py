@@ -1,17 +1,14 @@
-"""The short form of scripts/chaos.py: an experiment that changes its host is killed, and the host is as it was."""
+"""The short form of soak/chaos.py: an experiment that changes its host is killed, and the host is as it was."""
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
-sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-import sshd
 from chaos import Chaos
 from chaos_far import FarChaos
+
+import sshd
 
 pytestmark = [
     pytest.mark.server,

@@ -3,10 +3,8 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,8 +18,6 @@ from pgstrata.ports.collector import Subject
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_samplers import SamplerConformance
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from samplers import KNOWN
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]

@@ -7,12 +7,12 @@ middle; the tests look at what it left.
 import json
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+import sshd
 from pgstrata.app import server_hosts, site
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
@@ -27,9 +27,6 @@ from pgstrata.report.text import render_text
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents
-
-sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
-import sshd
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 

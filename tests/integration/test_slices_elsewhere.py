@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import sshd
 from pgstrata.app.wiring import make_derive
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
-
-sys.path.append(str(Path(__file__).parents[1] / "hosts"))  # the rig, which is no test
-import sshd
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 

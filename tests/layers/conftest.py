@@ -4,12 +4,14 @@ import os
 import platform
 import pwd
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from loop_devices import left_over
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger
@@ -138,4 +140,28 @@ def ledger(tmp_path):
     ledger = HostLedger(host, (), str(tmp_path / "ledger"), FakeClock(), "study")
     yield ledger
     ledger.undo_to(0)
+    host.close()
+
+
+@pytest.fixture
+def folder():
+    """A folder for images, short-lived; every test that uses it must leave it empty."""
+    path = Path(tempfile.mkdtemp(prefix="pgstrata-storage-", dir="/var/tmp"))
+    path.chmod(0o755)
+    yield str(path)
+    left = left_over(str(path))
+    for mount in reversed([line for line in left if isinstance(line, str)]):
+        subprocess.run(["umount", mount.split()[4]], check=False)
+    for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
+        if loop.read_text().startswith(str(path)):
+            subprocess.run(["losetup", "--detach", f"/dev/{loop.parts[3]}"], check=False)
+    shutil.rmtree(path)
+    assert left == []
+
+
+@pytest.fixture
+def user():
+    """The user of servers, without a server."""
+    host = LocalHost(user="nobody") if os.getuid() == 0 else LocalHost()
+    yield host
     host.close()

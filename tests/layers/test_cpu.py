@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,6 @@ from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_ledger import FakeLedger
-
-sys.path.append(str(Path(__file__).parent))
 from version2 import Version2
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")

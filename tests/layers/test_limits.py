@@ -5,7 +5,6 @@ import re
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -27,8 +26,6 @@ from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_ledger import FakeLedger
-
-sys.path.append(str(Path(__file__).parent))
 from version2 import Version2
 
 MB = 1024**2

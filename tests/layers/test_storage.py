@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loop_devices import MISSING, as_root, left_over
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
@@ -23,14 +24,6 @@ from pgstrata.testing import FakeClock, failure_of
 from pgstrata.testing_ledger import FakeLedger
 
 MB = 1024 * 1024
-MISSING = [name for name in ("mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "losetup") if not shutil.which(name)]
-as_root = [
-    pytest.mark.root,
-    pytest.mark.skipif(
-        os.getuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices"
-    ),
-    pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing"),
-]
 KINDS = ["ext4", "xfs", "btrfs"]
 
 
@@ -40,37 +33,6 @@ def environment(kind=None, **storage):
         name=kind or "plain", levels=(), server=ServerSpec(kind=ServerKind.EMBEDDED),
         layers={**({"filesystem": kind} if kind else {}), **layers},
     )  # fmt: skip
-
-
-def left_over(folder):
-    """Whatever of a folder is still mounted, a loop device, or a file."""
-    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {folder}/" in line]
-    loops = [path for path in Path("/sys/block").glob("loop*/loop/backing_file") if path.read_text().startswith(folder)]
-    return [*mounts, *loops, *Path(folder).iterdir()]
-
-
-@pytest.fixture
-def folder():
-    """A folder for images, short-lived; every test that uses it must leave it empty."""
-    path = Path(tempfile.mkdtemp(prefix="pgstrata-storage-", dir="/var/tmp"))
-    path.chmod(0o755)
-    yield str(path)
-    left = left_over(str(path))
-    for mount in reversed([line for line in left if isinstance(line, str)]):
-        subprocess.run(["umount", mount.split()[4]], check=False)
-    for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
-        if loop.read_text().startswith(str(path)):
-            subprocess.run(["losetup", "--detach", f"/dev/{loop.parts[3]}"], check=False)
-    shutil.rmtree(path)
-    assert left == []
-
-
-@pytest.fixture
-def user():
-    """The user of servers, without a server."""
-    host = LocalHost(user="nobody") if os.getuid() == 0 else LocalHost()
-    yield host
-    host.close()
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from test_storage import as_root, folder, left_over, user  # noqa: F401 - fixtures
-
+from loop_devices import as_root, left_over
 from pgstrata.app.machine import SystemClock
 from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
@@ -38,14 +36,14 @@ def asking(**storage):
 
 
 @pytest.fixture
-def bench(server_host, folder, cluster, direct_ledger, tmp_path_factory):  # noqa: F811
+def bench(server_host, folder, cluster, direct_ledger, tmp_path_factory):
     return Bench(server_host, folder, cluster, direct_ledger)
 
 
 class Bench:
     """A dataset of a real build, and what carries out one run on it."""
 
-    def __init__(self, host, folder, cluster, ledger):  # noqa: F811
+    def __init__(self, host, folder, cluster, ledger):
         self.host, self.ledger = host, ledger
         self.build, pristine = cluster("embedded")
         self.dataset = pristine.dataset
@@ -131,7 +129,7 @@ def test_where_nothing_is_moved_that_is_said_too(bench):
 
 
 @pytest.mark.server
-def test_an_installation_that_cannot_be_moved_is_refused(bench, folder):  # noqa: F811
+def test_an_installation_that_cannot_be_moved_is_refused(bench, folder):
     stuck = Path(folder, "stuck")
     (stuck / "bin").mkdir(parents=True)
     program = stuck / "bin" / "postgres"
@@ -187,7 +185,7 @@ def test_a_foreign_folder_in_the_place_of_the_wal_is_not_touched(bench):
     assert (mine / "precious").exists()
 
 
-def test_a_mounted_device_is_refused_for_the_wal_and_stays_as_it_is(user, folder, direct_ledger):  # noqa: F811
+def test_a_mounted_device_is_refused_for_the_wal_and_stays_as_it_is(user, folder, direct_ledger):
     Path(folder, "disk").touch()
     os.truncate(f"{folder}/disk", 64 * MB)
     run = lambda *argv: subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()  # noqa: E731
@@ -215,7 +213,7 @@ def test_a_mounted_device_is_refused_for_the_wal_and_stays_as_it_is(user, folder
         mount.rmdir()
 
 
-def test_too_little_memory_is_seen_before_anything_is_changed(user, folder):  # noqa: F811
+def test_too_little_memory_is_seen_before_anything_is_changed(user, folder):
     ledger = FakeLedger()
     layer = StorageLayer(user, "k", folder)
     error = failure_of(HostNotFitError, lambda: layer.prepare(asking(wal="memory"), Needs(wal=1 << 60), ledger))
@@ -223,7 +221,7 @@ def test_too_little_memory_is_seen_before_anything_is_changed(user, folder):  # 
     assert ledger.changes == []
 
 
-def test_all_images_together_must_fit(user, folder):  # noqa: F811
+def test_all_images_together_must_fit(user, folder):
     free = shutil.disk_usage(folder).free
     ledger = FakeLedger()
     asked = replace(asking(wal="loop", size=str(free * 2 // 3)), layers={
@@ -235,7 +233,7 @@ def test_all_images_together_must_fit(user, folder):  # noqa: F811
     assert ledger.changes == []
 
 
-def test_what_a_killed_pgstrata_left_of_all_parts_is_restored(folder, tmp_path_factory):  # noqa: F811
+def test_what_a_killed_pgstrata_left_of_all_parts_is_restored(folder, tmp_path_factory):
     entries = str(tmp_path_factory.mktemp("ledger"))
     script = f"""
 import os
@@ -259,7 +257,7 @@ os.kill(os.getpid(), 9)
     assert left_over(folder) == []
 
 
-def test_parts_are_made_for_a_launch_each_in_its_place(user, folder, direct_ledger):  # noqa: F811
+def test_parts_are_made_for_a_launch_each_in_its_place(user, folder, direct_ledger):
     layer = StorageLayer(user, "k", folder)
     launch = layer.prepare(asking(wal="memory"), Needs(wal=1), direct_ledger)
     assert launch == Launch(wal=f"{folder}/pgstrata-k-it-1-{Role.WAL}/mount/data")

@@ -3,12 +3,12 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from changed_files import python
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.steps import Step
 from pgstrata.ledger.undo import Undoer
@@ -16,9 +16,8 @@ from pgstrata.ledger.undo import Undoer
 # Changes three files, one of them twice, and undoes all; kills itself at the N-th time that it reaches a step.
 COORDINATOR = """
 import os, signal, sys
-sys.path.insert(0, {tests!r})
 from pathlib import Path
-from conftest import Files, Place
+from changed_files import Files, Place
 {construction}
 step, count = sys.argv[1], int(sys.argv[2])
 seen = 0
@@ -62,13 +61,11 @@ UNDOING = (Step.BEFORE_UNDO, Step.UNDO_BEGUN, Step.UNDONE, Step.CLOSED)
 
 
 def run(source, step, count):
-    words = [sys.executable, "-c", source, str(step), str(count)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
+    return subprocess.run(**python(source, step, count), capture_output=True, text=True, timeout=120)
 
 
 def coordinator(things, place, construction=LOCAL):
-    tests = str(Path(__file__).parent)
-    return COORDINATOR.format(tests=tests, construction=construction, things=str(things.folder), folder=place.folder)
+    return COORDINATOR.format(construction=construction, things=str(things.folder), folder=place.folder)
 
 
 def is_as_before(place, things):
@@ -139,9 +136,8 @@ def test_what_was_half_changed_or_half_undone_when_it_was_killed_is_no_conflict(
 # Its change is a shell whose child goes on when the shell has died with pgstrata.
 LATE = """
 import os, signal, sys, threading
-sys.path.insert(0, {tests!r})
 from pathlib import Path
-from conftest import Files, Place
+from changed_files import Files, Place
 from pgstrata.hosts.local import LocalHost
 late = ': >"$1.begun"; (sleep 2; printf "second\\n" >"$1"); true'
 ledger = Place(LocalHost(), {folder!r}).ledger()
@@ -151,8 +147,8 @@ ledger.change(Files(Path({things!r})).make("one", "second", do=late))
 
 @pytest.mark.parametrize(("patience", "waits"), [(30, True), (0, False)])
 def test_what_still_works_on_a_thing_after_a_kill_is_waited_for(place, things, patience, waits):
-    source = LATE.format(tests=str(Path(__file__).parent), folder=place.folder, things=str(things.folder))
-    process = subprocess.Popen([sys.executable, "-c", source])
+    source = LATE.format(folder=place.folder, things=str(things.folder))
+    process = subprocess.Popen(**python(source))
     while not things.path("one.begun").exists():
         assert process.poll() is None
         time.sleep(0.01)

@@ -1,9 +1,7 @@
 """Why in plain text: what is claimed, what is left open, and that it fits a mailing list."""
 
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +20,6 @@ from pgstrata.report.why import (
     say_attribution,
     say_causes,
 )
-
-sys.path.append(str(Path(__file__).parent.parent))
 from studies import make_environment, make_plan, make_run
 
 QUERY = (

@@ -1,9 +1,7 @@
 """Headlines over several cells and environments, controls, exploratory cells, floors, and what early looks do."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus
 from pgstrata.stats.boundaries import boundary
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import (
     BASE,
     CELL,

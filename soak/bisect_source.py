@@ -1,6 +1,6 @@
 """`pgstrata bisect` on a compiled PostgreSQL: does it find the commit that made a real source slower?
 
-    .venv/bin/python scripts/bisect_source.py SOURCE [--folder DIR] [--loops N]
+    .venv/bin/python soak/bisect_source.py SOURCE [--folder DIR] [--loops N]
 
 SOURCE is a folder or a tarball of any PostgreSQL that builds here. A repository of eight commits is made of it, one of
 which lets the executor count to N for each statement; the rest are comments, functions that nobody calls, and a commit

@@ -1,10 +1,8 @@
 """Runs to comparisons: pairing, orientation, verdicts and warnings."""
 
 import math
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +14,6 @@ from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import RunStatus, Validity
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import BASE, CELL, OTHER, codes, make_environment, make_plan, make_run, make_runs, noisy
 
 

@@ -1,11 +1,10 @@
 """Doubts that hold for a whole study, from the facts of its host and from what its runs never contained."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from guard_book import observe
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import (
@@ -24,9 +23,6 @@ from pgstrata.model.metrics import Measurement
 from pgstrata.model.plan import Forecast, Plan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
-
-sys.path.insert(0, str(Path(__file__).parent))
-from guard_book import observe
 
 CELL = Cell(workload="simple-update", scale=10, clients=4, threads=2)
 HOST = {"host.cpus": "4", "host.virtual": "kvm", "host.clocksource": "tsc", "host.thp": "madvise"}

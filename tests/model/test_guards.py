@@ -3,17 +3,14 @@
 import ast
 import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from guard_book import load_book, shape
 from pgstrata.model.guards import GUARDS, Force, Proof, Subject, force_of
 
-sys.path.insert(0, str(Path(__file__).parent))
-from guard_book import load_book, shape
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pgstrata"
 CARRIERS = {"Reason", "ResultWarning"}
 

@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-BOOK = Path(__file__).parent / "guards_observed.json"
+BOOK = Path(__file__).parents[1] / "guards_observed.json"
 
 
 def shape(text):

@@ -11,7 +11,7 @@ from pgstrata.collectors.sessions.parse import parse_samples
 from pgstrata.collectors.waits.parse import parse_rows
 from pgstrata.ports.collector import Window
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parents[1] / "captures"
 
 
 @dataclass

@@ -37,7 +37,7 @@ from pgstrata.workloads import builtin_workloads
 
 GB = 1024**3
 CAPACITY = HostCapacity(memory=32 * GB, cpus=4, free_disk=500 * GB)
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ALL_EXAMPLES = sorted(str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.toml"))
 make_plan = partial(make_plan_for, drivers=driver_capabilities())
 WORKLOADS = {

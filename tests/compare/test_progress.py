@@ -1,10 +1,8 @@
 """What the loop has to measure next, and that it never changes its mind."""
 
-import sys
 import time
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +13,6 @@ from pgstrata.compare.progress import closing_blocks
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import BASE, CELL, OTHER, cell_of, make_environment, make_plan, simulate, simulate_slices
 
 TWO = (1, 4)

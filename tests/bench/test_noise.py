@@ -6,23 +6,20 @@ import gzip
 import importlib
 import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-BENCH = Path(__file__).parents[1] / "bench"
+BENCH = Path(__file__).parents[2] / "bench"
 
 
 @pytest.fixture(scope="module")
 def noise():
     """The modules of bench/noise by name; bench is no package, and its folder is on the path only here."""
-    sys.path.insert(0, str(BENCH))
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCH)
         yield lambda name: importlib.import_module(f"noise.{name}")
-    finally:
-        sys.path.remove(str(BENCH))
 
 
 @pytest.fixture(scope="module")

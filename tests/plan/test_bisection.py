@@ -1,9 +1,7 @@
 """The search along levels ends, finds the step where comparisons are right, and says what it does not know."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +21,6 @@ from pgstrata.plan.bisection import (
     side_of_ends,
 )
 from pgstrata.stats.rule import Rule, decide_many
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import make_environment, make_experiment
 
 MOST = 200

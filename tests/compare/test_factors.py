@@ -1,10 +1,8 @@
 """Crossed factors, ordered axes, and all pairs of environments."""
 
 import math
-import sys
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +13,6 @@ from pgstrata.compare.axes import order_levels
 from pgstrata.model.answer import ALL_CELLS, EffectKind, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import CELL, cell_of, make_environment, make_plan, simulate, simulate_slices
 
 PAGES, SERVER, JIT = "settings.huge_pages", "server", "settings.jit"

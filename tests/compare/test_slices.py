@@ -1,9 +1,7 @@
 """Runs in slices: one difference of a visit from its rounds, and runs that were measured apart."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ from pgstrata.compare import compare_study
 from pgstrata.compare.aligned import over_rounds
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
-
-sys.path.insert(0, str(Path(__file__).parent))
 from studies import BASE, OTHER, codes, make_plan, make_run, simulate_slices
 
 
