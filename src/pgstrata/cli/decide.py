@@ -9,7 +9,7 @@ from typing import NoReturn
 from pgstrata.app.decide import decide_file
 from pgstrata.cli.ending import end_with
 from pgstrata.compare.foreign import ForeignQuestion
-from pgstrata.compare.outcome import gate_code
+from pgstrata.compare.gate import gate_code
 from pgstrata.report.decide import decision_json, render_decision
 
 

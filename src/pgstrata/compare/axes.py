@@ -12,10 +12,13 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.arms import Arms, sort_runs
-from pgstrata.compare.levels import headline_cell, read_levels
-from pgstrata.model.answer import AxisStep, Interval, OrderedAxis
+from pgstrata.compare.judging import ask
+from pgstrata.compare.levels import read_levels
+from pgstrata.compare.pairs import to_interval, to_ratio
+from pgstrata.model.answer import AxisStep, OrderedAxis
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
+from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ordered import Step, find_steps
 from pgstrata.stats.ranks import FloatArray
@@ -59,8 +62,9 @@ def find_axes(plan: Plan, runs: Sequence[RunRecord]) -> tuple[OrderedAxis, ...]:
     if not axes:
         return ()
     arms = sort_runs(runs, frozenset((plan.experiment.metric,)))
-    cells = dict.fromkeys((headline_cell(plan), *(cell.identity for cell in plan.experiment.cells)))
-    found = [_measure(plan, arms, axis, cell) for axis in axes for cell in cells]
+    question = ask(plan)
+    cells = dict.fromkeys((question.headline_cell, *question.cells))
+    found = [_measure(question, arms, axis, cell) for axis in axes for cell in cells]
     return tuple(axis for axis in found if axis is not None)
 
 
@@ -119,10 +123,10 @@ def _axes_of(experiment: Experiment) -> list[_Axis]:
     return axes
 
 
-def _measure(plan: Plan, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | None:
+def _measure(question: Question, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | None:
     """None before there is a block with two of the levels."""
     names = [name for group in axis.groups for name in group]
-    logs = _matrix(read_levels(plan, arms, names, cell), axis)
+    logs = _matrix(read_levels(question, arms, names, cell), axis)
     if not logs.size:
         return None
     found = find_steps(logs)
@@ -130,7 +134,7 @@ def _measure(plan: Plan, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | No
         factor=axis.factor,
         levels=axis.levels,
         cell=cell,
-        metric=plan.experiment.metric,
+        metric=question.metric,
         steps=tuple(_to_step(axis, step) for step in found.steps),
         p=found.p,
         trend_p=found.trend.p if found.trend is not None else None,
@@ -148,13 +152,10 @@ def _matrix(levels: Mapping[str, Mapping[int, float]], axis: _Axis) -> FloatArra
 
 
 def _to_step(axis: _Axis, step: Step) -> AxisStep:
-    interval = None
-    if step.interval is not None:
-        interval = Interval(low=math.exp(step.interval.low), high=math.exp(step.interval.high))
     return AxisStep(
         before=axis.levels[step.before],
         after=axis.levels[step.after],
-        effect=math.exp(step.effect),
-        interval=interval,
+        effect=to_ratio(step.effect),
+        interval=to_interval(step.interval),
         p=step.p,
     )

@@ -16,7 +16,6 @@ from pgstrata.compare.arms import Arm
 from pgstrata.compare.pairs import Pairing
 from pgstrata.compare.stability import compare_rates, say_instability
 from pgstrata.model.answer import ALL_CELLS, ResultWarning, Verdict
-from pgstrata.model.plan import Plan
 from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import C_DIFF, GRID, boundary
 from pgstrata.stats.growth import find_growth
@@ -38,8 +37,7 @@ class Finding:
     """What a comparison came to, with what its doubts depend on.
 
     `estimate` is None where none is shown; `instability` is there where the verdict is `unstable`; `floor` is s0 in log
-    units; `primary` if it is by the primary metric; `over` if its blocks ended because what they were measured for was
-    decided.
+    units; `over` if its blocks ended because what they were measured for was decided.
     """
 
     pairing: Pairing
@@ -48,23 +46,22 @@ class Finding:
     estimate: Estimate | None
     instability: Stability | None
     floor: float | None
-    primary: bool
     over: bool
 
 
-def find_doubts(plan: Plan, finding: Finding) -> tuple[ResultWarning, ...]:
+def find_doubts(finding: Finding) -> tuple[ResultWarning, ...]:
     """All doubts about one comparison."""
     pairing = finding.pairing
     arm, base = pairing.arm, pairing.base
-    alone = finding.primary and pairing.cell != ALL_CELLS
+    alone = finding.pairing.question.primary and pairing.cell != ALL_CELLS
     return (
-        *_warn_of_verdict(plan, finding),
-        *(_warn_of_stopping(plan, finding) if finding.primary else ()),
-        *_warn_of_blocks(plan, finding),
+        *_warn_of_verdict(finding),
+        *(_warn_of_stopping(finding) if finding.pairing.question.primary else ()),
+        *_warn_of_blocks(finding),
         *_warn_of_collapse(pairing),
         *_warn_of_validity(arm),
         *_warn_of_validity(base),
-        *(_warn_of_unsteady(plan, pairing) if alone else ()),
+        *(_warn_of_unsteady(pairing) if alone else ()),
         *(_warn_of_companions(finding) if alone else ()),
     )
 
@@ -72,10 +69,10 @@ def find_doubts(plan: Plan, finding: Finding) -> tuple[ResultWarning, ...]:
 # ------------------------------------------------------------------------------------------------ verdict
 
 
-def _warn_of_verdict(plan: Plan, finding: Finding) -> list[ResultWarning]:
+def _warn_of_verdict(finding: Finding) -> list[ResultWarning]:
     pairing, verdict = finding.pairing, finding.verdict
     if verdict is Verdict.INSUFFICIENT and not pairing.baseless:
-        return [ResultWarning(code="insufficient_blocks", text=_say_insufficient(plan, finding))]
+        return [ResultWarning(code="insufficient_blocks", text=_say_insufficient(finding))]
     if verdict is Verdict.INCONCLUSIVE and finding.estimate is not None:
         bounds = pairing.interval(finding.estimate.interval)
         assert bounds is not None
@@ -83,16 +80,14 @@ def _warn_of_verdict(plan: Plan, finding: Finding) -> list[ResultWarning]:
         return [ResultWarning(code="undecided", text=text)]
     if finding.instability is not None:
         return [say_instability(pairing, finding.decision.n, finding.instability)]
-    if pairing.environment.control is not None and verdict in {Verdict.BETTER, Verdict.WORSE}:
-        text = (
-            f"a control ({pairing.environment.control}) must not differ, but came out {verdict}: doubt the others too"
-        )
+    if pairing.control is not None and verdict in {Verdict.BETTER, Verdict.WORSE}:
+        text = f"a control ({pairing.control}) must not differ, but came out {verdict}: doubt the others too"
         return [ResultWarning(code="control_differs", text=text)]
     return []
 
 
-def _say_insufficient(plan: Plan, finding: Finding) -> str:
-    pairs, planned, level = len(finding.pairing.blocks), len(plan.blocks), finding.decision.alpha
+def _say_insufficient(finding: Finding) -> str:
+    pairs, planned, level = len(finding.pairing.blocks), finding.pairing.question.blocks, finding.decision.alpha
     if level < GRID[-1]:
         return "so many headlines share the error probability that no number of blocks gives an interval"
     needed = boundary(level).first
@@ -102,13 +97,13 @@ def _say_insufficient(plan: Plan, finding: Finding) -> str:
     return f"{text}; the plan has only {planned}" if planned < needed else text
 
 
-def _warn_of_stopping(plan: Plan, finding: Finding) -> list[ResultWarning]:
+def _warn_of_stopping(finding: Finding) -> list[ResultWarning]:
     """What early looks do to small effects, and growing differences to their error probability."""
     warnings = []
     pairing, decision, estimate = finding.pairing, finding.decision, finding.estimate
-    different = finding.verdict in {Verdict.BETTER, Verdict.WORSE} and pairing.environment.control is None
+    different = finding.verdict in {Verdict.BETTER, Verdict.WORSE} and pairing.control is None
     small = estimate is not None and abs(pairing.ratio(estimate.centre) - 1) < _SMALL
-    if different and small and decision.n < len(plan.blocks):
+    if different and small and decision.n < pairing.question.blocks:
         text = "found early, where effects below 3 % come out larger than they are: confirm in a fresh study"
         warnings.append(ResultWarning(code="small_and_early", text=text))
     growth = find_growth(pairing.sample[: decision.n])
@@ -124,9 +119,9 @@ def _warn_of_stopping(plan: Plan, finding: Finding) -> list[ResultWarning]:
 # ------------------------------------------------------------------------------------------------ runs
 
 
-def _warn_of_blocks(plan: Plan, finding: Finding) -> list[ResultWarning]:
+def _warn_of_blocks(finding: Finding) -> list[ResultWarning]:
     pairing, warnings = finding.pairing, []
-    measured, planned = len(pairing.arm.blocks & pairing.base.blocks), len(plan.blocks)
+    measured, planned = len(pairing.arm.blocks & pairing.base.blocks), pairing.question.blocks
     if measured < planned and not finding.over:
         text = f"stopped early: {measured} of {planned} planned blocks were measured"
         warnings.append(ResultWarning(code="incomplete", text=text))
@@ -177,13 +172,13 @@ def _warn_of_validity(side: Arm) -> list[ResultWarning]:
     return warnings
 
 
-def _warn_of_unsteady(plan: Plan, pairing: Pairing) -> list[ResultWarning]:
+def _warn_of_unsteady(pairing: Pairing) -> list[ResultWarning]:
     """Counted by run: one in twenty of short steady ones is called unsteady by chance (`stats.steady.mser5`)."""
     parts = [part for side in (pairing.arm, pairing.base) for part in side.steady.values()]
     unsteady = sum(not part.steady for part in parts)
     if unsteady <= max(1, _UNSTEADY * len(parts)):
         return []
-    run = plan.experiment.cell(pairing.cell).run
+    run = pairing.question.run_seconds[pairing.cell]
     text = (
         f"no steady state in {unsteady} of {_count(len(parts), 'run')}: throughput changed for more than half of their "
         f"time; give the cell a longer warm-up (warmup, by {render_duration(run / 2)} or more) or longer runs"

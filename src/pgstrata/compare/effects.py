@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import make_rule
-from pgstrata.compare.levels import headline_cell, read_levels
-from pgstrata.model.answer import EffectKind, FactorEffect, Interval
+from pgstrata.compare.judging import ask, make_rule
+from pgstrata.compare.levels import read_levels
+from pgstrata.compare.pairs import to_interval, to_ratio
+from pgstrata.model.answer import EffectKind, FactorEffect
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.contrasts import Contrast, make_contrasts
-from pgstrata.stats.rule import Decision, Span, decide_many
+from pgstrata.stats.rule import Decision, decide_many
 
 
 def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, ...]:
@@ -35,15 +36,14 @@ def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, .
     if not crossed:
         return ()
     arms = sort_runs(runs, frozenset((experiment.metric,)))
-    cell, sign = headline_cell(plan), METRICS[experiment.metric].sign
-    levels = read_levels(plan, arms, list(crossed), cell)
-    logs = {name: {block: sign * value for block, value in found.items()} for name, found in levels.items()}
+    question = ask(plan)
+    levels = read_levels(question, arms, list(crossed), question.headline_cell)
+    logs = {name: {block: question.sign * value for block, value in found.items()} for name, found in levels.items()}
     contrasts = make_contrasts(crossed, logs, baseline=experiment.baseline).found
-    rule = make_rule(plan, experiment.metric)
+    rule = make_rule(question)
     decisions = decide_many([contrast.series.d for contrast in contrasts], [rule] * len(contrasts))
     return tuple(
-        _to_effect(contrast, decision, cell, experiment.metric)
-        for contrast, decision in zip(contrasts, decisions, strict=True)
+        _to_effect(contrast, decision, question) for contrast, decision in zip(contrasts, decisions, strict=True)
     )
 
 
@@ -63,7 +63,7 @@ def _full_cross(experiment: Experiment) -> Mapping[str, Mapping[str, str]]:
     return {}
 
 
-def _to_effect(contrast: Contrast, decision: Decision, cell: str, metric: str) -> FactorEffect:
+def _to_effect(contrast: Contrast, decision: Decision, question: Question) -> FactorEffect:
     change, *given = contrast.changes
     estimate = decision.estimate
     return FactorEffect(
@@ -72,19 +72,12 @@ def _to_effect(contrast: Contrast, decision: Decision, cell: str, metric: str) -
         level=change.level,
         reference=change.against,
         given=(given[0].factor, given[0].level, given[0].against) if given else None,
-        cell=cell,
-        metric=metric,
+        cell=question.headline_cell,
+        metric=question.metric,
         verdict=decision.verdict,
-        effect=math.exp(METRICS[metric].sign * estimate.centre) if estimate else None,
-        interval=_ratios(estimate.interval, metric) if estimate else None,
+        effect=to_ratio(question.sign * estimate.centre) if estimate else None,
+        interval=to_interval(estimate.interval, question.sign) if estimate else None,
         blocks=decision.n,
         repeated_p=decision.repeated_p,
         decided_at=decision.n if decision.decided else None,
     )
-
-
-def _ratios(span: Span | None, metric: str) -> Interval | None:
-    if span is None:
-        return None
-    low, high = sorted(math.exp(METRICS[metric].sign * end) for end in (span.low, span.high))
-    return Interval(low=low, high=high)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from pgstrata.compare.headlines import faulty_controls, lead_comparisons
-from pgstrata.compare.outcome import BAD, OPEN
 from pgstrata.errors import ExitCode
-from pgstrata.model.answer import Answer, Comparison
+from pgstrata.model.answer import Answer, Comparison, Verdict
+
+BAD: Final = frozenset({Verdict.WORSE, Verdict.COLLAPSED})
+OPEN: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INSUFFICIENT, Verdict.UNSTABLE})
 
 
 class GateReason(StrEnum):
@@ -70,9 +74,16 @@ class Gate:
     @property
     def code(self) -> ExitCode:
         """FAILED where a headline is worse, also beside a control that differs; DONE only where the gate passes."""
-        if any(item.verdict in BAD for item in self.headlines):
-            return ExitCode.FAILED
-        return ExitCode.DONE if self.reason is GateReason.PASSED else ExitCode.UNDECIDED
+        doubtful = self.exploratory or bool(faulty_controls(self.answer))
+        return gate_code((item.verdict for item in self.headlines), doubtful=doubtful)
+
+
+def gate_code(verdicts: Iterable[Verdict], *, doubtful: bool = False) -> ExitCode:
+    """FAILED if any headline is worse or collapsed, else UNDECIDED if any is open, there is none, or `doubtful`."""
+    seen = set(verdicts)
+    if seen & BAD:
+        return ExitCode.FAILED
+    return ExitCode.UNDECIDED if doubtful or seen & OPEN or not seen else ExitCode.DONE
 
 
 def pick_headlines(answer: Answer) -> tuple[Comparison, ...]:

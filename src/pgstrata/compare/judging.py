@@ -13,7 +13,9 @@ from pgstrata.compare.arms import Arms
 from pgstrata.compare.pairs import Pairing, over_cells, pair_metric
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.model.question import Question
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, OWN_THRESHOLDS, own_threshold
 from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.family import Series, decide_family
@@ -53,75 +55,80 @@ def threshold_of(experiment: Experiment, metric: str) -> float:
     return max(DEFAULT_THRESHOLD if taken else experiment.threshold, OWN_THRESHOLDS.get(metric, 0.0))
 
 
-def make_rule(plan: Plan, metric: str, floor: float | None = None) -> Rule:
-    """The rule for one comparison alone; `floor` is a valid s0 in log units, None if there is none."""
-    return Rule(
-        delta=math.log1p(threshold_of(plan.experiment, metric)),
-        floor=floor,
-        last=min(max(len(plan.blocks), 1), MAX_BLOCKS),
+def ask(plan: Plan, metric: str | None = None) -> Question:
+    """What a plan asks of its runs by a metric, the primary one where none is named."""
+    experiment = plan.experiment
+    name = metric or experiment.metric
+    others = [each for each in experiment.environments if each.name != experiment.baseline]
+    return Question(
+        metric=name,
+        direction=METRICS[name].direction,
+        threshold=threshold_of(experiment, name),
+        baseline=experiment.baseline,
+        environments=tuple(each.name for each in others),
+        cells=tuple(cell.identity for cell in experiment.cells),
+        blocks=len(plan.blocks),
+        controls={each.name: each.control for each in others if each.control is not None},
+        floors={cell: floor.s0 for cell, floor in plan.floors.items() if floor.valid and floor.metric == name},
+        run_seconds={cell.identity: cell.run for cell in experiment.cells},
+        primary=name == experiment.metric,
     )
 
 
-def judge_primary(plan: Plan, arms: Arms) -> Primary:
+def make_rule(question: Question, floor: float | None = None) -> Rule:
+    """The rule for one comparison alone; `floor` is a valid s0 in log units, None if there is none."""
+    return Rule(delta=math.log1p(question.threshold), floor=floor, last=min(max(question.blocks, 1), MAX_BLOCKS))
+
+
+def judge_primary(question: Question, arms: Arms) -> Primary:
     """Every comparison by the primary metric, at the number of blocks that there is.
 
     Headlines of controls are judged alone, those of all other environments as one family; cells each alone.
     """
-    experiment = plan.experiment
-    others = [each for each in experiment.environments if each.name != experiment.baseline]
-    cells = [
-        [pair_metric(arms, each, experiment.baseline, cell.identity, experiment.metric) for cell in experiment.cells]
-        for each in others
-    ]
-    several = len(experiment.cells) > 1
+    cells = [[pair_metric(arms, question, name, cell) for cell in question.cells] for name in question.environments]
+    several = len(question.cells) > 1
     heads = [over_cells(pairings) if several else pairings[0] for pairings in cells]
-    family = _judge_family(plan, [head for head in heads if head.environment.control is None])
-    controls = [head for head in heads if head.environment.control is not None]
+    family = _judge_family([head for head in heads if head.control is None])
+    controls = [head for head in heads if head.control is not None]
     alone = [*controls, *(pairing for pairings in cells for pairing in pairings if several)]
     decisions = decide_many(
         [pairing.sample for pairing in alone],
-        [make_rule(plan, experiment.metric, find_floor(plan, pairing)) for pairing in alone],
+        [make_rule(pairing.question, find_floor(pairing)) for pairing in alone],
     )
     judged = [
         Judged(pairing=pairing, decision=decision, headline=place < len(controls))
         for place, (pairing, decision) in enumerate(zip(alone, decisions, strict=True))
     ]
-    heads_by_name = {each.pairing.environment.name: each for each in (*family, *judged[: len(controls)])}
+    heads_by_name = {each.pairing.environment: each for each in (*family, *judged[: len(controls)])}
     return Primary(
-        headlines={each.name: heads_by_name[each.name] for each in others},
-        cells={(each.pairing.environment.name, each.pairing.cell): each for each in judged[len(controls) :]},
+        headlines={name: heads_by_name[name] for name in question.environments},
+        cells={(each.pairing.environment, each.pairing.cell): each for each in judged[len(controls) :]},
     )
 
 
-def _judge_family(plan: Plan, heads: Sequence[Pairing]) -> list[Judged]:
+def _judge_family(heads: Sequence[Pairing]) -> list[Judged]:
     """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
     series = [Series(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
-    rules = [make_rule(plan, plan.experiment.metric, find_floor(plan, head)) for head in heads]
+    rules = [make_rule(head.question, find_floor(head)) for head in heads]
     decisions = decide_family(series, rules) if heads else ()
     return [
         Judged(pairing=head, decision=decision, headline=True) for head, decision in zip(heads, decisions, strict=True)
     ]
 
 
-def find_floor(plan: Plan, pairing: Pairing) -> float | None:
-    """The floor s0 of the plan that holds for a comparison, in log units; None if there is no valid one.
+def find_floor(pairing: Pairing) -> float | None:
+    """The floor s0 that holds for a comparison, in log units; None if there is no valid one.
 
     Over all cells the floor of the mean itself where it was measured, else sqrt(sum s0^2) / k of the k cells: their
     runs are made one after the other, each with its own noise.
     """
+    floors = pairing.question.floors
     if pairing.cell != ALL_CELLS:
-        return _valid_floor(plan, pairing.cell, pairing.metric)
-    whole = _valid_floor(plan, ALL_CELLS, pairing.metric)
-    if whole is not None and not pairing.left_out:
-        return whole
-    cells = [cell.identity for cell in plan.experiment.cells if cell.identity not in pairing.left_out]
-    found = [_valid_floor(plan, cell, pairing.metric) for cell in cells]
-    known = [s0 for s0 in found if s0 is not None]
-    if not known or len(known) < len(found):
+        return floors.get(pairing.cell)
+    if ALL_CELLS in floors and not pairing.left_out:
+        return floors[ALL_CELLS]
+    cells = [cell for cell in pairing.question.cells if cell not in pairing.left_out]
+    known = [floors[cell] for cell in cells if cell in floors]
+    if not known or len(known) < len(cells):
         return None
     return math.sqrt(sum(s0**2 for s0 in known)) / len(known)
-
-
-def _valid_floor(plan: Plan, cell: str, metric: str) -> float | None:
-    floor = plan.floors.get(cell)
-    return floor.s0 if floor is not None and floor.valid and floor.metric == metric else None

@@ -11,33 +11,27 @@ from pgstrata.compare.aligned import MIN_ROUNDS
 from pgstrata.compare.arms import Arm, Arms, find_arm
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.metrics import TPS
-from pgstrata.model.plan import Plan
+from pgstrata.model.question import Question
 
 BlockLogs = Mapping[str, Mapping[int, float]]
 """By environment, then by block: ln of the value, up to a constant that all environments of a block share."""
 
 
-def headline_cell(plan: Plan) -> str:
-    """Where the headlines are: the only cell, or all of them."""
-    cells = plan.experiment.cells
-    return cells[0].identity if len(cells) == 1 else ALL_CELLS
-
-
-def read_levels(plan: Plan, arms: Arms, environments: Sequence[str], cell: str) -> dict[str, dict[int, float]]:
-    """The primary metric of each environment by block, not oriented.
+def read_levels(question: Question, arms: Arms, environments: Sequence[str], cell: str) -> dict[str, dict[int, float]]:
+    """The metric of each environment by block, not oriented.
 
     Over all cells it is the mean of the logarithms, in the blocks in which an environment has every cell. Of runs in
     slices it is the median over the rounds of what an environment had above or below the mean of all in that round:
     differences between environments are free of what the machine did to all of them, as in every comparison.
 
     Args:
-        plan: for the primary metric and the cells.
+        question: for the metric and the cells.
         arms: the runs.
         environments: names; those without any run in a block are missing there.
         cell: an identity, or `ALL_CELLS`.
     """
-    identities = [each.identity for each in plan.experiment.cells] if cell == ALL_CELLS else [cell]
-    parts = [_read_cell(arms, environments, identity, plan.experiment.metric) for identity in identities]
+    identities = question.cells if cell == ALL_CELLS else (cell,)
+    parts = [_read_cell(arms, environments, identity, question.metric) for identity in identities]
     return {
         name: {
             block: sum(part[name][block] for part in parts) / len(parts)

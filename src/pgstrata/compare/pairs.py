@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -12,15 +13,14 @@ import numpy as np
 from pgstrata.compare.aligned import Shared, align, over_rounds, shared_blocks
 from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter
 from pgstrata.model.answer import ALL_CELLS, Interval
-from pgstrata.model.experiment import Environment, Experiment
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.experiment import ControlKind
+from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Span
 
 __all__ = [
-    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_metric",
-    "pair_metrics",
+    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_all", "pair_metric",
 ]  # fmt: skip
 
 CLIENT_SHARE: Final = "client_share"
@@ -40,9 +40,9 @@ class Pairing:
     `base` hold the sums, and `left_out` names the cells in which the baseline collapsed.
     """
 
-    environment: Environment
+    question: Question
+    environment: str
     cell: str
-    metric: str
     arm: Arm
     base: Arm
     blocks: tuple[int, ...]
@@ -58,6 +58,16 @@ class Pairing:
     left_out: tuple[str, ...] = ()
 
     @property
+    def metric(self) -> str:
+        """What it is compared by."""
+        return self.question.metric
+
+    @property
+    def control(self) -> ControlKind | None:
+        """What kind of control the environment is; None where it is none."""
+        return self.question.controls.get(self.environment)
+
+    @property
     def is_estimable(self) -> bool:
         """Whether an honest estimate can come of it."""
         return not (self.fallen_in or self.baseless)
@@ -69,57 +79,64 @@ class Pairing:
 
     def ratio(self, d: float) -> float:
         """An oriented log difference as value / baseline value."""
-        return math.exp(METRICS[self.metric].sign * d)
+        return to_ratio(self.question.sign * d)
 
     def interval(self, span: Span | None) -> Interval | None:
         """An oriented span as ratios, the lower first."""
-        if span is None:
-            return None
-        low, high = sorted((self.ratio(span.low), self.ratio(span.high)))
-        return Interval(low=low, high=high)
+        return to_interval(span, self.question.sign)
 
 
-def pair_metric(arms: Arms, environment: Environment, baseline: str, cell: str, metric: str) -> Pairing:
-    """One environment in one cell by one metric, also where nothing was measured yet.
+def to_ratio(d: float) -> float:
+    """A log difference as a ratio; infinite where no float can hold it."""
+    try:
+        return math.exp(d)
+    except OverflowError:
+        return math.inf
+
+
+def to_interval(span: Span | None, sign: float = 1.0) -> Interval | None:
+    """A span of log differences, times `sign`, as ratios, the lower first."""
+    if span is None:
+        return None
+    low, high = sorted((to_ratio(sign * span.low), to_ratio(sign * span.high)))
+    return Interval(low=low, high=high)
+
+
+def pair_metric(arms: Arms, question: Question, environment: str, cell: str) -> Pairing:
+    """One environment against the baseline in one cell, also where nothing was measured yet.
 
     A block is a pair if both environments have a completed run that is not invalid, with a finite value above zero;
     runs that took turns in slices only with those that they took turns with.
     """
-    sides = find_arm(arms, environment.name, cell), find_arm(arms, baseline, cell)
-    return _pair(environment, cell, metric, sides, shared_blocks(sides))
+    sides = find_arm(arms, environment, cell), find_arm(arms, question.baseline, cell)
+    return _pair(question, environment, cell, sides, shared_blocks(sides))
 
 
-def pair_metrics(
-    arms: Arms, environment: Environment, baseline: str, cell: str, metrics: Sequence[str]
-) -> list[Pairing]:
-    """As `pair_metric`, by those of the metrics of which at least one of the environments has a measurement."""
-    sides = find_arm(arms, environment.name, cell), find_arm(arms, baseline, cell)
-    shared = shared_blocks(sides)
-    known = [metric for metric in metrics if any(metric in side.values for side in sides)]
-    return [_pair(environment, cell, metric, sides, shared) for metric in known]
+def pair_all(arms: Arms, questions: Sequence[Question]) -> list[Pairing]:
+    """As `pair_metric`, by environment, cell and question, in the order of the first question.
+
+    By a metric of which neither of the environments has a measurement there is none.
+    """
+    first, found = questions[0], []
+    for environment, cell in product(first.environments, first.cells):
+        sides = find_arm(arms, environment, cell), find_arm(arms, first.baseline, cell)
+        shared = shared_blocks(sides)
+        known = [question for question in questions if any(question.metric in side.values for side in sides)]
+        found += [_pair(question, environment, cell, sides, shared) for question in known]
+    return found
 
 
-def pair_all(arms: Arms, experiment: Experiment, metrics: Sequence[str]) -> list[Pairing]:
-    """As `pair_metrics`, of every environment against the baseline, by environment and cell in the plan's order."""
-    return [
-        pairing
-        for environment in experiment.environments
-        if environment.name != experiment.baseline
-        for cell in experiment.cells
-        for pairing in pair_metrics(arms, environment, experiment.baseline, cell.identity, metrics)
-    ]
-
-
-def _pair(environment: Environment, cell: str, metric: str, sides: tuple[Arm, Arm], shared: Shared) -> Pairing:
+def _pair(question: Question, environment: str, cell: str, sides: tuple[Arm, Arm], shared: Shared) -> Pairing:
     arm, base = sides
+    metric = question.metric
     aligned = align(sides, metric, shared.blocks)
-    d = METRICS[metric].sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
+    d = question.sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
     known = np.flatnonzero(~np.isnan(d))
     blocks = tuple(aligned.blocks[place] for place in known.tolist())
     return Pairing(
+        question=question,
         environment=environment,
         cell=cell,
-        metric=metric,
         arm=arm,
         base=base,
         blocks=blocks,
@@ -153,9 +170,9 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
     places = [np.searchsorted(pairing.blocks, blocks) for pairing in kept]
     rows = list(zip(kept, places, strict=True))
     return Pairing(
+        question=first.question,
         environment=first.environment,
         cell=ALL_CELLS,
-        metric=first.metric,
         arm=_sum_arms([pairing.arm for pairing in pairings]),
         base=_sum_arms([pairing.base for pairing in pairings]),
         blocks=tuple(blocks),
@@ -194,7 +211,8 @@ def median(values: FloatArray) -> float | None:
     ascending = sorted(value for value in values.tolist() if not math.isnan(value))
     if not ascending:
         return None
-    return float((ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2)
+    # halves are added, because the sum of two values may be more than a float holds
+    return float(ascending[(len(ascending) - 1) // 2] / 2 + ascending[len(ascending) // 2] / 2)
 
 
 def client_share(runs: Sequence[RunRecord], environment: str, cell: str) -> float | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pgstrata.compare.arms import Arms, find_arm, sort_runs
-from pgstrata.compare.judging import Judged, Primary, judge_primary
-from pgstrata.model.experiment import Environment
+from pgstrata.compare.judging import Judged, Primary, ask, judge_primary
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 
@@ -28,16 +27,16 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
         ValueError: a run is there twice.
     """
     experiment = plan.experiment
-    others = [each for each in experiment.environments if each.name != experiment.baseline]
-    if not others:
+    question = ask(plan)
+    if not question.environments:
         return frozenset((experiment.baseline, cell.identity) for cell in experiment.cells)
     earlier = [run for run in runs if run.block < number]
     arms = sort_runs(earlier, frozenset((experiment.metric,)))
-    primary = judge_primary(plan, arms)
+    primary = judge_primary(question, arms)
     live = [
         cell.identity for cell in experiment.cells if not find_arm(arms, experiment.baseline, cell.identity).is_closed
     ]
-    wanted = {(each.name, cell) for each in others for cell in _open_cells(primary, arms, each, live)}
+    wanted = {(name, cell) for name in question.environments for cell in _open_cells(primary, arms, name, live)}
     return frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted})
 
 
@@ -57,7 +56,7 @@ def closing_blocks(plan: Plan, runs: Sequence[RunRecord]) -> dict[tuple[str, str
     arms = sort_runs(runs, frozenset((experiment.metric,)))
     if any(arm.is_closed for arm in arms.values()):
         return None
-    primary = judge_primary(plan, arms)
+    primary = judge_primary(ask(plan), arms)
     found: dict[tuple[str, str], int | None] = {}
     for cell in experiment.cells:
         for name, head in primary.headlines.items():
@@ -75,12 +74,12 @@ def _latest(comparisons: Sequence[Judged]) -> int | None:
     return 1 + max(each.decision.block or each.pairing.blocks[each.decision.n - 1] for each in comparisons)
 
 
-def _open_cells(primary: Primary, arms: Arms, environment: Environment, live: Sequence[str]) -> Iterable[str]:
+def _open_cells(primary: Primary, arms: Arms, environment: str, live: Sequence[str]) -> Iterable[str]:
     """Cells of one environment, out of those in which there is a baseline to compare with."""
-    closed = {cell for cell in live if find_arm(arms, environment.name, cell).is_closed}
-    if not closed and _is_open(primary.headlines[environment.name]):
+    closed = {cell for cell in live if find_arm(arms, environment, cell).is_closed}
+    if not closed and _is_open(primary.headlines[environment]):
         return live
-    cells = {cell: primary.cells.get((environment.name, cell)) for cell in live if cell not in closed}
+    cells = {cell: primary.cells.get((environment, cell)) for cell in live if cell not in closed}
     return [cell for cell, judged in cells.items() if judged is not None and _is_open(judged)]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import find_floor, make_rule, threshold_of
+from pgstrata.compare.judging import ask, find_floor, make_rule
 from pgstrata.compare.pairs import Pairing, median, pair_all
 from pgstrata.model.answer import QuantileShift, Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES
@@ -35,23 +35,23 @@ def find_shifts(plan: Plan, runs: Sequence[RunRecord]) -> tuple[QuantileShift, .
         ValueError: a run is there twice.
     """
     names = tuple(LATENCY_QUANTILES)
-    pairings = pair_all(sort_runs(runs, frozenset(names)), plan.experiment, names)
+    pairings = pair_all(sort_runs(runs, frozenset(names)), [ask(plan, name) for name in names])
     decisions = decide_many(
         [pairing.sample for pairing in pairings],
-        [make_rule(plan, pairing.metric, find_floor(plan, pairing)) for pairing in pairings],
+        [make_rule(pairing.question, find_floor(pairing)) for pairing in pairings],
     )
-    return tuple(_shift(plan, pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True))
+    return tuple(_shift(pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True))
 
 
-def _shift(plan: Plan, pairing: Pairing, decision: Decision) -> QuantileShift:
+def _shift(pairing: Pairing, decision: Decision) -> QuantileShift:
     used = decision.n if pairing.is_estimable else len(pairing.blocks)
     found = decision.estimate
     return QuantileShift(
-        environment=pairing.environment.name,
+        environment=pairing.environment,
         cell=pairing.cell,
         metric=pairing.metric,
         quantile=LATENCY_QUANTILES[pairing.metric],
-        threshold=threshold_of(plan.experiment, pairing.metric),
+        threshold=pairing.question.threshold,
         verdict=Verdict.COLLAPSED if pairing.fallen_in else decision.verdict,
         effect=pairing.ratio(found.centre) if found else None,
         interval=pairing.interval(found.interval) if found else None,

@@ -9,12 +9,13 @@ from typing import Final
 
 from pgstrata.compare.arms import Arms, sort_runs
 from pgstrata.compare.doubts import Finding, find_doubts
-from pgstrata.compare.judging import Judged, find_floor, judge_primary, make_rule
+from pgstrata.compare.judging import Judged, ask, find_floor, judge_primary, make_rule
 from pgstrata.compare.pairs import Pairing, median, over_cells, pair_all, pair_metric
 from pgstrata.compare.stability import find_instability
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.family import benjamini_hochberg
 from pgstrata.stats.rule import decide_many
@@ -52,17 +53,17 @@ def compare_study(
     """
     names = _metric_names(plan, metrics)
     arms = sort_runs(runs, frozenset(names))
-    primary = judge_primary(plan, arms)
-    beside = _judge_others(plan, arms, names[1:])
+    primary = judge_primary(ask(plan), arms)
+    beside = _judge_others([ask(plan, name) for name in names[1:]], arms)
     comparisons: list[Comparison] = []
     for name, head in primary.headlines.items():
         if primary.cells:
-            comparisons.append(_compare(plan, head, over=_is_over(head)))
+            comparisons.append(_compare(head, over=_is_over(head)))
         for cell in plan.experiment.cells:
             own = primary.cells.get((name, cell.identity), head)
-            comparisons.append(_compare(plan, own, over=_is_over(own)))
+            comparisons.append(_compare(own, over=_is_over(own)))
             over = _is_over(own) and _is_over(head)
-            comparisons += [_compare(plan, other, over=over) for other in beside.get((name, cell.identity), ())]
+            comparisons += [_compare(other, over=over) for other in beside.get((name, cell.identity), ())]
     return _adjust(comparisons)
 
 
@@ -75,16 +76,16 @@ def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _judge_others(plan: Plan, arms: Arms, names: Sequence[str]) -> Mapping[tuple[str, str], list[Judged]]:
+def _judge_others(questions: Sequence[Question], arms: Arms) -> Mapping[tuple[str, str], list[Judged]]:
     """Secondary metrics by environment and cell."""
-    pairings = pair_all(arms, plan.experiment, names)
+    pairings = pair_all(arms, questions) if questions else []
     decisions = decide_many(
-        [pairing.sample for pairing in pairings], [make_rule(plan, pairing.metric) for pairing in pairings]
+        [pairing.sample for pairing in pairings], [make_rule(pairing.question) for pairing in pairings]
     )
     found: dict[tuple[str, str], list[Judged]] = {}
     for pairing, decision in zip(pairings, decisions, strict=True):
         judged = Judged(pairing=pairing, decision=decision, headline=False)
-        found.setdefault((pairing.environment.name, pairing.cell), []).append(judged)
+        found.setdefault((pairing.environment, pairing.cell), []).append(judged)
     return found
 
 
@@ -93,20 +94,20 @@ def _is_over(judged: Judged) -> bool:
     return judged.decision.decided or not judged.pairing.is_estimable
 
 
-def _compare(plan: Plan, judged: Judged, *, over: bool, reference: str = "") -> Comparison:
+def _compare(judged: Judged, *, over: bool, reference: str = "") -> Comparison:
     pairing, decision = judged.pairing, judged.decision
     used = decision.n if pairing.is_estimable else len(pairing.blocks)
-    primary = pairing.metric == plan.experiment.metric
-    floor = find_floor(plan, pairing) if primary else None
+    primary = pairing.question.primary
+    floor = find_floor(pairing) if primary else None
     instability = find_instability(pairing, used, floor) if primary else None
     shown = decision.estimate if pairing.is_estimable and instability is None else None
     verdict = _verdict(judged, unstable=instability is not None)
     finding = Finding(
         pairing=pairing, decision=decision, verdict=verdict, estimate=shown, instability=instability, floor=floor,
-        primary=primary, over=over,
+        over=over,
     )  # fmt: skip
     return Comparison(
-        environment=pairing.environment.name,
+        environment=pairing.environment,
         cell=pairing.cell,
         metric=pairing.metric,
         verdict=verdict,
@@ -115,14 +116,14 @@ def _compare(plan: Plan, judged: Judged, *, over: bool, reference: str = "") -> 
         equivalence_interval=pairing.interval(shown.equivalence) if shown else None,
         confidence=1 - decision.alpha,
         blocks=used,
-        planned_blocks=len(plan.blocks),
+        planned_blocks=pairing.question.blocks,
         runs=pairing.arm.made + pairing.base.made,
         invalid=pairing.arm.invalid + pairing.base.invalid,
         value=median(pairing.values[:used]),
         baseline_value=median(pairing.base_values[:used]),
         exploratory=not judged.headline,
-        control=pairing.environment.control is not None,
-        warnings=find_doubts(plan, finding),
+        control=pairing.control is not None,
+        warnings=find_doubts(finding),
         lane=decision.lane,
         decided_at=decision.n if decision.decided else None,
         repeated_p=decision.repeated_p,
@@ -165,18 +166,17 @@ def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ..
     asked = [each for each in experiment.environments if each.control is None]
     asked.sort(key=lambda each: each.name != experiment.baseline)
     pairings: list[Pairing] = []
+    question = ask(plan)
     for reference, environment in combinations(asked, 2):
-        cells = [
-            pair_metric(arms, environment, reference.name, cell.identity, experiment.metric)
-            for cell in experiment.cells
-        ]
+        against = replace(question, baseline=reference.name)
+        cells = [pair_metric(arms, against, environment.name, cell) for cell in question.cells]
         pairings.append(over_cells(cells) if len(cells) > 1 else cells[0])
     decisions = decide_many(
         [pairing.sample for pairing in pairings],
-        [make_rule(plan, experiment.metric, find_floor(plan, pairing)) for pairing in pairings],
+        [make_rule(question, find_floor(pairing)) for pairing in pairings],
     )
     judged = [
         Judged(pairing=pairing, decision=decision, headline=False)
         for pairing, decision in zip(pairings, decisions, strict=True)
     ]
-    return _adjust([_compare(plan, each, over=True, reference=each.pairing.base.name) for each in judged])
+    return _adjust([_compare(each, over=True, reference=each.pairing.base.name) for each in judged])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import judge_primary
+from pgstrata.compare.judging import ask, judge_primary
 from pgstrata.compare.pairs import Pairing
 from pgstrata.model.answer import Answer, Comparison, Interval, Lane, Verdict
 from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, boundary
@@ -47,9 +47,9 @@ def tell_stories(answer: Answer, comparisons: Sequence[Comparison]) -> tuple[Sto
     Intervals are those of the level that the verdict was reached at; the last one is the comparison's own.
     """
     plan = answer.study.plan
-    judged = judge_primary(plan, sort_runs(answer.study.runs, frozenset({plan.experiment.metric})))
+    judged = judge_primary(ask(plan), sort_runs(answer.study.runs, frozenset({plan.experiment.metric})))
     pairings = {
-        (each.pairing.environment.name, each.pairing.cell): each.pairing
+        (each.pairing.environment, each.pairing.cell): each.pairing
         for each in (*judged.headlines.values(), *judged.cells.values())
     }
     told = [

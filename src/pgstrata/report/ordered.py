@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from pgstrata.compare.arms import sort_runs
+from pgstrata.compare.judging import ask
 from pgstrata.compare.levels import read_levels
 from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, OrderedAxis
 from pgstrata.model.experiment import Experiment
@@ -80,7 +81,7 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     groups = axis_groups(plan.experiment, axis)
     runs = [run for run in answer.study.runs if axis.cell in {ALL_CELLS, run.cell}]
     arms = sort_runs(runs, frozenset({plan.experiment.metric}))
-    logs = read_levels(plan, arms, [name for group in groups for name in group], axis.cell)
+    logs = read_levels(ask(plan), arms, [name for group in groups for name in group], axis.cell)
     blocks = sorted({block for found in logs.values() for block in found})
     points: list[LevelPoint] = []
     for block in blocks:
