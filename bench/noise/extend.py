@@ -18,7 +18,7 @@ from noise.recorded import CELLS, Floats, dead_seconds, load_runs
 from noise.simulate import draw_course
 from noise.structure import Structure, fit_cell
 
-from pgstrata.compare.steady import find_steady
+from pgstrata.sources.steady import find_steady
 from pgstrata.model.metrics import TPS, Measurement, Series
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.stats.floor import noise_floor

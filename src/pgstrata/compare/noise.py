@@ -10,12 +10,12 @@ from statistics import fmean, median
 
 import numpy as np
 
-from pgstrata.compare.arms import may_enter
-from pgstrata.compare.steady import find_steady, seconds_of
 from pgstrata.model.floor import RunsMeasured, SlicesMeasured
 from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter
+from pgstrata.sources.steady import find_steady, seconds_of
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.steady import run_noise, slice_components
 

@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.aligned import Shared, align, over_rounds, shared_blocks
-from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter
+from pgstrata.compare.arms import Arm, Arms, find_arm
 from pgstrata.model.answer import ALL_CELLS, Interval
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Span
 

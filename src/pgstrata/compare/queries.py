@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgstrata.compare.arms import may_enter
 from pgstrata.diagnosis.queries import query_changes
 from pgstrata.model.queries import QueriesCompared, QueryCounts
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter
 
 
 def compare_queries(

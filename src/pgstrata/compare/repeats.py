@@ -18,12 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arm, Arms, cut_runs, find_arm, sort_runs, whole_runs
+from pgstrata.compare.arms import Arm, Arms, find_arm, sort_runs
 from pgstrata.compare.progress import closing_blocks, open_pairs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import cut_runs, whole_runs
 from pgstrata.stats.anomaly import (
     JUDGED_FROM,
     REPEAT_BLOCKS,

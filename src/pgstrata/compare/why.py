@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.aligned import shared_blocks
-from pgstrata.compare.arms import Arm, Arms, find_arm, may_enter, sort_runs, whole_runs
+from pgstrata.compare.arms import Arm, Arms, find_arm, sort_runs
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
 from pgstrata.model.attribution import Attribution, Beside, LevelAccount, Span, Unattributed
@@ -18,6 +18,7 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter, whole_runs
 from pgstrata.stats.student import two_sided_point
 
 BESIDE_METRICS: Final = (

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.compare.arms import may_enter
-from pgstrata.compare.steady import SteadyPart, find_steady, seconds_of
+from pgstrata.model.observation import SteadyPart
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter
+from pgstrata.sources.steady import find_steady, seconds_of
 from pgstrata.stats.steady import effective_size
 
 # The median of so many runs, spread evenly over the cell's, is as good as that of thousands.

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
-from pgstrata.compare.arms import cut_runs, sort_runs, whole_runs
-from pgstrata.compare.steady import SteadyPart, find_steady, row_medians, seconds_of
+from pgstrata.compare.arms import sort_runs
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
+from pgstrata.model.observation import SteadyPart
 from pgstrata.model.runs import Validity
+from pgstrata.sources.runs import cut_runs, whole_runs
+from pgstrata.sources.steady import find_steady, row_medians, seconds_of
 from studies import BASE, CELL, OTHER, codes, make_plan, make_run
 
 SECONDS = 60

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
 from typing import Final
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.metrics import TPS
+from pgstrata.model.observation import SteadyPart
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.steady import MIN_BATCHES, Cut, block_cut, choose_batch, is_shift, mser5
@@ -38,19 +38,6 @@ class _Members(tuple[RunRecord, ...]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Members) and len(self) == len(other) and all(map(is_, self, other))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteadyPart:
-    """What of one run counts.
-
-    `cut` seconds at its start do not, in all runs of its cell and block alike; `ratio` is the throughput after the cut
-    over that of the whole run, exactly 1 without a cut; `steady` is False where the run by itself never got steady.
-    """
-
-    cut: int
-    ratio: float
-    steady: bool
 
 
 def find_steady(runs: Iterable[RunRecord]) -> Mapping[str, SteadyPart]:

@@ -1,0 +1,67 @@
+"""Observations: what was measured of one target over one stretch of time, whoever measured it.
+
+Sources yield them (`pgstrata.sources`), and comparisons are made of nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pgstrata.model.runs import Validity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingKey:
+    """What ties observations of several targets to each other: a block, a round or a bucket of time.
+
+    `number` orders them, `label` is what people call it. Those that took turns share what `together` says, which is
+    empty for what was measured alone.
+    """
+
+    number: int
+    label: str
+    together: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSpan:
+    """When something was measured: its start as ISO 8601 with offset, and its length in seconds."""
+
+    started: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteadyPart:
+    """What of one run counts.
+
+    `cut` seconds at its start do not, in all runs of its cell and block alike; `ratio` is the throughput after the cut
+    over that of the whole run, exactly 1 without a cut; `steady` is False where the run by itself never got steady.
+    """
+
+    cut: int
+    ratio: float
+    steady: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Measurements of one target, in base units by the name of their metric.
+
+    `target` is what is compared (an environment), `cell` names the dimensions within which it is, `provenance` says
+    where it comes from (a run's identity, a file and its line). Without `key` nothing says what was measured side by
+    side; `span` is None where the time is not known. `rounds` are throughput by round where the target took turns in
+    slices, `steady` the part of a run that its throughput was taken of.
+    """
+
+    target: str
+    cell: str
+    measurements: Mapping[str, float]
+    provenance: str
+    key: PairingKey | None = None
+    span: TimeSpan | None = None
+    validity: Validity = Validity.VALID
+    collapsed: bool = False
+    rounds: tuple[float, ...] | None = None
+    steady: SteadyPart | None = None

@@ -1,0 +1,88 @@
+"""The runs of an experiment as observations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from pgstrata.model.metrics import NEIGHBOURS, TPS
+from pgstrata.model.observation import Observation, PairingKey, SteadyPart, TimeSpan
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.sources.steady import find_steady
+
+COMPANIONS: Final = frozenset({"checkpoints", "autovacuums", "wal_per_tx"})
+"""What must be alike in both arms, or be said."""
+_ALWAYS: Final = COMPANIONS | {NEIGHBOURS}
+
+
+def observe_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> list[Observation]:
+    """What the runs measured by these metrics, and what happened beside them.
+
+    Throughput of a run that was alone is that after the warm-up cut of its block (`find_steady`), all else that of the
+    whole run.
+    """
+    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics else {}
+    return [_observe(run, metrics, parts.get(run.identity)) for run in runs]
+
+
+def may_enter(run: RunRecord) -> bool:
+    """Whether a run may be part of an estimate."""
+    return run.status is RunStatus.COMPLETED and run.validity is not Validity.INVALID
+
+
+def _observe(run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -> Observation:
+    ratio = part.ratio if part else 1.0
+    measured: dict[str, float] = {}
+    for found in run.measurements:
+        if found.metric in metrics or found.metric in _ALWAYS:
+            measured.setdefault(found.metric, found.value * ratio if found.metric == TPS.name else found.value)
+    rounds = None
+    if run.together and TPS.name in metrics:
+        # The catalogue keeps series in single precision: a run that was just derived must give the same difference.
+        rounds = tuple(np.array(run.rounds(), dtype=np.float32).tolist())
+    return Observation(
+        target=run.environment,
+        cell=run.cell,
+        measurements=measured,
+        provenance=run.identity,
+        key=PairingKey(number=run.block, label=str(run.block), together=run.together),
+        span=TimeSpan(started=run.started, seconds=run.measured_seconds),
+        validity=run.validity if run.status is RunStatus.COMPLETED else Validity.INVALID,
+        collapsed=run.status is RunStatus.COLLAPSED,
+        rounds=rounds,
+        steady=part,
+    )
+
+
+def cut_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs with the warm-up already cut from their throughput, for whoever sorts many parts of them.
+
+    Their seconds are gone, so that nothing is cut twice. As a cut does not hang on later blocks, the first blocks of
+    these are what the first blocks of `runs` would have come to.
+    """
+    parts = find_steady(run for run in runs if may_enter(run))
+    return tuple(_cut_run(run, parts[run.identity]) if run.identity in parts else run for run in runs)
+
+
+def whole_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs without their seconds, so that nothing is cut: for levels, of which each run has its own."""
+    return tuple(_without_seconds(run) for run in runs)
+
+
+def _cut_run(run: RunRecord, part: SteadyPart) -> RunRecord:
+    if not part.cut:
+        return _without_seconds(run)
+    return replace(
+        _without_seconds(run),
+        measurements=tuple(
+            replace(found, value=found.value * part.ratio) if found.metric == TPS.name else found
+            for found in run.measurements
+        ),
+    )
+
+
+def _without_seconds(run: RunRecord) -> RunRecord:
+    return replace(run, series=tuple(series for series in run.series if series.metric != TPS.name))
