@@ -18,9 +18,9 @@ from noise.recorded import CELLS, Floats, dead_seconds, load_runs
 from noise.simulate import draw_course
 from noise.structure import Structure, fit_cell
 
-from pgstrata.sources.steady import find_steady
 from pgstrata.model.metrics import TPS, Measurement, Series
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.sources.steady import find_steady
 from pgstrata.stats.floor import noise_floor
 
 SEED = 20261123
