@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test lint fmt bench chaos docs check clean
+.PHONY: help bootstrap demo test lint fmt bench soak docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,8 @@ fmt: bootstrap ## Format, and mend what can be mended
 bench: bootstrap ## Measure pgstrata itself; ONLY=live,live-runs LOADS=5,equal names a part
 	$(BIN)/python bench $(ARGS)
 
-chaos: bootstrap ## Kill an experiment that changes this host, 125 times; needs root
-	$(BIN)/python soak/chaos.py $(ARGS)
+soak: bootstrap ## What is too long for each change, in parts of at most an hour; ARGS=--list
+	$(BIN)/python soak $(ARGS)
 
 docs: bootstrap ## Write the generated references anew
 	$(BIN)/typer pgstrata.cli.main utils docs --name pgstrata --output docs/reference/command-line.md

@@ -1,5 +1,6 @@
 """`pgstrata bisect` on a compiled PostgreSQL: does it find the commit that made a real source slower?
 
+    make soak ARGS=bisect-compiled SOURCE=SOURCE
     .venv/bin/python soak/bisect_source.py SOURCE [--folder DIR] [--loops N]
 
 SOURCE is a folder or a tarball of any PostgreSQL that builds here. A repository of eight commits is made of it, one of

@@ -12,9 +12,9 @@ the ledger. Needs root, and the machine for itself.
 With --two-hosts the client is here and servers are here and on a host that only ssh reaches (`chaos_far`), restored by
 `pgstrata host restore --host`.
 
-    make chaos                  125 rounds, 100 of them killed at a step
-    make chaos ARGS="--rounds 5 --seed 7"
-    make chaos ARGS=--two-hosts
+    make soak ARGS=chaos             125 rounds, 100 of them killed at a step
+    make soak ARGS=chaos-two-hosts
+    PYTHONPATH=tests/support .venv/bin/python soak/chaos.py --rounds 5 --seed 7 --two-hosts
 """
 
 # ruff: noqa: INP001, T201  a script that prints

@@ -18,7 +18,6 @@ from typing import Final
 
 from chaos import Chaos
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 import sshd
 
 _OWN: Final = ("CACHE", "STATE", "DATA", "RUN", "LOCK")

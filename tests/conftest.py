@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,18 +29,22 @@ def own_lock(tmp_path_factory):
 def pytest_addoption(parser):
     text = "which tests to run: those that bear company, the longest first, or the others"
     parser.addoption("--part", choices=("together", "alone"), help=text)
+    parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
 
 
 def pytest_collection_modifyitems(config, items):
-    """What starts servers, changes the host or takes the time has the machine for itself."""
-    part = config.getoption("--part")
-    if part is None:
-        return
-    alone = {item for item in items if any(map(item.get_closest_marker, ("server", "root", "alone")))}
-    config.hook.pytest_deselected(items=[item for item in items if (item in alone) == (part == "together")])
-    items[:] = [item for item in items if (item in alone) == (part == "alone")]
-    if part == "together":
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """What changes the host or takes the time has the machine for itself; what is long runs in `make soak` only."""
+    keep = partial(_is_asked_for, config.getoption("--part"), config.getoption("--soak"))
+    config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
+    items[:] = [item for item in items if keep(item)]
+    if config.getoption("--part") == "together":
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "server"))))
+
+
+def _is_asked_for(part, soak, item):
+    marker = item.get_closest_marker("soak")
+    alone = any(map(item.get_closest_marker, ("root", "alone")))
+    return (marker.args[0] if marker else None) == soak and (part is None or alone == (part == "alone"))
 
 
 def _changes_the_host(item):

@@ -58,6 +58,7 @@ install:
 SLOWER = "enable_indexscan = off\nenable_indexonlyscan = off\nenable_bitmapscan = off\n"
 
 
+@pytest.mark.soak("bisect-factor")
 def test_a_search_along_a_factor_ends_at_the_step_and_is_not_made_twice(sandbox):
     file = sandbox.file(FACTOR, "bisect-factor.toml")
     folder = sandbox.root / "study-bisect"

@@ -51,6 +51,7 @@ def test_after_kills_at_any_step_restore_leaves_the_host_as_it_was_and_no_run_is
     assert go_round(prepared(Chaos, 11), 2) == []
 
 
+@pytest.mark.soak("two-hosts")
 @pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())
 def test_after_a_kill_both_hosts_are_restored_from_here(prepared):
     assert go_round(prepared(FarChaos, 11), 1) == []

@@ -104,7 +104,9 @@ def servers_below(folder):
     return found
 
 
-@pytest.mark.parametrize("left", [8 * MB, 30 * MB, 45 * MB, 62 * MB])
+@pytest.mark.parametrize(
+    "left", [30 * MB, *(pytest.param(some * MB, marks=pytest.mark.soak("disk-full")) for some in (8, 45, 62))]
+)
 def test_while_a_dataset_is_built(place, disk, left):
     study = place.root / "study-full-build"
     file = place.file(EXPERIMENT, "full.toml")

@@ -21,13 +21,13 @@ server = ["18", "16"]
 workload = "select-only"
 scale = 1
 clients = 2
-run = "2s"
+run = "1s"
 warmup = "1s"
 [[cells]]
 workload = "simple-update"
 scale = 1
 clients = 2
-run = "2s"
+run = "1s"
 warmup = "1s"
 """
 
@@ -120,7 +120,7 @@ def test_the_same_command_on_a_complete_study_measures_nothing_again(measured):
 
 def test_a_study_that_belongs_to_another_plan_is_refused_with_the_difference(measured):
     sandbox, study, _ = measured
-    other = sandbox.file(TWO_MAJORS.replace('run = "2s"', 'run = "3s"'), "other.toml")
+    other = sandbox.file(TWO_MAJORS.replace('run = "1s"', 'run = "3s"'), "other.toml")
     done = sandbox.pgstrata("run", other, "--study", study)
     assert done.returncode != 0
     assert "3s" in done.stderr
@@ -200,6 +200,17 @@ def test_try_writes_the_file_says_where_and_runs_it(sandbox):
     assert sorted(record["facts"]["asked.work_mem"] for record in records.values()) == ["1024", "4096"]
 
 
+def test_a_budget_that_holds_no_block_measures_none_and_a_new_one_goes_on(sandbox):
+    study = sandbox.root / "study-small-budget"
+    file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
+    done = sandbox.pgstrata("run", file, "--study", study, "--budget", "1s")
+    assert "with more than that" in " ".join(done.stdout.split())
+    assert not sandbox.records(study)
+    sandbox.pgstrata("run", file, "--study", study, "--budget", "10m")
+    assert len(sandbox.records(study)) == 2
+
+
+@pytest.mark.soak("answers")
 def test_the_budget_is_kept_and_a_new_one_goes_on(sandbox):
     study = sandbox.root / "study-budget"
     file = sandbox.file(ONE.format(blocks=24, run="1s", common=""))
@@ -326,22 +337,22 @@ def test_an_unknown_setting_shows_the_end_of_the_servers_log(sandbox):
 
 def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(sandbox):
     study = sandbox.root / "study-ctrlc"
-    file = sandbox.file(ONE.format(blocks=3, run="1s", common=""))
+    file = sandbox.file(ONE.format(blocks=2, run="1s", common=""))
     process = sandbox.start("run", file, "--study", study)
     for line in process.stdout:
-        if line.startswith("[2/6]"):
+        if line.startswith("[2/4]"):
             break
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130, out
-    assert "of 6 runs are kept" in out
+    assert "of 4 runs are kept" in out
     assert "same command" in out
     assert not sandbox.processes()
     assert not sandbox.clones()
     kept = sandbox.records(study)
     assert len(kept) >= 2
     assert sandbox.pgstrata("run", file, "--study", study).returncode == 0
-    assert len(sandbox.records(study)) == 6
+    assert len(sandbox.records(study)) == 4
     assert kept.items() <= sandbox.records(study).items()
 
 
@@ -427,6 +438,7 @@ def test_a_second_pgstrata_on_the_same_study_is_refused_with_the_first_ones_iden
     first.communicate(timeout=60)
 
 
+@pytest.mark.soak("answers")
 @pytest.mark.alone
 def test_a_question_is_not_measured_beyond_its_answer(sandbox):
     text = """

@@ -23,6 +23,7 @@ warmup = "0s"
 """
 
 
+@pytest.mark.soak("floors")
 @pytest.mark.alone
 def test_a_floor_is_measured_kept_and_used(sandbox):
     state = {"PGSTRATA_STATE": str(sandbox.root / "state-floor")}

@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = 50
 EXPERIMENT = """
 question = "What survives?"
 blocks = 4
@@ -26,12 +25,13 @@ warmup = "0s"
 """
 
 
-def test_fifty_kills_lose_no_run_and_leave_nothing(sandbox):
+@pytest.mark.parametrize("most", [5, pytest.param(50, marks=pytest.mark.soak("kills"))])
+def test_kills_lose_no_run_and_leave_nothing(sandbox, most):
     draw = random.Random(9)
     file = sandbox.file(EXPERIMENT, "kills.toml")
     planned = set(json_plan(sandbox, file))
     kills = rounds = 0
-    while kills < KILLS:
+    while kills < most:
         rounds += 1
         study = sandbox.root / f"study-kills-{rounds}"
         committed = {}
@@ -43,7 +43,7 @@ def test_fifty_kills_lose_no_run_and_leave_nothing(sandbox):
             now = sandbox.records(study)
             assert committed.items() <= now.items()
             committed = now
-            if kills == KILLS:
+            if kills == most:
                 break
         done = sandbox.pgstrata("run", file, "--study", study)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -28,12 +28,16 @@ warmup = "0s"
 """
 
 
-def test_two_old_majors_are_measured_once_their_compilers_may_differ(sandbox):
+def test_majors_whose_compilers_differ_are_refused(sandbox):
     study = sandbox.root / "old"
     refused = sandbox.pgstrata("run", sandbox.file(OLD_MAJORS), "--study", study)
     assert refused.returncode != 0
     assert "different compilers" in refused.stderr
     assert "gcc (GCC) 4.4.7" in refused.stderr
+
+
+@pytest.mark.soak("old-majors")
+def test_two_old_majors_are_measured_once_their_compilers_may_differ(sandbox):
     file = sandbox.file(OLD_MAJORS + "[allow]\nmixed_compilers = true\n")
     done = sandbox.pgstrata("run", file, "--study", sandbox.root / "allowed")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,53 @@
+"""The parts of `make soak`: what is too long for each change, in pieces of at most an hour."""
+
+# ruff: noqa: INP001  a part of a script
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_HERE: Final = Path(__file__).parent
+# Tests marked soak("NAME"); a skipped test says why.
+_PYTEST: Final = (sys.executable, "-m", "pytest", "-rs", "--soak")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A command that ends with 0 if all is well; `needs` names variables of the environment that it takes."""
+
+    title: str
+    argv: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+def _tests(name: str, title: str) -> Part:
+    return Part(title=title, argv=(*_PYTEST, name))
+
+
+def _script(file: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, str(_HERE / file), *arguments)
+
+
+PARTS: Final[Mapping[str, Part]] = {
+    "kills": _tests("kills", "an experiment is killed fifty times, and no run is lost"),
+    "answers": _tests("answers", "a study ends at its answer and at its budget, in real time"),
+    "bisect-factor": _tests("bisect-factor", "a search along a factor ends at the step"),
+    "floors": _tests("floors", "a noise floor is measured, kept and used"),
+    "old-majors": _tests("old-majors", "majors that are no longer maintained are measured"),
+    "disk-full": _tests("disk-full", "a disk fills up at more places of a build"),
+    "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
+    "chaos": Part(title="an experiment that changes this host is killed 125 times", argv=_script("chaos.py")),
+    "chaos-two-hosts": Part(
+        title="the same with servers on two hosts", argv=_script("chaos.py", "--two-hosts", "--rounds", "100")
+    ),
+    "bisect-compiled": Part(
+        title="a search along commits of a compiled PostgreSQL",
+        argv=_script("bisect_source.py", "$SOURCE", "--folder", str(_HERE / "work" / "bisect")),
+        needs=("SOURCE",),
+    ),
+    "busy": Part(title="all tests beside two busy loops", argv=_script("busy.py")),
+}

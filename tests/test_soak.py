@@ -1,0 +1,22 @@
+"""What leaves `make test` is in `make soak`: every mark names a part, and every part of tests has some."""
+
+import re
+from pathlib import Path
+
+from parts import PARTS
+
+TESTS = Path(__file__).parent
+
+
+def test_every_part_of_tests_has_some_and_every_mark_names_a_part():
+    marked = {
+        name
+        for path in TESTS.rglob("test_*.py")
+        if path != Path(__file__)
+        for name in re.findall(r'mark\.soak\("([^"]+)"\)', path.read_text())
+    }
+    assert marked == {name for name, part in PARTS.items() if "--soak" in part.argv}
+
+
+def test_the_folder_of_a_compiled_search_is_kept_so_that_it_goes_on_where_it_was():
+    assert "--folder" in PARTS["bisect-compiled"].argv
