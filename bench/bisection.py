@@ -14,7 +14,7 @@ import numpy.typing as npt
 from figures import Figure
 
 from pgstrata.model.answer import Comparison, Verdict
-from pgstrata.plan.bisection import Search, Side, half_threshold, side_of, side_of_ends
+from pgstrata.plan.bisection import LevelSide, Search, half_threshold, side_of, side_of_ends
 from pgstrata.stats.rule import Decision, Rule, decide_many
 
 SEED = 20260501
@@ -46,7 +46,7 @@ def measure_bisection() -> Sequence[Figure]:
     """Single steps by three ways of judging them, then whole searches over nine levels with one change."""
     figures = []
     for change in (0.03, 0.05):
-        for side in (Side.FIRST, Side.LAST):
+        for side in (LevelSide.FIRST, LevelSide.LAST):
             chosen, verdict, both = _steps(change, side)
             notes = (f"against the first end: {chosen}", f"by its verdict alone: {verdict}", f"both ends: {both}")
             figures.append(Figure(name=f"bisection: {change:.0%} step, middle like {side}", value=chosen.wrong,
@@ -58,16 +58,16 @@ def measure_bisection() -> Sequence[Figure]:
     return figures
 
 
-def _steps(change: float, side: Side) -> tuple[Share, Share, Share]:
+def _steps(change: float, side: LevelSide) -> tuple[Share, Share, Share]:
     """The ends are known to differ, as a search has found out before its first step."""
-    rng = np.random.default_rng([SEED, round(1000 * change), side is Side.LAST])
+    rng = np.random.default_rng([SEED, round(1000 * change), side is LevelSide.LAST])
     ends = _ends(rng, change)
     thresholds = [half_threshold(one, THRESHOLD) for one in ends]
     noise = rng.normal(0, SCATTER / math.sqrt(2), (STEPS, 3, BLOCKS))
     first, middle, last = np.moveaxis(noise, 1, 0)
     step = -math.log1p(change)
     last = last + step
-    middle = middle + (step if side is Side.LAST else 0.0)
+    middle = middle + (step if side is LevelSide.LAST else 0.0)
     to_first, to_last = _decide(middle - first, thresholds), _decide(middle - last, thresholds)
     compared = [_compare(one) for one in to_first]
     chosen = [side_of(one, end) for one, end in zip(compared, ends, strict=True)]
@@ -84,26 +84,26 @@ def _ends(rng: np.random.Generator, change: float) -> list[Comparison]:
     while len(found) < STEPS:
         drawn = rng.normal(-math.log1p(change), SCATTER, (STEPS, BLOCKS))
         compared = (_compare(one) for one in _decide(drawn, [THRESHOLD] * STEPS))
-        found += [one for one in compared if side_of_ends(one) is Side.LAST]
+        found += [one for one in compared if side_of_ends(one) is LevelSide.LAST]
     return found[:STEPS]
 
 
-def _by_verdict(found: Comparison) -> Side:
+def _by_verdict(found: Comparison) -> LevelSide:
     if found.verdict in {Verdict.BETTER, Verdict.WORSE}:
-        return Side.LAST
-    return Side.FIRST if found.verdict in {Verdict.EQUIVALENT, Verdict.NEGLIGIBLE} else Side.UNDECIDED
+        return LevelSide.LAST
+    return LevelSide.FIRST if found.verdict in {Verdict.EQUIVALENT, Verdict.NEGLIGIBLE} else LevelSide.UNDECIDED
 
 
-def _by_both(to_first: Decision, to_last: Decision) -> Side:
+def _by_both(to_first: Decision, to_last: Decision) -> LevelSide:
     """The nearer end, after both comparisons were decided."""
     if not (to_first.decided and to_last.decided and to_first.estimate and to_last.estimate):
-        return Side.UNDECIDED
-    return Side.FIRST if abs(to_first.estimate.centre) < abs(to_last.estimate.centre) else Side.LAST
+        return LevelSide.UNDECIDED
+    return LevelSide.FIRST if abs(to_first.estimate.centre) < abs(to_last.estimate.centre) else LevelSide.LAST
 
 
-def _share(sides: Sequence[Side], truth: Side, runs: Sequence[int]) -> Share:
-    wrong = sum(side not in {truth, Side.UNDECIDED} for side in sides)
-    left = sum(side is Side.UNDECIDED for side in sides)
+def _share(sides: Sequence[LevelSide], truth: LevelSide, runs: Sequence[int]) -> Share:
+    wrong = sum(side not in {truth, LevelSide.UNDECIDED} for side in sides)
+    left = sum(side is LevelSide.UNDECIDED for side in sides)
     return Share(wrong=100 * wrong / len(sides), open=100 * left / len(sides), runs=float(np.mean(runs)))
 
 
@@ -114,7 +114,7 @@ def _searches(change: float) -> tuple[float, Share]:
     ends = [_compare(one) for one in _draw(rng, [change] * SEARCHES, [THRESHOLD] * SEARCHES)]
     runs = [2 * one.blocks for one in ends]
     searches = {
-        number: Search(count=LEVELS) for number, one in enumerate(ends) if side_of_ends(one) is Side.LAST
+        number: Search(count=LEVELS) for number, one in enumerate(ends) if side_of_ends(one) is LevelSide.LAST
     }  # fmt: skip
     while True:
         nexts = [(number, place) for number, search in searches.items() if (place := search.next) is not None]

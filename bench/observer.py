@@ -20,7 +20,7 @@ from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import make_rig
-from pgstrata.conduct.arm import Arm, make_arm
+from pgstrata.conduct.arm import ActiveArm, make_arm
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
@@ -145,13 +145,13 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
     ]  # fmt: skip
 
 
-def _observer_cpu(rig: Rig, arm: Arm, server: RunningServer) -> float:
+def _observer_cpu(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     window = Window(
         seconds=arm.seconds,
         transactions=1,
         client_cpu=arm.client_cpu,
         postmaster_pid=server.postmaster_pid,
-        door_pids=rig.server_host(server.environment).host.door_pids,
+        transport_pids=rig.server_host(server.environment).host.transport_pids,
         sampler_pids=tuple(pid for _, pid in arm.watchers),
         sampler_backends=tuple(pid for _, pid in arm.watching_sessions),
         server_version=server.build.version.number,

@@ -11,7 +11,7 @@ from figures import Figure
 from machine_noise import DEFAULT, Floats, draw_blocks, draw_machines, draw_runs
 
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.family import Series, decide_family
+from pgstrata.stats.family import DifferenceSeries, decide_family
 from pgstrata.stats.ordered import Ordered, find_steps, find_steps_unpaired
 from pgstrata.stats.rule import Rule
 
@@ -87,7 +87,7 @@ def _after_stopping() -> Figure:
 def _until_decided(axis: Floats) -> Floats:
     """The blocks, shape (blocks, levels), with gaps for what was decided before."""
     blocks = tuple(range(1, len(axis) + 1))
-    series = [Series(blocks=blocks, d=level - axis[:, 0]) for level in axis[:, 1:].T]
+    series = [DifferenceSeries(blocks=blocks, d=level - axis[:, 0]) for level in axis[:, 1:].T]
     decisions = decide_family(series, [Rule(delta=math.log(1.03))] * len(series))
     ends = [decision.block or len(axis) for decision in decisions]
     behind = np.arange(len(axis))[:, np.newaxis] >= np.array([max(ends), *ends])

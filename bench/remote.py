@@ -1,4 +1,4 @@
-"""Another host by ssh, in a network namespace: what its door costs there, and how fast a dataset is sent to it."""
+"""Another host by ssh, in a network namespace: what its transport costs there, and how fast a dataset is sent to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLED = ("/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/vmstat", "/p
 
 
 def measure_remote() -> Sequence[Figure]:
-    """CPU of the door while it is asked once a second, and the speed of sending; none where there can be no rig."""
+    """CPU of the transport while it asked once a second, and the speed of sending; none where there can be no rig."""
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
     rig = importlib.import_module("sshd")
     if reason := rig.why_not():

@@ -17,7 +17,7 @@ from machine_noise import DEFAULT, STRESS, Floats, Machines, NoiseModel, draw_bl
 from other_tests import mann_whitney_differs, welch_differs
 
 from pgstrata.model.answer import Lane, Verdict
-from pgstrata.stats.family import Series, decide_families
+from pgstrata.stats.family import DifferenceSeries, decide_families
 from pgstrata.stats.floor import MAX_OUTLIERS, noise_floor, outlying
 from pgstrata.stats.rule import Decision, Rule, decide_many
 from pgstrata.stats.unpaired import decide_unpaired
@@ -229,7 +229,9 @@ def _families() -> Sequence[Figure]:
             arms[1] += math.log1p(effect)
             floors = _floors(rng, machines).tolist()
             numbers = tuple(range(1, BLOCKS + 1))
-            families = [[Series(blocks=numbers, d=arm[g] - arms[0, g]) for arm in arms[1:]] for g in range(FAMILIES)]
+            families = [
+                [DifferenceSeries(blocks=numbers, d=arm[g] - arms[0, g]) for arm in arms[1:]] for g in range(FAMILIES)
+            ]
             rules = [[Rule(delta=DELTA, floor=floor)] * members for floor in floors]
             figures.append(_family_figure(decide_families(families, rules), members, effect))
     return figures

@@ -16,7 +16,7 @@ from live import EQUAL, Question, by_block, know, measure, percent, visit_differ
 
 from pgstrata.app import wiring
 from pgstrata.model.experiment import Experiment
-from pgstrata.ports.collector import Sampled, Sampler, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampler, Sampling, Window
 from pgstrata.ports.server import Sql
 
 VISITS = int(os.environ.get("VISITS") or 24)
@@ -37,7 +37,7 @@ class OnlyIn:
     def paused(self) -> bool:
         return self.inner.paused
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         return self.inner.start(subject, folder) if subject.server.environment.name == self.environment else None
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:

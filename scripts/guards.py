@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from pgstrata.model.guards import GUARDS, Force, Guard, Proof, Subject
+from pgstrata.model.guards import GUARDS, Force, Guard, GuardSubject, Proof
 
 ROOT: Final = Path(__file__).parents[1]
 TARGET: Final = ROOT / "docs" / "reference" / "guards.md"
@@ -37,14 +37,14 @@ can be made to lie so. *Figures*: it judges figures of runs, or the plan, and is
 """
 
 SECTIONS: Final = (
-    ("Before anything is touched", Subject.PLAN, None),
-    ("Before the first block", Subject.ENVIRONMENT, None),
-    ("After a run: invalid", Subject.RUN, Force.INVALID),
-    ("After a run: suspect", Subject.RUN, Force.SUSPECT),
-    ("After a run: a word", Subject.RUN, Force.WARNING),
-    ("With a comparison", Subject.COMPARISON, None),
-    ("With a study", Subject.STUDY, None),
-    ("With figures of another tool (`pgstrata decide`)", Subject.DATA, None),
+    ("Before anything is touched", GuardSubject.PLAN, None),
+    ("Before the first block", GuardSubject.ENVIRONMENT, None),
+    ("After a run: invalid", GuardSubject.RUN, Force.INVALID),
+    ("After a run: suspect", GuardSubject.RUN, Force.SUSPECT),
+    ("After a run: a word", GuardSubject.RUN, Force.WARNING),
+    ("With a comparison", GuardSubject.COMPARISON, None),
+    ("With a study", GuardSubject.STUDY, None),
+    ("With figures of another tool (`pgstrata decide`)", GuardSubject.DATA, None),
 )
 
 LIMITS: Final = """\

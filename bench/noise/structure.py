@@ -31,7 +31,7 @@ EARLY = 2
 # Pairs of one bin: more would not sharpen a median that hangs on a few hundred runs.
 MOST_PAIRS, FEWEST_PAIRS = 15_000, 30
 # Neighbours on each side by which a run is judged, and the distance in SDs from which on it has fallen.
-NEIGHBOURS = 4
+BACKGROUND_LOAD = 4
 FALLEN = 4.0
 
 
@@ -196,8 +196,8 @@ def judge_runs(runs: Runs, cell: str, run_seconds: int) -> Floats:
         places = np.sort(pairs.rows[pairs.series == series].ravel())
         y = logs[places]
         for place in range(y.size):
-            low = min(max(0, place - NEIGHBOURS), max(0, y.size - 2 * NEIGHBOURS - 1))
-            others = np.delete(y[low : low + 2 * NEIGHBOURS + 1], place - low)
+            low = min(max(0, place - BACKGROUND_LOAD), max(0, y.size - 2 * BACKGROUND_LOAD - 1))
+            others = np.delete(y[low : low + 2 * BACKGROUND_LOAD + 1], place - low)
             found.append(float(y[place] - np.median(others)))
     return np.array(found)
 

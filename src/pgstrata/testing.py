@@ -275,7 +275,7 @@ class HostConformance:
             assert host.run(_command("stat", "-c", "%a", path)).text == f"{mode:o}\n"
         assert host.list_folder(scratch) == ("it's a \n file",)
 
-    def test_a_write_that_fails_leaves_nothing_and_the_door_open(self, host: Host, scratch: str) -> None:
+    def test_a_write_that_fails_leaves_nothing_and_the_transport_open(self, host: Host, scratch: str) -> None:
         host.make_folder(f"{scratch}/folder")
         for path in (f"{scratch}/none/file", f"{scratch}/folder"):
             error = failure_of(HostFileError, lambda path=path: host.write(path, b"x" * 300_000))  # type: ignore[misc]
@@ -354,7 +354,7 @@ class HostConformance:
         assert process.wait(_PATIENCE).code == -15
         assert not host.pid_alive(process.pid)
         host.signal_pid(process.pid, StopSignal.TERM)  # nothing happens
-        assert all(host.pid_alive(pid) for pid in host.door_pids)
+        assert all(host.pid_alive(pid) for pid in host.transport_pids)
         if host.user != "root":
             failure_of(PgstrataError, lambda: host.signal_pid(1, StopSignal.CONT))
 

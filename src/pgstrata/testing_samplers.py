@@ -21,7 +21,7 @@ from pgstrata.model.activity import ProcessCount, SessionCount
 from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.metrics import METRICS, Measurement
-from pgstrata.ports.collector import Sampled, Sampler, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampler, Sampling, Window
 from pgstrata.ports.host import Host, ProcessExit, StopSignal
 
 Moments = Callable[[bytes], Sequence[float]]
@@ -41,7 +41,9 @@ class SamplerConformance:
     before its end; `window` of some run.
     """
 
-    def test_its_name_is_short_and_names_its_evidence(self, sampler: Sampler, subject: Subject, folder: str) -> None:
+    def test_its_name_is_short_and_names_its_evidence(
+        self, sampler: Sampler, subject: CaptureSubject, folder: str
+    ) -> None:
         assert re.fullmatch("[a-z][a-z0-9_]{1,15}", sampler.name)
         sampling = _start(sampler, subject, folder)
         assert sampling.output == f"{folder}/{sampler.name}.samples"
@@ -50,7 +52,7 @@ class SamplerConformance:
         _end(sampling)
 
     def test_it_looks_at_once_and_until_it_is_told_to_end(
-        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments, period: float, window: Window
+        self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float, window: Window
     ) -> None:
         begun = time.time()
         sampling = _start(sampler, subject, folder)
@@ -66,7 +68,7 @@ class SamplerConformance:
         check_sampled(parse_purely(sampler, {f"{sampler.name}.samples": written}, window))
 
     def test_it_may_be_told_to_end_when_it_has_hardly_begun(
-        self, sampler: Sampler, subject: Subject, folder: str, window: Window
+        self, sampler: Sampler, subject: CaptureSubject, folder: str, window: Window
     ) -> None:
         sampling = _start(sampler, subject, folder)
         _end(sampling)
@@ -74,14 +76,14 @@ class SamplerConformance:
             evidence = {f"{sampler.name}.samples": sampling.host.read(sampling.output)}
             check_sampled(parse_purely(sampler, evidence, window))
 
-    def test_nothing_of_it_is_left_after_its_end(self, sampler: Sampler, subject: Subject, folder: str) -> None:
+    def test_nothing_of_it_is_left_after_its_end(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
         sampling = _start(sampler, subject, folder)
         time.sleep(0.4)
         _end(sampling)
         assert _eventually(lambda: not _group(sampling.host, sampling.process.pid), _SLACK)
 
     def test_it_goes_on_after_a_pause_in_which_it_sees_nothing(
-        self, sampler: Sampler, subject: Subject, folder: str, moments: Moments, period: float
+        self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float
     ) -> None:
         sampling = _start(sampler, subject, folder)
         time.sleep(0.3)
@@ -98,7 +100,7 @@ class SamplerConformance:
         assert not [moment for moment in found if stopped < moment < resumed - _HUNDREDTHS]
         assert not found or (found[0] < stopped and found[-1] >= resumed - _HUNDREDTHS)
 
-    def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: Subject, folder: str) -> None:
+    def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
         sampling = _start(sampler, subject, folder)
         time.sleep(0.3)
         sampling.process.signal(StopSignal.STOP, group=True)
@@ -106,7 +108,7 @@ class SamplerConformance:
         assert sampling.host.read(sampling.output).endswith(b"\n")
 
     def test_nothing_of_it_is_left_when_the_coordinator_is_killed(
-        self, sampler: Sampler, subject: Subject, folder: str
+        self, sampler: Sampler, subject: CaptureSubject, folder: str
     ) -> None:
         """The coordinator is a fork of this process, so that the sampler needs no recipe for another one."""
         reading, writing = os.pipe()
@@ -127,7 +129,7 @@ class SamplerConformance:
         assert _eventually(lambda: not _group(subject.host, leader))
 
     def test_what_it_wrote_until_it_was_killed_can_be_read(
-        self, sampler: Sampler, subject: Subject, folder: str, window: Window
+        self, sampler: Sampler, subject: CaptureSubject, folder: str, window: Window
     ) -> None:
         sampling = _start(sampler, subject, folder)
         time.sleep(0.4)
@@ -261,7 +263,7 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
         _audit["seen"].append((event, str(arguments[:1])))
 
 
-def _start(sampler: Sampler, subject: Subject, folder: str) -> Sampling:
+def _start(sampler: Sampler, subject: CaptureSubject, folder: str) -> Sampling:
     sampling = sampler.start(subject, folder)
     assert sampling is not None
     return sampling

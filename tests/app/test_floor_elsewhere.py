@@ -1,4 +1,4 @@
-"""Noise floors of servers on another machine; the far side is a second door to this one."""
+"""Noise floors of servers on another machine; the far side is a second transport to this one."""
 
 import math
 from contextlib import contextmanager

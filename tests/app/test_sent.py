@@ -1,11 +1,11 @@
-"""Servers for another machine, without one: the far side is a second door to this one, and what is sent is sent."""
+"""Servers for another machine, without one: the far side is a second transport to this one, and what is sent is sent."""
 
 from dataclasses import replace
 
 import pytest
 
 from pgstrata.app.machine import open_machine
-from pgstrata.app.sent import SentServers
+from pgstrata.app.sent_servers import SentServers
 from pgstrata.errors import UsageError
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.local import LocalHost
@@ -16,8 +16,8 @@ from pgstrata.servers.packages import Packages
 pytestmark = pytest.mark.server
 
 
-class Door(LocalHost):
-    """A door as that of ssh, to this machine."""
+class Transport(LocalHost):
+    """A transport as that of ssh, to this machine."""
 
     def session(self, words):
         return words
@@ -29,14 +29,14 @@ def sent(tmp_path, monkeypatch):
     for name in ("DATA", "STATE", "LOCK"):
         monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
     with open_machine(lambda _: None) as machine:
-        door, cache = Door(), machine.places.cache
-        packages = Packages(here=machine.here, host=door, cache=cache, note=print, bring=False)
+        transport, cache = Transport(), machine.places.cache
+        packages = Packages(here=machine.here, host=transport, cache=cache, note=print, bring=False)
         yield SentServers(
-            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", door=door, machine="",
+            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=transport, machine="",
             folder=str(tmp_path / "there"), note=lambda _: None,
-            inspector=Inspector(here=machine.here, host=door, cache=str(tmp_path / "known"), packages=packages),
+            inspector=Inspector(here=machine.here, host=transport, cache=str(tmp_path / "known"), packages=packages),
         )  # fmt: skip
-        door.close()
+        transport.close()
 
 
 def test_what_was_compiled_here_takes_its_libraries_from_where_it_lies_over_there(sent):

@@ -10,14 +10,14 @@ from pgstrata.model.changes import restore_command
 
 
 @pytest.fixture(params=["direct", "shell"])
-def door(request):
+def transport(request):
     host = LocalHost() if request.param == "direct" else ShellHost(name="far1")
     yield host
     host.close()
 
 
-def test_a_machine_that_is_asked_says_what_this_process_knows_of_it(door):
-    here, asked = site_here(door), observe_site(door)
+def test_a_machine_that_is_asked_says_what_this_process_knows_of_it(transport):
+    here, asked = site_here(transport), observe_site(transport)
     assert (asked.uid, asked.places, asked.machine) == (here.uid, here.places, here.machine)
     assert (asked.lock, asked.ledger, asked.privilege) == (here.lock, here.ledger, here.privilege)
     assert asked.server_user() == here.server_user()
@@ -26,10 +26,10 @@ def test_a_machine_that_is_asked_says_what_this_process_knows_of_it(door):
 def test_folders_and_lock_are_those_of_the_environment_over_there(monkeypatch):
     for name, text in {"STATE": "/their/state", "LOCK": "/their lock", "USER": "nobody"}.items():
         monkeypatch.setenv(f"PGSTRATA_{name}", text)
-    door = ShellHost(name="far1")
+    transport = ShellHost(name="far1")
     monkeypatch.undo()
-    site = observe_site(door)
-    door.close()
+    site = observe_site(transport)
+    transport.close()
     assert site.places.state == "/their/state"
     assert (site.lock, site.ledger) == ("/their lock", "/their/state/ledger")
 
@@ -42,7 +42,7 @@ def test_an_ordinary_user_changes_a_host_by_sudo_and_lies_in_a_home_of_its_own(m
 
 
 def fields(site):
-    return {name: getattr(site, name) for name in ("door", "uid", "places", "environ", "machine")}
+    return {name: getattr(site, name) for name in ("transport", "uid", "places", "environ", "machine")}
 
 
 def test_a_lock_without_a_place_is_a_mistake(monkeypatch):

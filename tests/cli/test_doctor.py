@@ -26,14 +26,14 @@ PLACES = Places(cache="/c", state="/s", data="/s/data", run="/r", memory="/m")
 NOTHING = Installations(fetched={}, installed=())
 
 
-def site(door, places=PLACES):
-    return Site(door=door, uid=1000, places=places, environ={}, machine="x86_64")
+def site(transport, places=PLACES):
+    return Site(transport=transport, uid=1000, places=places, environ={}, machine="x86_64")
 
 
 class EmptyHost:
     """A host with a shell and nothing else; `programs` answer by their last part, `files` are what can be read."""
 
-    name, user, door_pids = "empty", "nobody", (4242,)
+    name, user, transport_pids = "empty", "nobody", (4242,)
 
     def __init__(self, free=10 * 1024**3, files=(), programs=()):
         self.free = free
@@ -183,7 +183,9 @@ def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=30)
-    assert (process.returncode, out, said) == (130, "", "pgstrata: interrupted\n")
+    # Python ends itself by the signal if it came while modules were imported; a shell shows 130 for both
+    assert process.returncode in {130, -signal.SIGINT}
+    assert (out, said) == ("", "pgstrata: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,11 +12,11 @@ import pytest
 
 import sshd
 from pgstrata.app.doctor import Installations
-from pgstrata.app.doctor_there import find_installations_there, with_programs
-from pgstrata.app.elevated import list_elevated
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import SystemClock
+from pgstrata.app.remote_doctor import find_installations_there, with_programs
 from pgstrata.app.site import observe_site
+from pgstrata.app.sudo_commands import list_elevated
 from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
@@ -25,7 +25,7 @@ from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.layers.privileged import Ground, privileged_changes, programs_of
 from pgstrata.ledger.ledger import HostLedger
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.doctor import Possible
 from pgstrata.testing import FakeClock
 
@@ -150,21 +150,21 @@ def test_a_host_that_cannot_be_reached_is_named_with_what_to_do(far, words, dest
 
 @pytest.fixture
 def impostor(tmp_path, monkeypatch):
-    """Doors to this machine on which one program lies."""
+    """Transports to this machine on which one program lies."""
 
-    def open_door(program, script):
+    def open_transport(program, script):
         path = tmp_path / program
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(stat.S_IRWXU)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        doors.append(ShellHost(name="far1"))
+        transports.append(ShellHost(name="far1"))
         monkeypatch.undo()
-        return doors[-1]
+        return transports[-1]
 
-    doors = []
-    yield open_door
-    for door in doors:
-        door.close()
+    transports = []
+    yield open_transport
+    for transport in transports:
+        transport.close()
 
 
 def test_a_clock_that_is_hours_apart_is_a_doubt_with_its_remedy(impostor):
@@ -189,8 +189,8 @@ def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
     (prefix / "bin").mkdir(parents=True)
     for name in ("pg_test_fsync", "pg_test_timing"):
         (prefix / "bin" / name).write_text("#!/bin/sh\necho sent\n")
-    door = ShellHost(name="far1")
-    site = observe_site(door)
+    transport = ShellHost(name="far1")
+    site = observe_site(transport)
     with with_programs(site, Installations(fetched={"18": str(prefix)}, installed=(), sent="")) as there:
         (folder,) = there.prefixes
         assert folder.startswith("/tmp/pgstrata-doctor.")
@@ -200,7 +200,7 @@ def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
     with with_programs(site, Installations(fetched={"18": str(prefix)}, installed=(), sent="")) as there:
         assert there.prefixes == ()
         assert "cannot be sent" in there.unsent
-    door.close()
+    transport.close()
     assert not list(Path("/tmp").glob("pgstrata-doctor.*"))
 
 
@@ -208,8 +208,8 @@ def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, th
     refused = impostor("sudo", 'echo "sudo: a password is required" >&2; exit 1')
     one = str(things / "one")
     change = Change(
-        what="file one", value="second", read=Script(text='cat "$1"', arguments=(one,)),
-        do=Script(text='echo second >"$1"', arguments=(one,)), undo=Script(text='echo "$2" >"$1"', arguments=(one,)),
+        what="file one", value="second", read=ShellScript(text='cat "$1"', arguments=(one,)),
+        do=ShellScript(text='echo second >"$1"', arguments=(one,)), undo=ShellScript(text='echo "$2" >"$1"', arguments=(one,)),
     )  # fmt: skip
     ledger = HostLedger(refused, ("sudo", "-n"), str(tmp_path / "ledger"), FakeClock(), "studies/a")
     with pytest.raises(HostNotFitError, match="may not change this host") as caught:
@@ -224,7 +224,7 @@ def test_the_lock_of_a_host_on_which_pgstrata_never_was_gets_its_folder(impostor
     monkeypatch.setenv("PGSTRATA_STATE", str(state))
     monkeypatch.delenv("PGSTRATA_LOCK")
     site = observe_site(impostor("stat", "echo 755"))  # so is /run/lock, where not everybody may write there
-    values = {name: getattr(site, name) for name in ("door", "uid", "places", "machine")}
+    values = {name: getattr(site, name) for name in ("transport", "uid", "places", "machine")}
     with at_work(type(site)(environ={"PGSTRATA_LOCK": ""}, **values), SystemClock(), "studies/a"):
         assert (state / "pgstrata.lock").exists()
 
@@ -249,15 +249,15 @@ def test_no_change_is_without_a_program(version):
 
 
 def test_root_needs_no_sudo_and_others_are_told_every_command():
-    door = ShellHost(name="far1")
-    site = observe_site(door)
+    transport = ShellHost(name="far1")
+    site = observe_site(transport)
     findings = judge_layers(HostCase(abilities=Abilities(), package=str, devices="/none"))
     needing = [one for one in findings if one.possible is Possible.NOT_FOR_USER]
-    values = {name: getattr(site, name) for name in ("door", "places", "environ", "machine")}
+    values = {name: getattr(site, name) for name in ("transport", "places", "environ", "machine")}
     assert list_elevated(type(site)(uid=0, **values), Abilities(), needing) == ()
     listed = list_elevated(type(site)(uid=1000, **values), Abilities(), needing)
     assert {one.key for one in listed} == {"every one", *(one.key for one in needing)}
     for one in listed:
         assert one.do[:2] == ("sudo", "-n")
         assert one.undo[:2] in {("sudo", "-n"), ()}
-    door.close()
+    transport.close()

@@ -59,7 +59,7 @@ def record_beside(change):
     window = json.loads((folder / "window.json").read_text())
     header = replace(
         HEADER, seconds=window["seconds"], client_cpu=window["client_cpu"], postmaster_pid=window["postmaster_pid"],
-        door_pids=tuple(window["door_pids"]),
+        door_pids=tuple(window["transport_pids"]),
     )  # fmt: skip
     driver = CAPTURES / "pgbench" / "18.6" / "select-only"
     evidence = {

@@ -1,4 +1,4 @@
-"""The loop over a plan, with fakes on every door."""
+"""The loop over a plan, with fakes on every port."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 import fakes
 from little_plan import CELLS, carry_out, make_plan
-from pgstrata.conduct.cost import SPENT, Beside, own_seconds
+from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.errors import DatabaseFullError, DiskFullError, LevelNotTakenError, ServerFailedError
 from pgstrata.model.experiment import Allow, Cell, Reset, Script
@@ -106,7 +106,7 @@ def with_datasets(rig, make):
 
 
 def spent_in(store):
-    return Beside.of(store.fingerprint(SPENT)).seconds + sum(own_seconds(record) for record in store.records())
+    return UnmeasuredTime.of(store.fingerprint(SPENT)).seconds + sum(own_seconds(record) for record in store.records())
 
 
 def test_data_that_are_looked_for_again_before_a_run_are_in_its_steps():

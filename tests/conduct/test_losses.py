@@ -1,4 +1,4 @@
-"""Connections that break in the middle, with fakes on every door."""
+"""Connections that break in the middle, with fakes on every port."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The layers of a host beneath a run: prepared, launched, undone, with fakes on every door."""
+"""The layers of a host beneath a run: prepared, launched, undone, with fakes on every port."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -10,7 +10,7 @@ from little_plan import CELLS, make_plan
 from pgstrata.conduct.loop import Conduct
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, ServerFailedError
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Interleave, Reset
 from pgstrata.model.launch import Launch
 from pgstrata.model.plan import HostCapacity
@@ -32,7 +32,7 @@ class FakeLayer:
     def prepare(self, environment, needs, ledger):
         self.needs.append(needs)
         level = environment.layers[self.key]
-        nothing = Script(text=":")
+        nothing = ShellScript(text=":")
         ledger.change(Change(what=self.key, value=level, read=nothing, do=nothing, undo=nothing))
         if level in self.untaken:
             raise self.error(f"{self.key} = {level} did not take")

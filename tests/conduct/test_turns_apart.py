@@ -1,4 +1,4 @@
-"""Environments that take turns while their servers are on another machine, with fakes on every door."""
+"""Environments that take turns while their servers are on another machine, with fakes on every port."""
 
 from dataclasses import replace
 

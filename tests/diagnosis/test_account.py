@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pgstrata.diagnosis.account import Seen, choose_method
-from pgstrata.diagnosis.rows import make_accounts
+from pgstrata.diagnosis.window_accounts import make_accounts
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 

@@ -25,14 +25,14 @@ def host(request):
     opened.close()
 
 
-def folders_of_doors():
-    return set(Path(os.environ.get("TMPDIR", "/tmp")).glob("pgstrata-door.*"))
+def folders_of_transports():
+    return set(Path(os.environ.get("TMPDIR", "/tmp")).glob("pgstrata-transport.*"))
 
 
 def test_a_killed_shell_is_a_lost_host_from_then_on(host, request):
     folder = host.run(Command(argv=("readlink", "/proc/self/fd/1"))).text.rpartition("/")[0]
     request.addfinalizer(lambda: shutil.rmtree(folder))  # nobody was left to do it
-    os.kill(host.door_pids[0], signal.SIGKILL)
+    os.kill(host.transport_pids[0], signal.SIGKILL)
     for _ in range(2):
         with pytest.raises(HostLostError, match="rig"):
             host.clock()
@@ -78,7 +78,7 @@ def test_chatter_before_the_shell_is_ignored():
     host.close()
 
 
-def test_an_interrupt_ends_the_command_and_the_door_stays_open(host, scratch):
+def test_an_interrupt_ends_the_command_and_the_transport_stays_open(host, scratch):
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -88,13 +88,13 @@ def test_an_interrupt_ends_the_command_and_the_door_stays_open(host, scratch):
     assert host.run(Command(argv=("echo", "still here"))).text == "still here\n"
 
 
-def test_the_door_leaves_nothing_behind():
-    before = folders_of_doors()
+def test_the_transport_leaves_nothing_behind():
+    before = folders_of_transports()
     host = ShellHost(name="rig")
     host.run(Command(argv=("cat",), stdin=b"x"))
-    assert len(folders_of_doors() - before) == 1
+    assert len(folders_of_transports() - before) == 1
     host.close()
-    assert folders_of_doors() <= before
+    assert folders_of_transports() <= before
 
 
 def test_a_process_keeps_no_hold_of_the_door(host, scratch):

@@ -185,18 +185,18 @@ from pgstrata.ports.host import Command
 host = open_ssh({rig.destination!r}, run={run!r}, config={rig.config!r})
 other = host.as_user("nobody")
 process = host.spawn(Command(argv=("sleep", "100")), stdout="{tmp_path}/o", stderr="{tmp_path}/e")
-door = other.run(Command(argv=("readlink", "/proc/self/fd/1"))).text.rpartition("/")[0]
-print(process.pid, door, flush=True)
+transport = other.run(Command(argv=("readlink", "/proc/self/fd/1"))).text.rpartition("/")[0]
+print(process.pid, transport, flush=True)
 time.sleep(100)
 """
     coordinator = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE)
-    pid, door = coordinator.stdout.readline().decode().split()
-    assert Path(door).is_dir()
+    pid, transport = coordinator.stdout.readline().decode().split()
+    assert Path(transport).is_dir()
     coordinator.send_signal(signal.SIGKILL)
     coordinator.communicate()
     assert eventually(lambda: not masters(rig) and not sockets(run))
     assert eventually(lambda: not Path(f"/proc/{pid}").exists())
-    assert eventually(lambda: not Path(door).exists())
+    assert eventually(lambda: not Path(transport).exists())
 
 
 @pytest.mark.root

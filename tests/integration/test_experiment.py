@@ -169,7 +169,7 @@ warmup = "0s"
 def test_a_whole_experiment_goes_through_one_shell(sandbox):
     study = sandbox.root / "study-shell"
     file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
-    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DOOR": "shell"})
+    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_TRANSPORT": "shell"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(sandbox.records(study)) == 2
     assert not sandbox.wait_for_silence()

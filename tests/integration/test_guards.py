@@ -10,7 +10,7 @@ import time
 import pytest
 
 from pgstrata.app.answer import load_answer
-from pgstrata.model.guards import MANY_NEIGHBOURS
+from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.store.load import load_study
 
@@ -119,7 +119,7 @@ warmup = "0s"
     assert hogged.validity is Validity.SUSPECT
     assert hogged.value("tps") < other.value("tps")
     observed("foreign_cpu", reasons_of(hogged)["foreign_cpu"])
-    if hogged.value("neighbour_share") - other.value("neighbour_share") <= MANY_NEIGHBOURS:
+    if hogged.value("neighbour_share") - other.value("neighbour_share") <= MUCH_BACKGROUND_LOAD:
         pytest.skip("somebody else uses this machine's CPUs: one hog more makes no difference")
     observed("neighbours_differ", doubts_of(study)["neighbours_differ"])
     (comparison,) = [found for found in load_answer(study).comparisons if found.metric == "tps" and found.cell != "all"]
@@ -173,7 +173,7 @@ warmup = "0s"
         observed(code, found[code][1])
     assert found["failed_transactions"][0].validity is Validity.INVALID
     late = found["rate_not_kept"][0]
-    assert late.status is RunStatus.COLLAPSED or late.value("neighbour_share") > MANY_NEIGHBOURS
+    assert late.status is RunStatus.COLLAPSED or late.value("neighbour_share") > MUCH_BACKGROUND_LOAD
     assert late.value("latency_mean") is None
     busy = any(run.value("neighbour_share") > 0.1 for run in runs)
     if busy and not {"client_saturated", "near_ceiling"} <= found.keys():

@@ -14,7 +14,7 @@ from pgstrata.app.wiring import make_samplers
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address
-from pgstrata.ports.collector import Subject
+from pgstrata.ports.collector import CaptureSubject
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing_samplers import SamplerConformance
@@ -43,7 +43,7 @@ def subject(running_server):
                 environment=SimpleNamespace(name="a"), build=build, clone=clone, address=address,
                 postmaster_pid=running_server["pid"],
             )  # fmt: skip
-            yield Subject(host=machine.here, sql=PsqlSql(machine.here, build), server=server)
+            yield CaptureSubject(host=machine.here, sql=PsqlSql(machine.here, build), server=server)
     finally:
         busy.terminate()
         busy.wait()

@@ -12,7 +12,7 @@ from pgstrata.ports.collector import Window
 pytestmark = [pytest.mark.server, pytest.mark.timeout(60)]
 
 POSITION = "SELECT pg_current_wal_insert_lsn() - '0/0'"
-WINDOW = Window(seconds=10, transactions=1, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=180000)
+WINDOW = Window(seconds=10, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000)
 
 
 def psql(server, *arguments):

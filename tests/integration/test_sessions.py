@@ -81,7 +81,7 @@ def test_a_look_that_sees_no_session_is_known_where_clients_connect_for_each_tra
     # before the session and after it there was none
     assert looks > {row.time for row in rows if row.ours}
     window = Window(
-        seconds=0.4, transactions=1, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=version
+        seconds=0.4, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=version
     )
     counted = {count.state: count.samples for count in parse_sessions(found, window).sessions}
     assert counted[SessionState.CONNECTING] == 2 * sum(
@@ -103,7 +103,7 @@ def test_a_sleep_is_a_wait_and_a_computation_is_running(running_server, tmp_path
     busy = "SELECT count(*) FROM generate_series(1, 4000000) n WHERE n % 7 = 3"
     found = parse_sessions(
         sample(running_server, tmp_path, "SELECT pg_sleep(0.6)", busy),
-        Window(seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=180000),
+        Window(seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000),
     )  # fmt: skip
     seen = {(count.state, count.event, count.query.split("(")[0]): count.samples for count in found.sessions}
     assert 4 <= seen[SessionState.WAITING, "PgSleep", "select pg_sleep"] <= 8
@@ -127,7 +127,9 @@ def test_a_session_that_blocks_is_found_at_the_end_of_the_chain(running_server, 
         ended(holder)
     finally:
         ended(psql(running_server, "-c", "DROP TABLE chained"))
-    window = Window(seconds=1, transactions=1, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=180000)
+    window = Window(
+        seconds=1, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000
+    )
     (wait,) = [count for count in parse_sessions(found, window).sessions if count.wait_type == "Lock"]
     assert (wait.event, wait.query) == ("relation", "delete from chained where a = ?")
     assert wait.blocker == "begin; lock table chained; select pg_sleep(?); commit"
@@ -152,7 +154,7 @@ def test_a_session_that_sleeps_without_an_event_is_told_from_one_that_computes(r
         )  # fmt: skip
         writing.join()
     window = Window(
-        seconds=5.0, transactions=1, client_cpu=0.0, postmaster_pid=None, door_pids=(), server_version=version
+        seconds=5.0, transactions=1, client_cpu=0.0, postmaster_pid=None, transport_pids=(), server_version=version
     )  # fmt: skip
     seen = {
         (count.state, name)

@@ -111,7 +111,7 @@ def test_environments_take_turns_through_one_shell(sandbox):
     study = sandbox.root / "study-turns-shell"
     text = EXPERIMENT.replace("blocks = 3", "blocks = 1").replace('controls = ["same"]\n', "").replace("4s", "1s")
     file = sandbox.file(text, "shell.toml")
-    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DOOR": "shell"})
+    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_TRANSPORT": "shell"})
     assert done.returncode == 0, done.stdout + done.stderr
     plain, slow = sorted(load_study(study, series=True).runs, key=lambda run: run.environment)
     assert (plain.environment, slow.environment) == ("plain", "slow")

@@ -128,12 +128,12 @@ MISLEADING = {
 }
 
 
-@pytest.mark.parametrize("door", ["local", "shell"])
+@pytest.mark.parametrize("transport", ["local", "shell"])
 @pytest.mark.parametrize("connection", ["socket", "tcp"])
-def test_what_the_users_environment_says_of_postgresql_reaches_no_server_of_ours(sandbox, door, connection):
+def test_what_the_users_environment_says_of_postgresql_reaches_no_server_of_ours(sandbox, transport, connection):
     study = sandbox.root / "study-environment"
     file = experiment(sandbox, connection=connection)
-    done = sandbox.pgstrata("run", file, "--study", study, environ={**MISLEADING, "PGSTRATA_DOOR": door})
+    done = sandbox.pgstrata("run", file, "--study", study, environ={**MISLEADING, "PGSTRATA_TRANSPORT": transport})
     assert done.returncode == 0, done.stdout + done.stderr
     settings = next(study.glob("evidence/b01/*/*/settings.tsv")).read_text()
     rows = dict(line.split("\t")[:2] for line in settings.splitlines())
@@ -142,11 +142,11 @@ def test_what_the_users_environment_says_of_postgresql_reaches_no_server_of_ours
 
 @pytest.mark.root
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-@pytest.mark.parametrize("door", ["local", "shell"])
-def test_nor_where_servers_run_as_the_user_themself(sandbox, door, nobody):
+@pytest.mark.parametrize("transport", ["local", "shell"])
+def test_nor_where_servers_run_as_the_user_themself(sandbox, transport, nobody):
     study = nobody.root / "study-environment"
     file = experiment(nobody)
-    done = nobody.pgstrata("run", file, "--study", study, environ={**MISLEADING, "PGSTRATA_DOOR": door})
+    done = nobody.pgstrata("run", file, "--study", study, environ={**MISLEADING, "PGSTRATA_TRANSPORT": transport})
     assert done.returncode == 0, done.stdout + done.stderr
     settings = next(study.glob("evidence/b01/*/*/settings.tsv")).read_text()
     rows = dict(line.split("\t")[:2] for line in settings.splitlines())

@@ -12,7 +12,7 @@ import pytest
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Groups, set_value
 from pgstrata.layers.hierarchies import Controller, parse_hierarchies
-from pgstrata.model.changes import Script
+from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command
 from pgstrata.testing_ledger import FakeLedger
 
@@ -252,6 +252,6 @@ def test_a_controller_that_somebody_uses_by_now_stays_on(unified, tmp_path, weig
         (folder / "io.weight").write_text(f"default {value}\n")
     (base / "cgroup.subtree_control").write_text("io\n")
     (tmp_path / "cgroup.subtree_control").write_text("+io\n")
-    undo = Script(text=fake.changes[0].undo.text, arguments=(str(base), str(tmp_path), "io", str(tmp_path), ""))
+    undo = ShellScript(text=fake.changes[0].undo.text, arguments=(str(base), str(tmp_path), "io", str(tmp_path), ""))
     subprocess.run(undo.argv, check=False, capture_output=True)
     assert (tmp_path / "cgroup.subtree_control").read_text().strip() == left

@@ -64,9 +64,9 @@ class FakeSql:
         self.status = status
 
     def query(self, address, statement):
-        from pgstrata.ports.server import Table
+        from pgstrata.ports.server import QueryResult
 
-        return Table(columns=("status",), rows=((self.status,),))
+        return QueryResult(columns=("status",), rows=((self.status,),))
 
 
 def kernel(total=0, free=0, promised=0, available=20 * GB, **more):

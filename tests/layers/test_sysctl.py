@@ -130,14 +130,14 @@ def test_a_value_that_the_kernel_makes_another_of_is_not_taken(layer):
     ],
 )
 def test_what_the_kernel_never_takes_back_is_refused_by_name(name, value, now, refused):
-    class Door:
+    class Transport:
         name = "it"
 
         def read_files(self, paths):
             return dict.fromkeys(paths, f"{now}\n".encode())
 
     ledger = FakeLedger()
-    layer = SysctlLayer(Door())
+    layer = SysctlLayer(Transport())
     if not refused:
         prepare(layer, asking(name, value), ledger)
         return

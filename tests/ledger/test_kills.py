@@ -10,7 +10,7 @@ import pytest
 
 from changed_files import python
 from pgstrata.ledger.entries import host_state
-from pgstrata.ledger.steps import Step
+from pgstrata.ledger.steps import LedgerStep
 from pgstrata.ledger.undo import Undoer
 
 # Changes three files, one of them twice, and undoes all; kills itself at the N-th time that it reaches a step.
@@ -57,7 +57,7 @@ def at(reached):
 
 restore(LocalHost(), (), {folder!r}, at=at)
 """
-UNDOING = (Step.BEFORE_UNDO, Step.UNDO_BEGUN, Step.UNDONE, Step.CLOSED)
+UNDOING = (LedgerStep.BEFORE_UNDO, LedgerStep.UNDO_BEGUN, LedgerStep.UNDONE, LedgerStep.CLOSED)
 
 
 def run(source, step, count):
@@ -75,7 +75,7 @@ def is_as_before(place, things):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("step", list(Step))
+@pytest.mark.parametrize("step", list(LedgerStep))
 def test_a_kill_at_any_step_leaves_nothing_that_cannot_be_restored(place, things, step, count):
     killed = run(coordinator(things, place), step, count)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -85,7 +85,7 @@ def test_a_kill_at_any_step_leaves_nothing_that_cannot_be_restored(place, things
     assert is_as_before(place, things)
 
 
-@pytest.mark.parametrize("step", list(Step))
+@pytest.mark.parametrize("step", list(LedgerStep))
 def test_the_same_holds_through_a_shell(place, things, step):
     killed = run(coordinator(things, place, SHELL), step, 2)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -98,7 +98,7 @@ def test_the_same_holds_through_a_shell(place, things, step):
 
 @pytest.mark.parametrize("step", UNDOING)
 def test_a_kill_while_restoring_is_restored_too(place, things, step):
-    assert run(coordinator(things, place), Step.COMPLETED, 3).returncode == -signal.SIGKILL
+    assert run(coordinator(things, place), LedgerStep.COMPLETED, 3).returncode == -signal.SIGKILL
     for count in (2, 1):
         assert run(RESTORER.format(folder=place.folder), step, count).returncode == -signal.SIGKILL
     place.restore()
@@ -120,14 +120,14 @@ def test_what_was_half_changed_or_half_undone_when_it_was_killed_is_no_conflict(
         return at
 
     with pytest.raises(KilledError):
-        place.ledger(die_at(Step.CHANGED)).change(things.make("one", "second"))
+        place.ledger(die_at(LedgerStep.CHANGED)).change(things.make("one", "second"))
     place.forget_owner()
     assert place.restore().closed[0].note == ""
     assert things.state("one") == "first"
     place.ledger().change(things.make("one", "second"))
     place.forget_owner()
     with pytest.raises(KilledError):
-        place.restore(at=die_at(Step.UNDO_BEGUN))
+        place.restore(at=die_at(LedgerStep.UNDO_BEGUN))
     assert things.state("one") == "half way"
     place.restore()
     assert is_as_before(place, things)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
-from pgstrata.ledger.steps import Step
-from pgstrata.model.changes import Change, Entry, Owner, Script
+from pgstrata.ledger.steps import LedgerStep
+from pgstrata.model.changes import Change, ChangeOwner, Entry, ShellScript
 from pgstrata.testing_ledger import FakeLedger, LedgerConformance
 
 
@@ -54,7 +54,7 @@ def test_a_change_is_written_down_with_its_undo_before_it_is_made(place, things)
     seen = []
 
     def look(step):
-        if step is Step.BEFORE_CHANGE:
+        if step is LedgerStep.BEFORE_CHANGE:
             (path,) = entry_files(place)
             seen.append((json.loads(path.read_text()), things.state("one")))
 
@@ -111,7 +111,7 @@ def test_what_a_failed_change_did_half_is_undone(place, ledger, things):
 
 def test_a_thing_that_cannot_be_read_is_not_changed(place, ledger, things):
     change = things.make("one", "second")
-    unreadable = replace(change, read=Script(text="echo broken >&2; exit 1"))
+    unreadable = replace(change, read=ShellScript(text="echo broken >&2; exit 1"))
     with pytest.raises(HostNotFitError) as caught:
         ledger.change(unreadable)
     assert "file one cannot be read" in caught.value.what
@@ -257,7 +257,7 @@ def test_a_number_that_is_taken_in_between_is_left_out(place, things):
     raced = []
 
     def race(step):
-        if step is Step.BEFORE_ENTRY and not raced:
+        if step is LedgerStep.BEFORE_ENTRY and not raced:
             raced.append(other.change(things.make("two", "second")))
 
     place.ledger(race).change(things.make("one", "second"))
@@ -317,7 +317,7 @@ def test_privilege_stands_before_what_changes_and_not_before_what_reads(place, t
 
 def test_the_fake_remembers_and_runs_nothing():
     fake = FakeLedger(lambda change: f"{change.value} kB", refused=("sysctl b",))
-    never = Script(text="exit 1")
+    never = ShellScript(text="exit 1")
 
     def make(what):
         return Change(what=what, value="1", read=never, do=never, undo=never)
@@ -351,7 +351,7 @@ def test_without_its_note_an_entry_is_undone_all_the_same(place, ledger, things,
     assert place.entries() == []
 
 
-@pytest.mark.parametrize("step", list(Step))
+@pytest.mark.parametrize("step", list(LedgerStep))
 def test_whoever_is_interrupted_at_any_step_can_still_undo(place, things, step):
     """Ctrl-C comes as an exception in the middle; what follows in `finally` brings everything back."""
     interrupted = []
@@ -374,11 +374,11 @@ def test_whoever_is_interrupted_at_any_step_can_still_undo(place, things, step):
     assert place.entries() == []
 
 
-scripts = st.builds(Script, text=st.text(), arguments=st.lists(st.text()).map(tuple))
+scripts = st.builds(ShellScript, text=st.text(), arguments=st.lists(st.text()).map(tuple))
 entries = st.builds(
     Entry, number=st.integers(1, 10**9), what=st.text(), value=st.text(), before=st.text(), after=st.none(),
     read=scripts, undo=scripts, lasting=st.booleans(), failure=st.just(""),
-    owner=st.builds(Owner, boot_id=st.text(), pid=st.integers(1), started=st.text(), user=st.text(), study=st.text()),
+    owner=st.builds(ChangeOwner, boot_id=st.text(), pid=st.integers(1), started=st.text(), user=st.text(), study=st.text()),
     made=st.datetimes(timezones=st.just(UTC)),
 )  # fmt: skip
 

@@ -71,7 +71,7 @@ def test_the_second_is_refused_with_the_identity_of_the_first(either, tmp_path):
     lock = hold_host(either, path, "studies/first", CLOCK)
     with pytest.raises(HostHeldError) as caught:
         hold_host(either, path, "studies/second", CLOCK)
-    for part in (f"process {either.door_pids[0]} of {either.user}", "studies/first", "since 20"):
+    for part in (f"process {either.transport_pids[0]} of {either.user}", "studies/first", "since 20"):
         assert part in caught.value.what
     assert "PGSTRATA_LOCK=FILE" in caught.value.remedy
     assert caught.value.exit_code == 4

@@ -12,7 +12,7 @@ from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger
-from pgstrata.ledger.steps import Step
+from pgstrata.ledger.steps import LedgerStep
 from pgstrata.testing import FakeClock
 
 
@@ -36,7 +36,7 @@ def test_after_a_kill_in_mid_change_only_what_pgstrata_can_have_made_is_overwrit
     things.path("one").write_text(f"{before}\n")
 
     def die(step):
-        if step is Step.BEFORE_CHANGE:
+        if step is LedgerStep.BEFORE_CHANGE:
             raise SystemError
 
     with pytest.raises(SystemError):
@@ -75,7 +75,7 @@ def test_a_lasting_thing_that_has_gone_is_made_anew(place, ledger, things):
     assert things.state("one") == "first"
 
 
-@pytest.mark.parametrize("step", [Step.BEFORE_UNDO, Step.UNDO_BEGUN, Step.UNDONE, Step.CLOSED])
+@pytest.mark.parametrize("step", [LedgerStep.BEFORE_UNDO, LedgerStep.UNDO_BEGUN, LedgerStep.UNDONE, LedgerStep.CLOSED])
 def test_what_is_closed_already_is_not_looked_at_again_after_an_interruption(place, things, step):
     """Two changes of one thing: to the later one, which is closed, the first state would be somebody else's."""
     reached_so_far = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard_book import load_book, shape
-from pgstrata.model.guards import GUARDS, Force, Proof, Subject, force_of
+from pgstrata.model.guards import GUARDS, Force, GuardSubject, Proof, force_of
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pgstrata"
@@ -112,7 +112,7 @@ def test_every_guard_of_the_catalogue_can_be_given_by_the_program():
         if code in RAISED:
             file, words = RAISED[code]
             assert words in (SOURCE / file).read_text(), code
-        elif guard.subject is Subject.PLAN:
+        elif guard.subject is GuardSubject.PLAN:
             assert code in refusals(), code
         else:
             assert any(re.fullmatch(pattern, code) for pattern in patterns), code

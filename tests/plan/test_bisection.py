@@ -12,8 +12,8 @@ from pgstrata.errors import UsageError
 from pgstrata.model.answer import Comparison, Interval, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.plan.bisection import (
+    LevelSide,
     Search,
-    Side,
     half_threshold,
     levels_along,
     pair_experiment,
@@ -47,7 +47,7 @@ def follow(search, answer):
 def test_the_right_step_is_found_by_halving(data):
     count = data.draw(st.integers(2, MOST))
     step = data.draw(st.integers(1, count - 1))
-    search, asked = follow(Search(count=count), lambda place: Side.LAST if place >= step else Side.FIRST)
+    search, asked = follow(Search(count=count), lambda place: LevelSide.LAST if place >= step else LevelSide.FIRST)
     assert (search.first, search.last, search.is_exact) == (step - 1, step, True)
     assert len(asked) <= math.ceil(math.log2(count - 1))
 
@@ -60,8 +60,8 @@ def test_levels_that_cannot_be_measured_leave_a_range_around_the_step(data):
 
     def answer(place):
         if place in bad:
-            return Side.SKIPPED
-        return Side.LAST if place >= step else Side.FIRST
+            return LevelSide.SKIPPED
+        return LevelSide.LAST if place >= step else LevelSide.FIRST
 
     search, asked = follow(Search(count=count), answer)
     assert search.first < step <= search.last
@@ -72,13 +72,13 @@ def test_levels_that_cannot_be_measured_leave_a_range_around_the_step(data):
     assert len(asked) == len(set(asked))
 
 
-@given(count=st.integers(2, MOST), sides=st.lists(st.sampled_from(Side), min_size=MOST))
+@given(count=st.integers(2, MOST), sides=st.lists(st.sampled_from(LevelSide), min_size=MOST))
 def test_it_always_ends_whatever_comes_out(count, sides):
     answers = iter(sides)
     search, asked = follow(Search(count=count), lambda _: next(answers))
     assert len(asked) <= count - 2 or count == 2
     assert 0 <= search.first < search.last <= count - 1
-    undecided = [place for place, side in search.found.items() if side is Side.UNDECIDED]
+    undecided = [place for place, side in search.found.items() if side is LevelSide.UNDECIDED]
     assert undecided in ([], asked[-1:])
 
 
@@ -94,7 +94,7 @@ def search_drawn(rng, *, count, step, change, sd):
         return compared(decision.verdict, math.exp(decision.estimate.centre))
 
     ends = compare(count - 1, 0.03)
-    if side_of_ends(ends) is not Side.LAST:
+    if side_of_ends(ends) is not LevelSide.LAST:
         return None, runs
     threshold = half_threshold(ends, 0.03)
     search, _ = follow(Search(count=count), lambda place: side_of(compare(place, threshold), ends))
@@ -115,23 +115,23 @@ def test_a_change_well_above_the_noise_is_found_in_few_runs():
 
 
 def test_what_is_settled_is_not_asked_again():
-    search = Search(count=9).learn(4, Side.FIRST)
+    search = Search(count=9).learn(4, LevelSide.FIRST)
     for place in (0, 2, 4, 8):
         with pytest.raises(ValueError, match="level"):
-            search.learn(place, Side.LAST)
+            search.learn(place, LevelSide.LAST)
 
 
 @pytest.mark.parametrize(
     ("verdict", "effect", "side"),
     [
-        (Verdict.WORSE, 0.9, Side.LAST),
-        (Verdict.BETTER, 1.1, Side.LAST),
-        (Verdict.COLLAPSED, None, Side.LAST),
-        (Verdict.EQUIVALENT, 0.99, Side.FIRST),
-        (Verdict.NEGLIGIBLE, 0.98, Side.FIRST),
-        (Verdict.INCONCLUSIVE, 0.96, Side.UNDECIDED),
-        (Verdict.INSUFFICIENT, None, Side.UNDECIDED),
-        (Verdict.UNSTABLE, None, Side.UNDECIDED),
+        (Verdict.WORSE, 0.9, LevelSide.LAST),
+        (Verdict.BETTER, 1.1, LevelSide.LAST),
+        (Verdict.COLLAPSED, None, LevelSide.LAST),
+        (Verdict.EQUIVALENT, 0.99, LevelSide.FIRST),
+        (Verdict.NEGLIGIBLE, 0.98, LevelSide.FIRST),
+        (Verdict.INCONCLUSIVE, 0.96, LevelSide.UNDECIDED),
+        (Verdict.INSUFFICIENT, None, LevelSide.UNDECIDED),
+        (Verdict.UNSTABLE, None, LevelSide.UNDECIDED),
     ],
 )
 def test_ends_differ_where_the_rule_says_so(verdict, effect, side):
@@ -141,20 +141,20 @@ def test_ends_differ_where_the_rule_says_so(verdict, effect, side):
 @pytest.mark.parametrize(
     ("ends", "level", "side"),
     [
-        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.91), Side.LAST),
-        ((Verdict.WORSE, 0.9), (Verdict.EQUIVALENT, 0.995), Side.FIRST),
+        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.91), LevelSide.LAST),
+        ((Verdict.WORSE, 0.9), (Verdict.EQUIVALENT, 0.995), LevelSide.FIRST),
         # a small difference is one, but the level is nearer to the first end all the same
-        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.96), Side.FIRST),
-        ((Verdict.WORSE, 0.9), (Verdict.NEGLIGIBLE, 0.94), Side.LAST),
+        ((Verdict.WORSE, 0.9), (Verdict.WORSE, 0.96), LevelSide.FIRST),
+        ((Verdict.WORSE, 0.9), (Verdict.NEGLIGIBLE, 0.94), LevelSide.LAST),
         # away from both ends, on the side of the first
-        ((Verdict.WORSE, 0.9), (Verdict.BETTER, 1.2), Side.FIRST),
-        ((Verdict.BETTER, 1.2), (Verdict.BETTER, 1.5), Side.LAST),
-        ((Verdict.WORSE, 0.9), (Verdict.INCONCLUSIVE, 0.95), Side.UNDECIDED),
-        ((Verdict.WORSE, 0.9), (Verdict.UNSTABLE, None), Side.UNDECIDED),
-        ((Verdict.WORSE, 0.9), (Verdict.COLLAPSED, None), Side.SKIPPED),
-        ((Verdict.COLLAPSED, None), (Verdict.COLLAPSED, None), Side.LAST),
-        ((Verdict.COLLAPSED, None), (Verdict.WORSE, 0.5), Side.FIRST),
-        ((Verdict.COLLAPSED, None), (Verdict.INSUFFICIENT, None), Side.UNDECIDED),
+        ((Verdict.WORSE, 0.9), (Verdict.BETTER, 1.2), LevelSide.FIRST),
+        ((Verdict.BETTER, 1.2), (Verdict.BETTER, 1.5), LevelSide.LAST),
+        ((Verdict.WORSE, 0.9), (Verdict.INCONCLUSIVE, 0.95), LevelSide.UNDECIDED),
+        ((Verdict.WORSE, 0.9), (Verdict.UNSTABLE, None), LevelSide.UNDECIDED),
+        ((Verdict.WORSE, 0.9), (Verdict.COLLAPSED, None), LevelSide.SKIPPED),
+        ((Verdict.COLLAPSED, None), (Verdict.COLLAPSED, None), LevelSide.LAST),
+        ((Verdict.COLLAPSED, None), (Verdict.WORSE, 0.5), LevelSide.FIRST),
+        ((Verdict.COLLAPSED, None), (Verdict.INSUFFICIENT, None), LevelSide.UNDECIDED),
     ],
 )
 def test_a_level_belongs_to_the_end_that_it_is_nearer_to(ends, level, side):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.model.attribution import Attribution, Contribution, Method, Part, Span
+from pgstrata.model.attribution import Attribution, Contribution, Method, Part, ValueInterval
 from pgstrata.report.timeparts import MOST_PARTS, cut_name, fold_parts, name_part, say_difference, stack_levels
 from pgstrata.report.waterfalls import Stack, draw_stacks, draw_waterfall
 
@@ -16,7 +16,7 @@ _EVIL = "<script>alert('x')</script>"
 
 def contribution(part=Part.CPU, event="", *, reference=100.0, difference=-9.1, half=1.0, resolved=True) -> Contribution:
     """Figures in microseconds."""
-    span = None if half is None else Span(low=(difference - half) * _US, high=(difference + half) * _US)
+    span = None if half is None else ValueInterval(low=(difference - half) * _US, high=(difference + half) * _US)
     return Contribution(
         part=part, event=event, query="", value=(reference + difference) * _US, reference=reference * _US,
         difference=difference * _US, interval=span, resolved=resolved, samples=100,

@@ -10,13 +10,13 @@ from pgstrata.model.attribution import (
     Account,
     AccountRow,
     Attribution,
-    Beside,
     Contribution,
+    CountedUse,
     LevelAccount,
     Method,
     Part,
-    Span,
     Unattributed,
+    ValueInterval,
 )
 from pgstrata.report.html import render_html
 from pgstrata.report.why_sheets import make_why
@@ -29,7 +29,7 @@ _EVIL = "SELECT '<script>alert(1)</script>\x1b[31m' -- " + "long " * 60
 def contribution(part, event="", query="", *, reference=100.0, difference=-9.0, resolved=True) -> Contribution:
     return Contribution(
         part=part, event=event, query=query, value=(reference + difference) * _US, reference=reference * _US,
-        difference=difference * _US, interval=Span(low=(difference - 1) * _US, high=(difference + 1) * _US),
+        difference=difference * _US, interval=ValueInterval(low=(difference - 1) * _US, high=(difference + 1) * _US),
         resolved=resolved, samples=1200,
     )  # fmt: skip
 
@@ -45,8 +45,8 @@ def attribution(**changes) -> Attribution:
         "environment": "pg18", "reference": "pg16", "cell": _CELL, "method": Method.COUNTED, "blocks": 9,
         "samples": 3600, "total": contribution(None, reference=920, difference=-39.2), "parts": parts, "queries": (),
         "rows": rows, "causes": rows[:1],
-        "beside": (Beside(metric="wal_per_tx", value=1190.0, reference=1200.0, difference=-10.0,
-                          interval=Span(low=-12.0, high=-8.0), blocks=9),),
+        "beside": (CountedUse(metric="wal_per_tx", value=1190.0, reference=1200.0, difference=-10.0,
+                          interval=ValueInterval(low=-12.0, high=-8.0), blocks=9),),
     }  # fmt: skip
     return Attribution(**{**values, **changes})
 

@@ -9,7 +9,7 @@ from pgstrata.compare import compare_study, find_axes
 from pgstrata.compare.why import BESIDE_METRICS, find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
-from pgstrata.model.attribution import Part, Span
+from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.contributions import name_query, name_row, render_change, render_half
 from pgstrata.report.html import render_html
@@ -94,10 +94,10 @@ def test_the_first_cause_is_told_where_a_verdict_has_found_a_difference(answer):
 
 
 def test_an_interval_that_reaches_farther_to_one_side_is_told_as_it_is(answer):
-    cause = replace(of(answer, "off").causes[0], difference=200e-6, interval=Span(low=150e-6, high=400e-6))
+    cause = replace(of(answer, "off").causes[0], difference=200e-6, interval=ValueInterval(low=150e-6, high=400e-6))
     assert render_change(cause, 1e-6) == "+200 [+150, +400]"
     assert render_half(cause, 1e-6, 0) == "-50 +200"
-    even = replace(cause, interval=Span(low=150e-6, high=250e-6))
+    even = replace(cause, interval=ValueInterval(low=150e-6, high=250e-6))
     assert (render_change(even, 1e-6), render_half(even, 1e-6, 0)) == ("+200 ± 50", "50")
 
 
@@ -152,10 +152,10 @@ def test_what_was_counted_beside_is_one_table_whatever_its_names(answer):
 
 def test_a_change_and_its_half_share_a_unit(answer):
     (wal, *_) = (item for item in of(answer, "off").beside if item.metric == "wal_per_tx")
-    item = replace(wal, difference=-400.0, interval=Span(low=-410.0, high=-390.0))
+    item = replace(wal, difference=-400.0, interval=ValueInterval(low=-410.0, high=-390.0))
     text = render_why(replace(answer, attributions=(replace(of(answer, "off"), beside=(item,)),)))
     assert " -400 ± 10 B " in text
-    item = replace(wal, difference=-4096.0, interval=Span(low=-4106.0, high=-4086.0))
+    item = replace(wal, difference=-4096.0, interval=ValueInterval(low=-4106.0, high=-4086.0))
     text = render_why(replace(answer, attributions=(replace(of(answer, "off"), beside=(item,)),)))
     assert " -4 kB ± 10 B " in text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import HostNotFitError, UsageError
-from pgstrata.servers.places import SOCKET_PATH_LIMIT, Owner, Places, find_places, make_places, server_user
+from pgstrata.servers.places import SOCKET_PATH_LIMIT, Places, UserIds, find_places, make_places, server_user
 
 
 def places(environ, *, uid=1000, home="/home/ada", memory_backed=True):
@@ -166,7 +166,7 @@ def test_as_root_the_server_user_owns_data_and_sockets_and_may_enter_the_rest(tm
     made = below(tmp_path)
     old = os.umask(0o077)
     try:
-        make_places(made, uid=0, server=Owner(uid=65534, gid=65534))
+        make_places(made, uid=0, server=UserIds(uid=65534, gid=65534))
     finally:
         os.umask(old)
     assert owner(made.data) == owner(made.run) == 65534

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.stats.boundaries import C_EQ, boundary
-from pgstrata.stats.family import Series, benjamini_hochberg, decide_families, decide_family, step_down
+from pgstrata.stats.family import DifferenceSeries, benjamini_hochberg, decide_families, decide_family, step_down
 from pgstrata.stats.rule import Decision, Rule, decide_many, estimate_many
 
 DELTA = math.log(1.03)
@@ -22,7 +22,7 @@ rows = st.tuples(st.lists(fine, min_size=1, max_size=24), fine).map(lambda pair:
 
 
 def series(d, first=1):
-    return Series(blocks=tuple(range(first, first + len(d))), d=np.array(d, dtype=float))
+    return DifferenceSeries(blocks=tuple(range(first, first + len(d))), d=np.array(d, dtype=float))
 
 
 def family(*members, rule=PLAIN):
@@ -121,7 +121,7 @@ def test_a_level_raised_at_a_look_counts_at_the_same_look():
 
 def test_a_member_without_new_blocks_profits_from_a_risen_level():
     short = [-0.01, *[0.2] * 8]
-    late = Series(blocks=tuple(range(11, 19)), d=np.full(8, 0.2))
+    late = DifferenceSeries(blocks=tuple(range(11, 19)), d=np.full(8, 0.2))
     found = decide_family([series(short), late], [PLAIN, PLAIN])
     assert [(each.verdict, each.n, each.alpha) for each in found] == [
         (Verdict.BETTER, 9, 0.045),
@@ -166,7 +166,7 @@ def test_an_empty_family_has_no_decisions():
 @pytest.mark.parametrize("blocks", [(1, 1), (2, 1), (1,)])
 def test_block_numbers_that_do_not_ascend_or_fit_are_refused(blocks):
     with pytest.raises(ValueError, match="ascend"):
-        Series(blocks=blocks, d=np.zeros(2))
+        DifferenceSeries(blocks=blocks, d=np.zeros(2))
 
 
 def test_any_false_headline_is_rare_when_nothing_differs():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgstrata.model.answer import Verdict
-from pgstrata.stats.rule import Estimate, Span, estimate_many, judge
+from pgstrata.stats.rule import Estimate, LogInterval, estimate_many, judge
 
 DELTA = math.log(1.03)
 
@@ -18,7 +18,10 @@ def verdict_on(d):
 
 def estimate(low, high, eq_low, eq_high):
     return Estimate(
-        n=12, centre=(low + high) / 2, interval=Span(low=low, high=high), equivalence=Span(low=eq_low, high=eq_high)
+        n=12,
+        centre=(low + high) / 2,
+        interval=LogInterval(low=low, high=high),
+        equivalence=LogInterval(low=eq_low, high=eq_high),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.steps import go_on
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.testing import FakeClock
 
 READ = '[ ! -e "$1" ] || cat "$1"'
@@ -29,8 +29,8 @@ class Files:
     def make(self, what, value, *, do=DO, undo=UNDO, lasting=False):
         path = str(self.path(what))
         return Change(
-            what=f"file {what}", value=value, lasting=lasting, read=Script(text=READ, arguments=(path,)),
-            do=Script(text=do, arguments=(path, value)), undo=Script(text=undo, arguments=(path,)),
+            what=f"file {what}", value=value, lasting=lasting, read=ShellScript(text=READ, arguments=(path,)),
+            do=ShellScript(text=do, arguments=(path, value)), undo=ShellScript(text=undo, arguments=(path,)),
         )  # fmt: skip
 
     def state(self, what):

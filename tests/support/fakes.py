@@ -1,4 +1,4 @@
-"""Hand-written fakes of every door that the loop talks to; what happened is in `World.log`."""
+"""Hand-written fakes of every port that the loop talks to; what happened is in `World.log`."""
 
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +11,7 @@ from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
 from pgstrata.model.workload import Data, Workload
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
-from pgstrata.ports.server import Clone, Dataset, RunningServer, Table
+from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.testing_ledger import FakeLedger
 
 WORKLOAD = Workload(
@@ -74,7 +74,7 @@ class FakeClock:
 
 
 class FakeHost:
-    name, user, door_pids = "fake", "me", (1,)
+    name, user, transport_pids = "fake", "me", (1,)
 
     def __init__(self, world):
         self.world = world
@@ -233,7 +233,9 @@ class FakeDriver:
 
 class FakeSql:
     def query(self, address, statement):
-        return Table(columns=("name", "setting", "unit", "source", "boot_val"), rows=(("jit", "off", "", "x", "on"),))
+        return QueryResult(
+            columns=("name", "setting", "unit", "source", "boot_val"), rows=(("jit", "off", "", "x", "on"),)
+        )
 
     def execute(self, address, script):
         pass

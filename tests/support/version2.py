@@ -8,7 +8,7 @@ class Version2:
 
     name = "remote"
     user = "postgres"
-    door_pids = (77,)
+    transport_pids = (77,)
     own = MappingProxyType({})
 
     def __init__(self, **files):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgstrata.app.untexted import hide_texts
+from pgstrata.app.redaction import hide_texts
 from pgstrata.compare import (
     SECONDARY_METRICS,
     compare_pairs,
@@ -17,7 +17,7 @@ from pgstrata.compare import (
 from pgstrata.compare.builds import doubt_builds
 from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
-from pgstrata.compare.unseen import unseen_warnings
+from pgstrata.compare.unobserved import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU

@@ -15,9 +15,9 @@ from typing import Final, Protocol
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.host_floors import with_floors
-from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import parse_text, plan_experiment, read_experiment
+from pgstrata.app.remote_memory import complete_by_hosts
 from pgstrata.app.run import run_experiment, seconds_spent
 from pgstrata.compare.headlines import lead_comparisons
 from pgstrata.conduct.loop import Ending
@@ -33,11 +33,11 @@ from pgstrata.errors import (
 )
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import Comparison
-from pgstrata.model.bisect import Bisection, Commit, Outcome, Step
+from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
 from pgstrata.model.experiment import Environment, Experiment, Level, ServerKind, ServerSpec
 from pgstrata.plan.bisection import (
+    LevelSide,
     Search,
-    Side,
     half_threshold,
     levels_along,
     pair_experiment,
@@ -174,20 +174,20 @@ class Bisect:
         question = self.question
         last = len(question.levels) - 1
         ends = self._step(last, question.experiment.threshold, "ends", side_of_ends)
-        search, steps = Search(count=last + 1), list[Step]()
-        if ends.comparison is None or ends.side != Side.LAST:
-            outcome = Outcome.SAME if ends.side == Side.FIRST else Outcome.UNDECIDED
+        search, steps = Search(count=last + 1), list[BisectStep]()
+        if ends.comparison is None or ends.side != LevelSide.LAST:
+            outcome = Outcome.SAME if ends.side == LevelSide.FIRST else Outcome.UNDECIDED
             return self._result(outcome, ends, steps, search)
         threshold = half_threshold(ends.comparison, question.experiment.threshold)
         while (place := search.next) is not None:
             step = self._try(place, threshold, ends.comparison)
             steps.append(step)
-            search = search.learn(place, Side(step.side))
-        outcome = Outcome.UNDECIDED if Side.UNDECIDED in search.found.values() else Outcome.RANGE
+            search = search.learn(place, LevelSide(step.side))
+        outcome = Outcome.UNDECIDED if LevelSide.UNDECIDED in search.found.values() else Outcome.RANGE
         return self._result(Outcome.FOUND if search.is_exact else outcome, ends, steps, search)
 
-    def _result(self, outcome: Outcome, ends: Step, steps: list[Step], search: Search) -> Bisection:
-        reasons = [step.reason for step in (ends, *steps) if step.side == Side.UNDECIDED and step.reason]
+    def _result(self, outcome: Outcome, ends: BisectStep, steps: list[BisectStep], search: Search) -> Bisection:
+        reasons = [step.reason for step in (ends, *steps) if step.side == LevelSide.UNDECIDED and step.reason]
         return Bisection(
             experiment=self.question.experiment,
             factor=self.question.factor,
@@ -202,7 +202,7 @@ class Bisect:
             reason=reasons[0] if reasons else "",
         )
 
-    def _try(self, place: int, threshold: float, ends: Comparison) -> Step:
+    def _try(self, place: int, threshold: float, ends: Comparison) -> BisectStep:
         """A level between the ends; one whose own fault it is that it cannot be measured is skipped for good."""
         level = self.question.levels[place]
         known = self._load_skipped()
@@ -215,22 +215,25 @@ class Bisect:
                 known = {**known, level.name: error.what}
                 self._keep_skipped(known)
                 self.tell(f"{self.question.name(place)} cannot be measured, and is skipped: {error.what}")
-        return self._made(place, Side.SKIPPED, None, threshold, f"level-{level.name}", known[level.name])
+        return self._made(place, LevelSide.SKIPPED, None, threshold, f"level-{level.name}", known[level.name])
 
-    def _step(self, place: int, threshold: float, name: str, judge: Callable[[Comparison], Side]) -> Step:
+    def _step(self, place: int, threshold: float, name: str, judge: Callable[[Comparison], LevelSide]) -> BisectStep:
         question = self.question
         pair = (question.levels[0], question.levels[place])
         self.tell(f"{question.name(place)} against {question.name(0)}, threshold {threshold * 100:.3g} %")
         experiment = pair_experiment(question.experiment, question.factor, pair, threshold)
         measured = self.measure(experiment, self.folder / name)
-        side = judge(measured.comparison) if measured.comparison else Side.UNDECIDED
-        reason = {Side.SKIPPED: "it alone collapsed", Side.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else ""}
+        side = judge(measured.comparison) if measured.comparison else LevelSide.UNDECIDED
+        reason = {
+            LevelSide.SKIPPED: "it alone collapsed",
+            LevelSide.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else "",
+        }
         return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))
 
     def _made(
-        self, place: int, side: Side, found: Comparison | None, threshold: float, name: str, reason: str
-    ) -> Step:  # fmt: skip
-        return Step(
+        self, place: int, side: LevelSide, found: Comparison | None, threshold: float, name: str, reason: str
+    ) -> BisectStep:  # fmt: skip
+        return BisectStep(
             level=self.question.name(place), side=str(side), comparison=found, threshold=threshold,
             study=str(self.folder / name), reason=reason,
         )  # fmt: skip

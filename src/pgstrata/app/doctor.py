@@ -10,9 +10,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from pgstrata.app.elevated import list_elevated
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.site import Site, site_here
+from pgstrata.app.sudo_commands import list_elevated
 from pgstrata.collectors.canary.sampler import time_loop
 from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
@@ -87,7 +87,7 @@ def examine_here() -> Examination:
 
 def examine(site: Site, clock: Clock, installations: Installations) -> Examination:
     """A host with the folders that pgstrata uses or will use there; `installations.prefixes` are folders there."""
-    host, places = site.door, site.places
+    host, places = site.transport, site.places
     abilities = observe_abilities(host, DEVICES)
     folder = _nearest_folder(host, places.data)
     free = host.free_bytes(folder)
@@ -201,9 +201,9 @@ def _measure(
 
 
 def _changes(site: Site) -> Probe:
-    found = host_state(site.door, site.ledger)
+    found = host_state(site.transport, site.ledger)
     left = len(found.dirty) + len(found.unreadable)
-    doubt = f"an earlier pgstrata left {left} changed here (`{restore_command(site.door.name)}`)" if left else ""
+    doubt = f"an earlier pgstrata left {left} changed here (`{restore_command(site.transport.name)}`)" if left else ""
     return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
                  value=left, doubt=doubt)  # fmt: skip
 
@@ -228,9 +228,9 @@ def _watch(host: Host, clock: Clock, cpus: int) -> Iterator[Probe]:
     before = capture_counters(host, ticks)
     clock.sleep(_WINDOW)
     after = capture_counters(host, ticks)
-    door = host.door_pids
-    window = Window(seconds=_WINDOW, transactions=0, client_cpu=0.0, postmaster_pid=door[0], door_pids=door[1:],
-                    server_version=0)  # fmt: skip
+    first, *others = host.transport_pids
+    window = Window(seconds=_WINDOW, transactions=0, client_cpu=0.0, postmaster_pid=first,
+                    transport_pids=tuple(others), server_version=0)  # fmt: skip
     measured = {one.metric: one.value for one in parse_window(before, after, window)}
     return judge_window(measured, cpus)
 
@@ -251,7 +251,7 @@ def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
         _sweep(host, place)
         if host.free_bytes(folder) < LEAST_DISK:
             raise HostNotFitError("there is too little room to try it")
-        return parse_fsync(run_fsync(host, prefix, f"{place}/{_TRIAL}{host.door_pids[0]}"))
+        return parse_fsync(run_fsync(host, prefix, f"{place}/{_TRIAL}{host.transport_pids[0]}"))
 
     return measure
 

@@ -19,7 +19,7 @@ from pgstrata.report.host import say_entry
 
 def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> HostLedger:
     """The ledger of a machine, for a study at work; `at` is called at each of its steps."""
-    return HostLedger(site.door, site.privilege, site.ledger, clock, study, at=at)
+    return HostLedger(site.transport, site.privilege, site.ledger, clock, study, at=at)
 
 
 @contextmanager
@@ -30,15 +30,15 @@ def at_work(site: Site, clock: Clock, study: str, *, again: bool = False) -> Ite
         HostNotFitError: another pgstrata is at work on it, or something that an earlier one changed is not undone.
     """
     with _holding(site, clock, study):
-        if again and site.door.exists(site.ledger):
-            restore(site.door, site.privilege, site.ledger)
+        if again and site.transport.exists(site.ledger):
+            restore(site.transport, site.privilege, site.ledger)
         refuse_dirty(site)
         yield
 
 
 def refuse_dirty(site: Site) -> None:
     """HostNotFitError where something is changed on a host that nobody will undo any more: it would be measured too."""
-    state = host_state(site.door, site.ledger)
+    state = host_state(site.transport, site.ledger)
     if state.clean:
         return
     unreadable = (f"{path} is an entry that cannot be read" for path in state.unreadable)
@@ -52,25 +52,25 @@ def refuse_dirty(site: Site) -> None:
 def show_host(destination: str | None = None) -> HostState:
     """What is changed on this host or on one that ssh reaches; nothing is touched."""
     with open_site(destination) as site:
-        return host_state(site.door, site.ledger)
+        return host_state(site.transport, site.ledger)
 
 
 def restore_host(destination: str | None = None, *, force: bool) -> Undone:
     """Undo on a host whatever no living pgstrata needs; HostNotFitError where something is left."""
     with open_site(destination) as site:
-        if not site.door.exists(site.ledger):
+        if not site.transport.exists(site.ledger):
             return Undone()
         with _holding(site, SystemClock(), "pgstrata host restore"):
-            return restore(site.door, site.privilege, site.ledger, force=force)
+            return restore(site.transport, site.privilege, site.ledger, force=force)
 
 
 @contextmanager
 def _holding(site: Site, clock: Clock, study: str) -> Iterator[None]:
     state = site.places.state
-    path = site.lock or find_lock_file(site.door, state)
+    path = site.lock or find_lock_file(site.transport, state)
     if path.startswith(f"{state}/"):  # on another host nothing of ours may be there yet
-        site.door.make_folder(state, mode=0o755 if site.uid == 0 else 0o700)
-    lock = hold_host(site.door, path, study, clock)
+        site.transport.make_folder(state, mode=0o755 if site.uid == 0 else 0o700)
+    lock = hold_host(site.transport, path, study, clock)
     try:
         yield
     finally:

@@ -189,6 +189,6 @@ def observe_rig(experiment: Experiment) -> Fingerprint:
     from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
 
     with open_site(host.destination) as site:
-        there = observe_conditions(site.door, site.places.data)
+        there = observe_conditions(site.transport, site.places.data)
     client = {f"client.{name}": value for name, value in here.facts.items() if name not in _OF_SERVERS}
     return Fingerprint(facts={**there.facts, **client})

@@ -1,4 +1,4 @@
-"""This machine as pgstrata uses it: doors, servers, clock."""
+"""This machine as pgstrata uses it: transports, servers, clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pgstrata.app.places import find_machine_places
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.host import Clock, Host
-from pgstrata.servers.places import Owner, Places, make_places, server_user
+from pgstrata.servers.places import Places, UserIds, make_places, server_user
 from pgstrata.servers.supply import Servers
 
 
@@ -50,15 +50,15 @@ class Machine:
 
 @contextmanager
 def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
-    """Make the folders, open the doors, close them at the end.
+    """Make the folders, open the transports, close them at the end.
 
-    PGSTRATA_DOOR=shell sends everything that concerns servers through one `sh` behind a pipe, as it would be sent to
-    another host; the default is to do it directly.
+    PGSTRATA_TRANSPORT=shell sends everything that concerns servers through one `sh` behind a pipe, as it would be
+    sent to another host; the default is to do it directly.
     """
     user = server_user(os.getuid(), os.environ, known=_known)
     places = find_machine_places()
     entry = pwd.getpwnam(user) if user else None
-    make_places(places, uid=os.getuid(), server=Owner(uid=entry.pw_uid, gid=entry.pw_gid) if entry else None)
+    make_places(places, uid=os.getuid(), server=UserIds(uid=entry.pw_uid, gid=entry.pw_gid) if entry else None)
     here = LocalHost()
     host = _open_host(user)
     try:
@@ -85,12 +85,12 @@ def _known(name: str) -> bool:
 
 
 def _open_host(user: str | None) -> Host:
-    door = os.environ.get("PGSTRATA_DOOR", "local")
+    transport = os.environ.get("PGSTRATA_TRANSPORT", "local")
     hidden = libpq_variables(os.environ)
-    if door == "local":
+    if transport == "local":
         return LocalHost(user=user, hidden=frozenset(hidden))
-    if door != "shell":
-        raise UsageError(f"{door!r} is no door", where="PGSTRATA_DOOR", remedy="use local or shell")
+    if transport != "shell":
+        raise UsageError(f"invalid transport {transport!r}", where="PGSTRATA_TRANSPORT", remedy="use local or shell")
     from pgstrata.hosts.shell import ShellHost  # noqa: PLC0415 - rarely needed
 
     if user is None:

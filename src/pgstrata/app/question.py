@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from pgstrata.app.host_floors import fit_designs, with_floors
-from pgstrata.app.memories import complete_by_hosts
 from pgstrata.app.places import capacity_here
+from pgstrata.app.remote_memory import complete_by_hosts
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import UsageError
 from pgstrata.experiment.parse import parse_experiment

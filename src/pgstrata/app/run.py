@@ -11,11 +11,11 @@ from pathlib import Path
 from pgstrata import __version__
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
-from pgstrata.app.opened import OpenedHost
+from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.server_hosts import observe_room
 from pgstrata.app.study_hosts import StudyHosts, scratch
 from pgstrata.app.wiring import make_derive, make_rig
-from pgstrata.conduct.cost import SPENT, Beside, own_seconds
+from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.errors import InterruptedByUserError, PgstrataError, StudyError
 from pgstrata.model.experiment import HostSpec
@@ -194,5 +194,5 @@ def _carry_out(
 
 def seconds_spent(study: Path) -> float:
     """Seconds that a study took: its finished runs, and what was kept of the time before and around them."""
-    beside = Beside.of(load_fingerprint_files(study.absolute()).get(SPENT))
+    beside = UnmeasuredTime.of(load_fingerprint_files(study.absolute()).get(SPENT))
     return sum(map(own_seconds, load_study(study, metrics=()).runs)) + beside.seconds

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from typing import Final
 
 from pgstrata.app.machine import Machine
-from pgstrata.app.opened import OpenedHost
+from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import observe_capacity
 from pgstrata.app.site import SSH_CONFIG, observe_site, site_here
 from pgstrata.datasets.marker import sum_datasets
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.hosts.ssh import SshHost, open_ssh
 from pgstrata.hosts.ssh_link import Patience
-from pgstrata.hosts.way import find_way, require_way
+from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
-from pgstrata.model.server import Way
+from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command
 
 PATIENCE: Final = Patience()
@@ -58,28 +58,28 @@ def open_server_host(spec: HostSpec, *, run: str) -> Iterator[OpenedHost]:
         HostLostError: it cannot be reached now.
     """
     config = os.environ.get(SSH_CONFIG) or None
-    door = open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)
+    transport = open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)
     try:
-        yield _look_around(spec, door)
+        yield _look_around(spec, transport)
     finally:
-        door.close()
+        transport.close()
 
 
-def _look_around(spec: HostSpec, door: SshHost) -> OpenedHost:
+def _look_around(spec: HostSpec, transport: SshHost) -> OpenedHost:
     try:
-        site = observe_site(door)
+        site = observe_site(transport)
         user = site.server_user()
     except PgstrataError as error:
         error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
         raise
-    return OpenedHost(spec=spec, site=site, host=door.as_user(user) if user else door)
+    return OpenedHost(spec=spec, site=site, host=transport.as_user(user) if user else transport)
 
 
-def observe_way(opened: OpenedHost) -> Way:
+def observe_tcp_route(opened: OpenedHost) -> TcpRoute:
     """How clients of this machine reach servers there; HostNotFitError unless they do, without a detour."""
-    said = opened.door.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
-    way = find_way(said, opened.spec.text)
-    require_way(way, opened.spec.text)
+    said = opened.transport.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
+    way = find_tcp_route(said, opened.spec.text)
+    require_tcp_route(way, opened.spec.text)
     return way
 
 
@@ -89,15 +89,15 @@ def make_places_there(opened: OpenedHost) -> None:
     Raises:
         HostNotFitError: one cannot be made, or belongs to somebody else.
     """
-    places, apart = opened.places, opened.host is not opened.door
-    _make(opened, (places.cache,), mode="755", owner=opened.door.user)
-    _make(opened, (places.state,), mode="755" if apart else "700", owner=opened.door.user)
+    places, apart = opened.places, opened.host is not opened.transport
+    _make(opened, (places.cache,), mode="755", owner=opened.transport.user)
+    _make(opened, (places.state,), mode="755" if apart else "700", owner=opened.transport.user)
     _make(opened, (places.data, places.run, places.memory), mode="700", owner=opened.host.user)
 
 
 def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str) -> None:
     words = ("sh", "-c", _MAKE, "sh", mode, owner, *dict.fromkeys(folders))
-    done = opened.door.run(Command(argv=words), check=False)
+    done = opened.transport.run(Command(argv=words), check=False)
     where = opened.spec.text
     if done.code == _FOREIGN:
         raise HostNotFitError(f"the folder {done.text.strip()} there does not belong to {owner}", where=where,
@@ -110,6 +110,6 @@ def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str
 
 def observe_room(opened: OpenedHost) -> HostCapacity:
     """What another machine has; room that datasets take already counts as free, because plans count all they need."""
-    cpus = opened.door.run(Command(argv=("nproc",))).text
+    cpus = opened.transport.run(Command(argv=("nproc",))).text
     taken = sum_datasets(opened.host, opened.places.data)
     return observe_capacity(opened.host, opened.places.data, cpus=int(cpus), taken=taken)

@@ -1,4 +1,4 @@
-"""A machine as pgstrata uses and changes it: its door, who we are there, and where our folders are."""
+"""A machine as pgstrata uses and changes it: its transport, who we are there, and where our folders are."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A machine: `door` acts as the user of pgstrata there, whose number is `uid`.
+    """A machine: `transport` acts as the user of pgstrata there, whose number is `uid`.
 
     `environ` are the variables over there that concern pgstrata (PGSTRATA_*, XDG_*), `machine` the architecture as
     `uname -m` says it. Nothing of it is taken from this process where the machine is another one.
     """
 
-    door: Host
+    transport: Host
     uid: int
     places: Places
     environ: Mapping[str, str]
@@ -71,40 +71,41 @@ class Site:
         return () if self.uid == 0 else ("sudo", "-n")
 
     def server_user(self) -> str | None:
-        """The user that servers run as there, None for the one of the door; as `servers.places.server_user`."""
+        """The user that servers run as there, None for the one of the transport; as `servers.places.server_user`."""
         return server_user(self.uid, self.environ, known=self._known)
 
     def _known(self, name: str) -> bool:
-        return self.door.run(Command(argv=("id", "-u", "--", name)), check=False).code == 0
+        return self.transport.run(Command(argv=("id", "-u", "--", name)), check=False).code == 0
 
 
-def site_here(door: Host) -> Site:
+def site_here(transport: Host) -> Site:
     """This machine, by what this process knows."""
     return Site(
-        door=door, uid=os.getuid(), places=find_machine_places(), environ=os.environ, machine=os.uname().machine
+        transport=transport, uid=os.getuid(), places=find_machine_places(), environ=os.environ,
+        machine=os.uname().machine,
     )  # fmt: skip
 
 
-def observe_site(door: Host) -> Site:
+def observe_site(transport: Host) -> Site:
     """Any machine, in one exchange.
 
     Raises:
         UsageError: a variable of the environment over there names no usable folder.
         HostLostError, HostNotFitError: the machine cannot be asked.
     """
-    said = door.run(Command(argv=("sh", "-c", _ASK, "sh", *_VARIABLES))).text.split("\0")
+    said = transport.run(Command(argv=("sh", "-c", _ASK, "sh", *_VARIABLES))).text.split("\0")
     words = dict(part.partition("=")[::2] for part in said if part)
     if not words.keys() >= {"home", "machine"} or not words.get("uid", "").isdecimal():
-        raise ParseError("it does not say who its user is", where=door.name)
+        raise ParseError("it does not say who its user is", where=transport.name)
     environ = {name: words[name] for name in _VARIABLES if name in words}
     uid = int(words["uid"])
     places = find_places(environ, uid=uid, home=words["home"], memory_backed="memory" in words)
-    return Site(door=door, uid=uid, places=places, environ=environ, machine=words["machine"])
+    return Site(transport=transport, uid=uid, places=places, environ=environ, machine=words["machine"])
 
 
 @contextmanager
 def open_site(destination: str | None) -> Iterator[Site]:
-    """This machine, or the one that the user's own ssh reaches by that destination; the door is closed at the end.
+    """This machine, or the one that the user's own ssh reaches by that destination; the transport is closed at the end.
 
     Raises:
         UsageError: that is no destination.
@@ -120,9 +121,9 @@ def open_site(destination: str | None) -> Iterator[Site]:
     _sweep_sockets()
     with (
         TemporaryDirectory(prefix=f"{_SOCKETS}{os.getpid()}-", dir=_SHORT) as run,
-        closing(open_ssh(destination, run=run, config=config)) as door,
+        closing(open_ssh(destination, run=run, config=config)) as transport,
     ):
-        yield observe_site(door)
+        yield observe_site(transport)
 
 
 def _sweep_sockets() -> None:

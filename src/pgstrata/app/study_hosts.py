@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import Machine
-from pgstrata.app.opened import OpenedHost
+from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import socket_root
-from pgstrata.app.server_hosts import local_host, make_places_there, observe_way, open_server_host
+from pgstrata.app.server_hosts import local_host, make_places_there, observe_tcp_route, open_server_host
 from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
 from pgstrata.errors import HostLostError
 from pgstrata.ledger.lock import HostHeldError
@@ -50,7 +50,7 @@ class StudyHosts:
         with ExitStack() as opening:
             opened = opening.enter_context(self._doors(spec))
             if spec.remote:
-                observe_way(opened)
+                observe_tcp_route(opened)
                 make_places_there(opened)
             opening.enter_context(at_work(opened.site, self.machine.clock, self.study, again=again))
             self._opened[spec] = opened, opening.pop_all()
@@ -88,7 +88,7 @@ class StudyHosts:
         for said in sweep_leftovers(opened.host, self.machine.clock, opened.places.data):
             self._tell(f"{where}{said}")
         for root in {opened.places.memory, opened.places.run}:
-            sweep_scratch(opened.door, root)
+            sweep_scratch(opened.transport, root)
 
     def close(self) -> None:
         """Leave all of them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from pgstrata import __version__
-from pgstrata.app.homes import Homes
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
+from pgstrata.app.rig_hosts import RigHosts
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.extensions import Use
@@ -97,7 +97,7 @@ def make_rig(
     client = _choose_host(plan, machine)
     tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     facts = capture_host_facts(machine.here)
-    homes = Homes(
+    homes = RigHosts(
         plan=plan, machine=machine, client=client, sql=PsqlSql(client, tools), tools=tools, events=events, study=study,
         facts=facts, hosts=hosts,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from pgstrata.app.doctor import examine_here
-from pgstrata.app.doctor_there import examine_there
+from pgstrata.app.remote_doctor import examine_there
 from pgstrata.errors import ExitCode
 
 

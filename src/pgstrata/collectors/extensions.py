@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pgstrata.collectors.statements import quote_literal
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Experiment, ServerKind
-from pgstrata.ports.collector import Subject
+from pgstrata.ports.collector import CaptureSubject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Use:
     own: bool = False
     running: bool = False
 
-    def concerns(self, subject: Subject) -> bool:
+    def concerns(self, subject: CaptureSubject) -> bool:
         """Whether it is looked for in that server."""
         running = subject.server.environment.server.kind is ServerKind.DSN
         return self.running if running else self.own
@@ -32,7 +32,7 @@ def use_where_all_load(experiment: Experiment, extension: str) -> Use:
     return Use(own=all(each.loads(extension) for each in own), running=True)
 
 
-def create_extension(subject: Subject, extension: str, setting: str) -> None:
+def create_extension(subject: CaptureSubject, extension: str, setting: str) -> None:
     """Its objects in the database, where its library is loaded.
 
     Nothing happens where that is not allowed, or they are not installed.
@@ -52,7 +52,7 @@ def create_extension(subject: Subject, extension: str, setting: str) -> None:
         return
 
 
-def find_schema(subject: Subject, extension: str) -> str:
+def find_schema(subject: CaptureSubject, extension: str) -> str:
     """The schema of its objects, quoted where it must be; empty where there are none."""
     statement = (
         "SELECT quote_ident(n.nspname) AS schema FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.metrics import NEIGHBOURS, TPS
+from pgstrata.model.metrics import BACKGROUND_LOAD, TPS
 from pgstrata.model.observation import Observation, SteadyPart
 from pgstrata.model.runs import RunRecord, Validity
 from pgstrata.sources.runs import COMPANIONS, observe_runs
@@ -120,7 +120,7 @@ def _add(arm: Arm, observation: Observation) -> None:
     if observation.steady is not None:
         arm.steady[block] = observation.steady
     for metric, value in observation.measurements.items():
-        if metric == NEIGHBOURS:
+        if metric == BACKGROUND_LOAD:
             arm.neighbours[block] = value
         if metric in COMPANIONS:
             arm.companions[metric].append(value)

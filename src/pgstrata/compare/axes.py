@@ -20,7 +20,7 @@ from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
-from pgstrata.stats.ordered import Step, find_steps
+from pgstrata.stats.ordered import LevelStep, find_steps
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import parse_bytes, parse_duration
 
@@ -151,7 +151,7 @@ def _matrix(levels: Mapping[str, Mapping[int, float]], axis: _Axis) -> FloatArra
     return np.asarray(logs[np.isfinite(logs).sum(axis=1) > 1], dtype=np.float64)
 
 
-def _to_step(axis: _Axis, step: Step) -> AxisStep:
+def _to_step(axis: _Axis, step: LevelStep) -> AxisStep:
     return AxisStep(
         before=axis.levels[step.before],
         after=axis.levels[step.after],

@@ -149,8 +149,8 @@ def _warn_of_collapse(pairing: Pairing) -> list[ResultWarning]:
     elif pairing.left_out:
         text = f"without the cells in which the baseline collapsed: {', '.join(pairing.left_out)}"
         warnings.append(ResultWarning(code="cells_left_out", text=text))
-    if pairing.fallen_in and pairing.cell == ALL_CELLS:
-        text = f"{arm.name} collapsed in {_count(len(pairing.fallen_in), 'cell')}: {', '.join(pairing.fallen_in)}"
+    if pairing.collapsed_in and pairing.cell == ALL_CELLS:
+        text = f"{arm.name} collapsed in {_count(len(pairing.collapsed_in), 'cell')}: {', '.join(pairing.collapsed_in)}"
         warnings.append(ResultWarning(code="collapsed_cells", text=text))
     for side in (arm, base) if pairing.is_estimable and not pairing.left_out else ():
         if side.collapsed and not side.has_collapsed:

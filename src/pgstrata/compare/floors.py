@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pgstrata.compare.aligned import align, over_rounds, shared_blocks
 from pgstrata.compare.arms import Arms, find_arm, sort_runs
 from pgstrata.compare.noise import measure_runs, measure_slices
+from pgstrata.compare.shared_blocks import align, over_rounds, shared_blocks
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Environment
 from pgstrata.model.floor import RunsMeasured, SlicesMeasured

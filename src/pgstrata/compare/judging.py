@@ -18,7 +18,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, OWN_THRESHOLDS, own_threshold
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.family import Series, decide_family
+from pgstrata.stats.family import DifferenceSeries, decide_family
 from pgstrata.stats.rule import Decision, Rule, decide_many
 
 
@@ -108,7 +108,7 @@ def judge_primary(question: Question, arms: Arms) -> Primary:
 
 def _judge_family(heads: Sequence[Pairing]) -> list[Judged]:
     """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
-    series = [Series(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
+    series = [DifferenceSeries(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
     rules = [make_rule(head.question, find_floor(head)) for head in heads]
     decisions = decide_family(series, rules) if heads else ()
     return [

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pgstrata.compare.aligned import MIN_ROUNDS
 from pgstrata.compare.arms import Arm, Arms, find_arm
+from pgstrata.compare.shared_blocks import MIN_ROUNDS
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.metrics import TPS
 from pgstrata.model.question import Question

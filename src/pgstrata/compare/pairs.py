@@ -10,15 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.aligned import Shared, align, over_rounds, shared_blocks
 from pgstrata.compare.arms import Arm, Arms, find_arm
+from pgstrata.compare.shared_blocks import Shared, align, over_rounds, shared_blocks
 from pgstrata.model.answer import ALL_CELLS, Interval
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.rule import Span
+from pgstrata.stats.rule import LogInterval
 
 __all__ = [
     "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_all", "pair_metric",
@@ -37,8 +37,8 @@ class Pairing:
     those in which other processes were beside one of them only.
 
     Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
-    the baseline did not (`fallen_in` names the cells), or the baseline did (`baseless`). Over several cells `arm` and
-    `base` hold the sums, and `left_out` names the cells in which the baseline collapsed.
+    the baseline did not (`collapsed_in` names the cells), or the baseline did (`baseless`). Over several cells `arm`
+    and `base` hold the sums, and `left_out` names the cells in which the baseline collapsed.
     """
 
     question: Question
@@ -54,7 +54,7 @@ class Pairing:
     base_levels: FloatArray
     apart: int
     crowded: int
-    fallen_in: tuple[str, ...]
+    collapsed_in: tuple[str, ...]
     baseless: bool
     left_out: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class Pairing:
     @property
     def is_estimable(self) -> bool:
         """Whether an honest estimate can come of it."""
-        return not (self.fallen_in or self.baseless)
+        return not (self.collapsed_in or self.baseless)
 
     @property
     def sample(self) -> FloatArray:
@@ -82,7 +82,7 @@ class Pairing:
         """An oriented log difference as value / baseline value."""
         return to_ratio(self.question.sign * d)
 
-    def interval(self, span: Span | None) -> Interval | None:
+    def interval(self, span: LogInterval | None) -> Interval | None:
         """An oriented span as ratios, the lower first."""
         return to_interval(span, self.question.sign)
 
@@ -95,7 +95,7 @@ def to_ratio(d: float) -> float:
         return math.inf
 
 
-def to_interval(span: Span | None, sign: float = 1.0) -> Interval | None:
+def to_interval(span: LogInterval | None, sign: float = 1.0) -> Interval | None:
     """A span of log differences, times `sign`, as ratios, the lower first."""
     if span is None:
         return None
@@ -148,7 +148,7 @@ def _pair(question: Question, environment: str, cell: str, sides: tuple[Arm, Arm
         base_levels=_pick(base.levels(metric), blocks),
         apart=len(shared.apart),
         crowded=len(shared.crowded),
-        fallen_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
+        collapsed_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
         baseless=base.has_collapsed,
     )
 
@@ -184,7 +184,7 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
         base_levels=np.exp(_mean([np.log(pairing.base_levels[place]) for pairing, place in rows])),
         apart=max(pairing.apart for pairing in pairings),
         crowded=max(pairing.crowded for pairing in pairings),
-        fallen_in=tuple(pairing.cell for pairing in kept if pairing.fallen_in),
+        collapsed_in=tuple(pairing.cell for pairing in kept if pairing.collapsed_in),
         baseless=not kept,
         left_out=tuple(pairing.cell for pairing in pairings if pairing.baseless),
     )

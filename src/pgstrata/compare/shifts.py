@@ -52,7 +52,7 @@ def _shift(pairing: Pairing, decision: Decision) -> QuantileShift:
         metric=pairing.metric,
         quantile=LATENCY_QUANTILES[pairing.metric],
         threshold=pairing.question.threshold,
-        verdict=Verdict.COLLAPSED if pairing.fallen_in else decision.verdict,
+        verdict=Verdict.COLLAPSED if pairing.collapsed_in else decision.verdict,
         effect=pairing.ratio(found.centre) if found else None,
         interval=pairing.interval(found.interval) if found else None,
         level=decision.alpha,

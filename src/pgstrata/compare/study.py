@@ -133,7 +133,7 @@ def _compare(judged: Judged, *, over: bool, reference: str = "") -> Comparison:
 
 
 def _verdict(judged: Judged, *, unstable: bool) -> Verdict:
-    if judged.pairing.fallen_in:
+    if judged.pairing.collapsed_in:
         return Verdict.COLLAPSED
     return Verdict.UNSTABLE if unstable else judged.decision.verdict
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.aligned import shared_blocks
 from pgstrata.compare.arms import Arm, Arms, find_arm, sort_runs
+from pgstrata.compare.shared_blocks import shared_blocks
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
-from pgstrata.model.attribution import Attribution, Beside, LevelAccount, Span, Unattributed
+from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Unattributed, ValueInterval
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
 from pgstrata.model.plan import Plan
@@ -168,7 +168,7 @@ def _refuse(
     )
 
 
-def _beside(metric: str, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> Beside | None:
+def _beside(metric: str, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> CountedUse | None:
     """A metric in the blocks in which both have it; None where fewer than two do, or it is zero everywhere."""
     values = [(run.value(metric), other.value(metric)) for run, other in pairs]
     known = np.array([pair for pair in values if None not in pair], dtype=np.float64)
@@ -178,12 +178,12 @@ def _beside(metric: str, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> Beside
     d = known[:, 0] - known[:, 1]
     centre = float(d.mean())
     half = two_sided_point(LEVEL, d.size - 1) * float(d.std(ddof=1)) / math.sqrt(d.size)
-    return Beside(
+    return CountedUse(
         metric=metric,
         value=float(known[:, 0].mean()),
         reference=float(known[:, 1].mean()),
         difference=centre,
-        interval=Span(low=centre - half, high=centre + half),
+        interval=ValueInterval(low=centre - half, high=centre + half),
         blocks=d.size,
     )
 

@@ -32,7 +32,7 @@ FATAL: Final = (DiskFullError, HostLostError, HostNotFitError, StudyError, Inter
 
 
 @dataclass(slots=True, kw_only=True)
-class Arm:
+class ActiveArm:
     """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan.
 
     `resident_pids` are processes of the environments that it takes turns with, on its server's host, and
@@ -75,7 +75,7 @@ class Arm:
         self.failure_kind = RunStatus.COLLAPSED if line else RunStatus.FAILED
 
 
-def guarded(arm: Arm, action: Callable[[], None]) -> None:
+def guarded(arm: ActiveArm, action: Callable[[], None]) -> None:
     """Failures of one environment become the record of its run; failures of the host end the experiment."""
     try:
         action()
@@ -85,15 +85,15 @@ def guarded(arm: Arm, action: Callable[[], None]) -> None:
         arm.fail(str(error), *error.details)
 
 
-def make_arm(plan: Plan, planned: PlannedRun) -> Arm:
+def make_arm(plan: Plan, planned: PlannedRun) -> ActiveArm:
     """An arm before anything has happened."""
     experiment = plan.experiment
-    return Arm(planned=planned, environment=experiment.environment(planned.environment),
+    return ActiveArm(planned=planned, environment=experiment.environment(planned.environment),
                cell=experiment.cell(planned.cell), environments=experiment.environments)  # fmt: skip
 
 
 @contextmanager
-def step(rig: Rig, arm: Arm, name: str) -> Iterator[None]:
+def step(rig: Rig, arm: ActiveArm, name: str) -> Iterator[None]:
     """Time one step around the measured window."""
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=name))
     begun = rig.clock.monotonic()
@@ -103,7 +103,7 @@ def step(rig: Rig, arm: Arm, name: str) -> Iterator[None]:
         arm.dead_time[name] = arm.dead_time.get(name, 0.0) + rig.clock.monotonic() - begun
 
 
-def make_load(rig: Rig, arm: Arm, server: RunningServer, *, seconds: float, seed: int) -> Load:
+def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float, seed: int) -> Load:
     """What the driver is asked for; options of the workload may be factors of the environment."""
     return Load(
         cell=replace(arm.cell, options={**arm.cell.options, **arm.environment.options}),
@@ -115,7 +115,7 @@ def make_load(rig: Rig, arm: Arm, server: RunningServer, *, seconds: float, seed
     )
 
 
-def scratch_folder(rig: Rig, arm: Arm, part: str = "") -> str:
+def scratch_folder(rig: Rig, arm: ActiveArm, part: str = "") -> str:
     """The folder of one execution of the driver, or of all that belong to the run."""
     name = f"{rig.scratch}/{arm.planned.identity.replace('/', '--')}"
     return f"{name}/{part}" if part else name

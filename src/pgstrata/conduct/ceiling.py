@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pgstrata.conduct.arm import Arm, make_load, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, make_load, scratch_folder
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import CEILING, THREADS
 from pgstrata.conduct.rig import Rig
@@ -29,7 +29,7 @@ _SECONDS: Final = 2.0
 _CLOSE: Final = 0.8
 
 
-def topology(arm: Arm) -> str:
+def topology(arm: ActiveArm) -> str:
     """Everything that the ceiling depends on but the server; running servers may be anywhere and count each alone."""
     cell, environment = arm.cell, arm.environment
     running = environment.server.kind is ServerKind.DSN
@@ -38,7 +38,7 @@ def topology(arm: Arm) -> str:
     return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}"
 
 
-def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None) -> None:
+def ensure_ceiling(rig: Rig, arm: ActiveArm, server: RunningServer, tps: float | None) -> None:
     """Measure what `select 1` reaches, unless an environment that is far above `tps` has shown it already.
 
     Args:
@@ -59,13 +59,13 @@ def ensure_ceiling(rig: Rig, arm: Arm, server: RunningServer, tps: float | None)
         rig.store.keep_fingerprint(CEILINGS, Fingerprint(facts=facts))
 
 
-def client_facts(rig: Rig, arm: Arm) -> Mapping[str, str]:
+def client_facts(rig: Rig, arm: ActiveArm) -> Mapping[str, str]:
     """What a run is judged by: threads of the client, and the ceiling if one is known."""
     ceiling = None if _connects_each_time(rig, arm) else _known(rig).get(topology(arm))
     return {THREADS: str(arm.cell.threads), **({CEILING: repr(ceiling)} if ceiling is not None else {})}
 
 
-def _connects_each_time(rig: Rig, arm: Arm) -> bool:
+def _connects_each_time(rig: Rig, arm: ActiveArm) -> bool:
     return workload_of(arm.cell, rig.workloads).reconnects
 
 
@@ -74,7 +74,7 @@ def _known(rig: Rig) -> dict[str, float]:
     return {name: float(value) for name, value in kept.facts.items()} if kept is not None else {}
 
 
-def _measure(rig: Rig, arm: Arm, server: RunningServer) -> float:
+def _measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     """Transactions per second; 0 where the driver has no such load, or it does not run: the run will say why."""
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="ceiling"))
     driver = rig.driver(arm.cell)

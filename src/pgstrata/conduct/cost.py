@@ -15,7 +15,7 @@ from pgstrata.model.workload import Workload
 from pgstrata.plan.forecast import run_seconds
 
 SPENT: Final = "spent"
-"""Name in the store of `Beside`."""
+"""Name in the store of `UnmeasuredTime`."""
 # "aside" stands in studies of version 0.1.0: what was measured between blocks.
 _PREPARING, _AROUND, _ASIDE = "preparing", "around", "aside"
 # The largest of these is expected again: a budget that is overstepped is worse than a block that is not begun, and one
@@ -29,7 +29,7 @@ def own_seconds(record: RunRecord) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class UnmeasuredTime:
     """Seconds of a study in no finished run.
 
     `preparing` before the first block, `around` runs, lost ones included.
@@ -44,15 +44,15 @@ class Beside:
         return self.preparing + self.around
 
     @classmethod
-    def of(cls, kept: Fingerprint | None) -> Beside:
+    def of(cls, kept: Fingerprint | None) -> UnmeasuredTime:
         """As it was kept in a study; nothing in one that never did."""
         facts = kept.facts if kept is not None else {}
         preparing, around, aside = (float(facts.get(name, 0)) for name in (_PREPARING, _AROUND, _ASIDE))
         return cls(preparing=preparing, around=around + aside)
 
-    def plus(self, preparing: float, around: float) -> Beside:
+    def plus(self, preparing: float, around: float) -> UnmeasuredTime:
         """With the seconds of one more call."""
-        return Beside(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
+        return UnmeasuredTime(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
 
     def keep(self) -> Fingerprint:
         """For the store."""
@@ -81,7 +81,7 @@ class Costs:
             seconds = run_seconds(cell, self.plan.design(cell.identity), self.workloads)
             self.forecasts[cell.identity] = seconds
 
-    def recall(self, records: Collection[RunRecord], beside: Beside) -> None:
+    def recall(self, records: Collection[RunRecord], beside: UnmeasuredTime) -> None:
         """Learn from the runs of earlier calls; `beside` is what these spent."""
         for record in records:
             self._add(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.conduct.arm import Arm, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, scratch_folder
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import ServerFailedError
 from pgstrata.ports.driver import Load
@@ -18,7 +18,7 @@ _LATE: Final = 5.0
 _LAST_LINES: Final = 3
 
 
-def drive(rig: Rig, arm: Arm, load: Load, part: str) -> ProcessExit | None:
+def drive(rig: Rig, arm: ActiveArm, load: Load, part: str) -> ProcessExit | None:
     """Run the driver to its end, telling its progress; None if it had to be stopped."""
     folder = scratch_folder(rig, arm, part)
     rig.client.remove_tree(folder)
@@ -33,7 +33,7 @@ def drive(rig: Rig, arm: Arm, load: Load, part: str) -> ProcessExit | None:
             process.signal(StopSignal.KILL, group=True)
 
 
-def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> ProcessExit:
+def _follow(rig: Rig, arm: ActiveArm, load: Load, process: Process, folder: str) -> ProcessExit:
     begun = rig.clock.monotonic()
     offset = 0
     while True:
@@ -54,7 +54,7 @@ def _follow(rig: Rig, arm: Arm, load: Load, process: Process, folder: str) -> Pr
             rig.server_host(arm.environment).host.clock()
 
 
-def raise_driver_failed(rig: Rig, arm: Arm, what: str, part: str) -> None:
+def raise_driver_failed(rig: Rig, arm: ActiveArm, what: str, part: str) -> None:
     """ServerFailedError with the driver's last words; what it left is kept with the run."""
     driver = rig.driver(arm.cell)
     evidence = driver.collect(scratch_folder(rig, arm, part))

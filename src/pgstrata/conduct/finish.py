@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-from pgstrata.conduct.arm import WARMUP, Arm
+from pgstrata.conduct.arm import WARMUP, ActiveArm
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.disk_full import disk_full
 from pgstrata.conduct.rig import Rig
@@ -24,7 +24,7 @@ _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _VMSTAT: Final = "/proc/vmstat"
 
 
-def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: bytes) -> FinishedRun:
+def finish(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None, log: bytes) -> FinishedRun:
     """Evidence kept aside and record derived: ready to be committed."""
     if log:
         arm.files["server.log"] = log
@@ -46,7 +46,7 @@ def finish(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None, log: by
     return FinishedRun(evidence=evidence, header=header, record=record)
 
 
-def _raise_if_disk_full(rig: Rig, arm: Arm, server: RunningServer | None) -> None:
+def _raise_if_disk_full(rig: Rig, arm: ActiveArm, server: RunningServer | None) -> None:
     """A full disk is no property of an environment: it ends the experiment, and nothing is committed of the run."""
     driver, before = rig.driver(arm.cell), f"{WARMUP}."
     warming = {name.removeprefix(before): text for name, text in arm.files.items() if name.startswith(before)}
@@ -56,7 +56,7 @@ def _raise_if_disk_full(rig: Rig, arm: Arm, server: RunningServer | None) -> Non
         raise disk_full(arm.environment, server, f"during the run {arm.planned.identity}, which is not kept", full)
 
 
-def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
+def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
     """A driver that complained or a server that died is named before the record is made."""
     if arm.failure or not arm.started:
         return
@@ -74,7 +74,7 @@ def _explain_failure(rig: Rig, arm: Arm, log: bytes) -> None:
         arm.fail(f"the driver broke off: {result.errors[0] if result.errors else 'no message'}", *result.errors)
 
 
-def _ask_layers(rig: Rig, arm: Arm) -> None:
+def _ask_layers(rig: Rig, arm: ActiveArm) -> None:
     """A failure that a layer knows the reason of says so: its limit killed the server, which is a collapse."""
     if not arm.failure:
         return
@@ -84,7 +84,7 @@ def _ask_layers(rig: Rig, arm: Arm) -> None:
             arm.failure_kind = RunStatus.COLLAPSED
 
 
-def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> RunHeader:
+def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) -> RunHeader:
     build = rig.supply(arm.environment).build
     host = rig.server_host(arm.environment).host
     facts = {key: value for key, value in arm.facts.items() if not key.startswith("settings.")}
@@ -99,7 +99,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         wall_drift=arm.wall_drift,
         client_cpu=arm.client_cpu,
         postmaster_pid=server.postmaster_pid if server else None,
-        door_pids=host.door_pids,
+        door_pids=host.transport_pids,
         server_version=build.version.number,
         sampling_rate=arm.sampling_rate,
         warmup_seconds=arm.warmup_seconds,
@@ -114,7 +114,7 @@ def _header(rig: Rig, plan: Plan, arm: Arm, server: RunningServer | None) -> Run
         resident_pids=arm.resident_pids,
         client_resident_pids=arm.client_resident_pids,
         apart=arm.environment.host.remote,
-        client_door_pids=rig.client.door_pids if arm.environment.host.remote else (),
+        client_door_pids=rig.client.transport_pids if arm.environment.host.remote else (),
         shared=rig.server_host(arm.environment).shared,
         sampler_pids=_pids(arm.watchers, host),
         client_sampler_pids=_pids(arm.watchers, rig.client) if arm.environment.host.remote else (),
@@ -126,7 +126,7 @@ def _pids(known: frozenset[tuple[str, int]], host: Host) -> tuple[int, ...]:
     return tuple(sorted(pid for name, pid in known if name == host.name))
 
 
-def _out_of_memory(rig: Rig, arm: Arm) -> bool:
+def _out_of_memory(rig: Rig, arm: ActiveArm) -> bool:
     """Whether the kernel killed a process for want of memory since the run began."""
     before = _OOM_KILLS.search(arm.files.get("procfs.before", b""))
     host = rig.server_host(arm.environment).host

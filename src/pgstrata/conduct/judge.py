@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.experiment import Allow
-from pgstrata.model.guards import MANY_NEIGHBOURS, Force, force_of
-from pgstrata.model.metrics import NEIGHBOURS, SCHEDULE_LAG
+from pgstrata.model.guards import MUCH_BACKGROUND_LOAD, Force, force_of
+from pgstrata.model.metrics import BACKGROUND_LOAD, SCHEDULE_LAG
 from pgstrata.model.runs import Reason, RunStatus, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
@@ -88,7 +88,7 @@ def judge_run(
     reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
     against = [reason.code for reason in reasons if force_of(reason.code) is Force.INVALID]
     # a server with neighbours, or on another machine than before, is not known to be at its end
-    alone = measured.get(NEIGHBOURS, 0.0) <= MANY_NEIGHBOURS
+    alone = measured.get(BACKGROUND_LOAD, 0.0) <= MUCH_BACKGROUND_LOAD
     status = RunStatus.COLLAPSED if against == [LAGGING] and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.compare.repeats import wanted_pairs
-from pgstrata.conduct.cost import SPENT, Beside, Costs, own_seconds
+from pgstrata.conduct.cost import SPENT, Costs, UnmeasuredTime, own_seconds
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
@@ -55,7 +55,7 @@ class Conduct:
     _since: float = 0.0
     _measured: float = 0.0
     _told: list[tuple[RunRecord, float]] = field(default_factory=list)
-    _before: Beside = field(default_factory=Beside)
+    _before: UnmeasuredTime = field(default_factory=UnmeasuredTime)
     _costs: Costs = field(init=False)
     _losses: Losses = field(init=False)
 
@@ -71,7 +71,7 @@ class Conduct:
         if all(run.identity in self.done for run in self.plan.runs):
             return Ending.COMPLETE
         self.records = list(self.rig.store.records())
-        self._before = Beside.of(self.rig.store.fingerprint(SPENT))
+        self._before = UnmeasuredTime.of(self.rig.store.fingerprint(SPENT))
         self._costs.recall(self.records, self._before)
         prepared = False
         for block in self.plan.blocks:

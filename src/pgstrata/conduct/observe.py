@@ -7,7 +7,7 @@ from typing import Final
 
 from pgstrata.compare.changes import changed_facts
 from pgstrata.compare.differences import is_volatile
-from pgstrata.conduct.arm import Arm
+from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
@@ -24,7 +24,7 @@ _SETTINGS_SQL: Final = (
 )
 
 
-def assert_levels(rig: Rig, arm: Arm, server: RunningServer) -> None:
+def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """Every factor seen from inside; all settings kept. LevelNotTakenError where one is not there."""
     home = rig.server_host(arm.environment)
     arm.facts.update(home.fingerprint.facts)
@@ -57,7 +57,7 @@ def say_clocks(clocks: ClockOffset) -> Mapping[str, str]:
     }
 
 
-def _note_changed_fingerprint(rig: Rig, arm: Arm) -> None:
+def _note_changed_fingerprint(rig: Rig, arm: ActiveArm) -> None:
     """The first fingerprint of a study stays; a run that differs from it, also after a resume, is invalid.
 
     Settings may belong to the data of one cell (ALTER DATABASE in its `setup_sql`), and are compared within that cell.

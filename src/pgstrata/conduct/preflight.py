@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import Arm, make_arm, make_load, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, make_arm, make_load, scratch_folder
 from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.drive import drive
@@ -69,7 +69,7 @@ def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: 
     """One environment: each of its datasets is cloned and started once, with the cells that use it."""
     arms = [make_arm(plan, run) for run in runs]
     supply = rig.supply(arms[0].environment)
-    together: dict[str, tuple[Dataset, list[Arm]]] = {}
+    together: dict[str, tuple[Dataset, list[ActiveArm]]] = {}
     for arm in arms:
         text = f"{arm.environment.title}: {arm.cell.workload}, scale {arm.cell.scale}"
         rig.events.emit(Event(kind=EventKind.BUILDING, run=arm.planned.identity, text=text))
@@ -80,7 +80,7 @@ def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: 
             _try_dataset(rig, users, dataset, fastest)
 
 
-def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[str, float]) -> None:
+def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, fastest: dict[str, float]) -> None:
     environment = arms[0].environment
     supply = rig.supply(environment)
     launch = prepare_layers(rig, arms[0], supply, dataset)
@@ -96,7 +96,7 @@ def _try_dataset(rig: Rig, arms: Sequence[Arm], dataset: Dataset, fastest: dict[
         to_the_end(partial(supply.datasets.discard, clone))
 
 
-def _try_cells(rig: Rig, arms: Sequence[Arm], server: RunningServer, fastest: dict[str, float]) -> None:
+def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, fastest: dict[str, float]) -> None:
     assert_levels(rig, arms[0], server)
     _refuse_changed(arms[0])
     for arm in arms:
@@ -110,7 +110,7 @@ def _try_cells(rig: Rig, arms: Sequence[Arm], server: RunningServer, fastest: di
         ensure_ceiling(rig, arm, server, tps)
 
 
-def _refuse_changed(arm: Arm) -> None:
+def _refuse_changed(arm: ActiveArm) -> None:
     """All runs to come would be invalid."""
     for remark in arm.remarks:
         if remark.code == "fingerprint_changed":
@@ -121,7 +121,7 @@ def _refuse_changed(arm: Arm) -> None:
             )
 
 
-def _try_script(rig: Rig, arm: Arm, server: RunningServer, number: int) -> None:
+def _try_script(rig: Rig, arm: ActiveArm, server: RunningServer, number: int) -> None:
     script = arm.cell.scripts[number]
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=f"try {script.file}"))
     load = make_load(rig, arm, server, seconds=0, seed=0)
@@ -148,7 +148,7 @@ def _try_script(rig: Rig, arm: Arm, server: RunningServer, number: int) -> None:
         )
 
 
-def _probe(rig: Rig, arm: Arm, server: RunningServer) -> float:
+def _probe(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     """Transactions per second of a second of the cell; 0 where it does not run: the run itself will say why."""
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="probe"))
     load = make_load(rig, arm, server, seconds=_PROBE_SECONDS, seed=arm.planned.seed + 2)

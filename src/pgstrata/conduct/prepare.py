@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import Arm
+from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.rig import Rig, Supply, to_the_end
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
@@ -32,7 +32,7 @@ def layers_undone(rig: Rig, environments: Iterable[Environment]) -> Iterator[Non
         yield
 
 
-def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Launch:
+def prepare_layers(rig: Rig, arm: ActiveArm, supply: Supply, dataset: Dataset) -> Launch:
     """Change the host for an environment, the lowest layer first; what they add to the start.
 
     Raises:
@@ -56,7 +56,7 @@ def prepare_layers(rig: Rig, arm: Arm, supply: Supply, dataset: Dataset) -> Laun
     return launch
 
 
-def _file_system_bytes(rig: Rig, arm: Arm, dataset: Dataset) -> int:
+def _file_system_bytes(rig: Rig, arm: ActiveArm, dataset: Dataset) -> int:
     """What a file system of its own must hold: as much for all environments that have one.
 
     The journal of ext4 and the allocation groups of xfs follow the size: environments would differ in more than what

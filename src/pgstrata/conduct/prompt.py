@@ -35,7 +35,7 @@ def read_backends(sampling: Sampling) -> tuple[int, ...]:
     return tuple(int(word) for word in said if word.isdigit())
 
 
-def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> Process | None:
+def ask_for_first_sample(rig: Rig, server: RunningServer, samplings: Sequence[Sampling]) -> Process | None:
     """What sees to that beside a run, some seconds long; None where nothing can.
 
     Not with servers that pgstrata did not start: these may run anywhere. Sessions without it look when they get a CPU.
@@ -63,4 +63,4 @@ def let_look_at_once(rig: Rig, server: RunningServer, samplings: Sequence[Sampli
 
 def program() -> str:
     """The text that python3 runs on the server's host."""
-    return (files(__package__) / "at_once.py").read_text("utf-8")
+    return (files(__package__) / "first_sample.py").read_text("utf-8")

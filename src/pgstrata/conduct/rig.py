@@ -1,4 +1,4 @@
-"""What a plan is carried out with: the doors and rooms that the loop talks to."""
+"""What a plan is carried out with: the transports and rooms that the loop talks to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import Cell, Environment, HostSpec
 from pgstrata.model.server import Build, Fingerprint
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 from pgstrata.model.workload import Workload
-from pgstrata.ports.collector import Collector, Explainer, Sampler, Subject
+from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampler
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Clock, Host
@@ -55,7 +55,7 @@ class ServerHost:
     facts: Mapping[str, bytes]
     fingerprint: Fingerprint
     clocks: ClockOffset | None = None
-    shared: Shared = Shared.NOTHING
+    shared: SharedResources = SharedResources.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +103,11 @@ class Rig:
         """Where its server and data come from."""
         return self.server_host(environment).supplies[environment.name]
 
-    def subject(self, server: RunningServer) -> Subject:
+    def subject(self, server: RunningServer) -> CaptureSubject:
         """What collectors look at while that server is measured."""
         environment = server.environment
         client = self.client if environment.host.remote else None
-        return Subject(host=self.server_host(environment).host, sql=self.sql, server=server, client=client)
+        return CaptureSubject(host=self.server_host(environment).host, sql=self.sql, server=server, client=client)
 
     def control_alive(self, server: RunningServer) -> bool:
         """Whether that server still runs."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.conduct.arm import WARMUP, Arm, make_load, scratch_folder, step
+from pgstrata.conduct.arm import WARMUP, ActiveArm, make_load, scratch_folder, step
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
@@ -15,7 +15,7 @@ from pgstrata.errors import ServerFailedError
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import Reason
 from pgstrata.plan import warmup_of, workload_of
-from pgstrata.ports.collector import Collector, Subject
+from pgstrata.ports.collector import CaptureSubject, Collector
 from pgstrata.ports.driver import STRETCH
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import ClockReading, Command, ProcessExit
@@ -25,7 +25,7 @@ _SYNC_TIMEOUT: Final = 3600.0
 _NO_PRIVILEGE: Final = "42501"
 
 
-def warm(rig: Rig, arm: Arm, server: RunningServer, design: Design) -> None:
+def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> None:
     """Relations into memory, then the workload itself, with random numbers of its own.
 
     Before slices this is also the unlogged stretch, from which the throughput in absolute terms comes.
@@ -45,7 +45,7 @@ def warm(rig: Rig, arm: Arm, server: RunningServer, design: Design) -> None:
                 arm.files.update({f"{STRETCH}{name}": content for name, content in left.items()})
 
 
-def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
+def quiesce(rig: Rig, arm: ActiveArm, servers: Iterable[RunningServer]) -> None:
     """A checkpoint in every server that is up, then everything written back that copying and warm-up left dirty."""
     with step(rig, arm, "checkpoint"):
         for server in servers:
@@ -58,7 +58,7 @@ def quiesce(rig: Rig, arm: Arm, servers: Iterable[RunningServer]) -> None:
             rig.server_hosts[spec].host.run(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
 
 
-def _checkpoint(rig: Rig, arm: Arm, server: RunningServer) -> None:
+def _checkpoint(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     try:
         rig.sql.execute(server.address, "CHECKPOINT;")
     except ServerFailedError as error:
@@ -67,7 +67,7 @@ def _checkpoint(rig: Rig, arm: Arm, server: RunningServer) -> None:
         arm.remarks.append(Reason(code="no_checkpoint", text="no privilege for CHECKPOINT before the run"))
 
 
-def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
+def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """The measured window with captures on both sides; failures are recorded in the arm."""
     arm.sampling_rate = rig.sampling.get(arm.cell.identity)
     load = make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed)
@@ -92,14 +92,18 @@ def measure(rig: Rig, arm: Arm, server: RunningServer) -> None:
         rig.client.remove_tree(scratch_folder(rig, arm))
 
 
-def capture_before(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Collector] | None = None) -> None:
+def capture_before(
+    rig: Rig, arm: ActiveArm, subject: CaptureSubject, collectors: Sequence[Collector] | None = None
+) -> None:
     """Counters at the beginning of the window, of all collectors unless some are named."""
     with step(rig, arm, "capture"):
         for collector in rig.collectors if collectors is None else collectors:
             arm.keep(f"{collector.name}.before", collector.capture(subject))
 
 
-def capture_after(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Collector] | None = None) -> None:
+def capture_after(
+    rig: Rig, arm: ActiveArm, subject: CaptureSubject, collectors: Sequence[Collector] | None = None
+) -> None:
     """Counters at the end of the window, in the opposite order."""
     with step(rig, arm, "capture"):
         for collector in reversed(rig.collectors if collectors is None else collectors):
@@ -111,7 +115,7 @@ def capture_after(rig: Rig, arm: Arm, subject: Subject, collectors: Sequence[Col
                 arm.remarks.append(Reason(code="capture_failed", text=text))
 
 
-def _close_window(arm: Arm, before: ClockReading, after: ClockReading, exit_: ProcessExit | None) -> None:
+def _close_window(arm: ActiveArm, before: ClockReading, after: ClockReading, exit_: ProcessExit | None) -> None:
     arm.seconds = after.monotonic - before.monotonic
     arm.wall_drift = (after.wall - before.wall) - arm.seconds
     if exit_ is None:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pgstrata.conduct.arm import FATAL, Arm, scratch_folder
-from pgstrata.conduct.prompt import let_look_at_once, read_backends
+from pgstrata.conduct.arm import FATAL, ActiveArm, scratch_folder
+from pgstrata.conduct.prompt import ask_for_first_sample, read_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
 from pgstrata.model.runs import Reason
 from pgstrata.plan import workload_of
-from pgstrata.ports.collector import Sampler, Sampling, Subject
+from pgstrata.ports.collector import CaptureSubject, Sampler, Sampling
 from pgstrata.ports.host import Process, StopSignal
 from pgstrata.ports.server import RunningServer
 
@@ -39,7 +39,7 @@ class AtWork:
     helper: Process | None = None
 
 
-def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = False) -> AtWork:
+def start_samplers(rig: Rig, arm: ActiveArm, server: RunningServer, *, turns: bool = False) -> AtWork:
     """Start all samplers of a run; none is left where a host is lost over it.
 
     `turns`: the server takes turns in slices with others.
@@ -54,14 +54,14 @@ def start_samplers(rig: Rig, arm: Arm, server: RunningServer, *, turns: bool = F
                 found[sampler.name] = sampling
                 if sampler.paused:
                     paused.append(sampling.process)
-        helper = let_look_at_once(rig, server, tuple(found.values()))
+        helper = ask_for_first_sample(rig, server, tuple(found.values()))
     except BaseException:
         kill_samplers((AtWork(samplings=found, paused=()),))
         raise
     return AtWork(samplings=found, paused=tuple(paused), helper=helper)
 
 
-def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling | None:
+def _start(rig: Rig, arm: ActiveArm, subject: CaptureSubject, sampler: Sampler) -> Sampling | None:
     apart = arm.environment.host.remote and not sampler.paused
     folder = subject.server.clone.folder if apart else scratch_folder(rig, arm, SAMPLES)
     try:
@@ -75,7 +75,7 @@ def _start(rig: Rig, arm: Arm, subject: Subject, sampler: Sampler) -> Sampling |
         return None
 
 
-def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
+def stop_samplers(rig: Rig, arm: ActiveArm, at_work: AtWork) -> None:
     """End the samplers and keep what they saw; who they were is noted in the arm."""
     server_host = rig.server_host(arm.environment).host
     _end_helper(at_work)
@@ -99,7 +99,7 @@ def stop_samplers(rig: Rig, arm: Arm, at_work: AtWork) -> None:
             _remark(arm, name, f"did not end when it was told to: {words}")
 
 
-def share_watchers(arms: Sequence[Arm]) -> None:
+def share_watchers(arms: Sequence[ActiveArm]) -> None:
     """Samplers of arms that were up together are nobody's foreign CPU."""
     watchers = frozenset[tuple[str, int]]().union(*(arm.watchers for arm in arms))
     sessions = frozenset[tuple[str, int]]().union(*(arm.watching_sessions for arm in arms))
@@ -156,5 +156,5 @@ def _printable(text: str) -> str:
     return "".join(mark if mark.isprintable() else " " for mark in text)[:_LONGEST]
 
 
-def _remark(arm: Arm, name: str, text: str) -> None:
+def _remark(arm: ActiveArm, name: str, text: str) -> None:
     arm.remarks.append(Reason(code="sampler_lost", text=f"the sampler {name} {text}"))

@@ -5,7 +5,7 @@ It is done while the data are as they were cloned, so that the costs in the plan
 
 from __future__ import annotations
 
-from pgstrata.conduct.arm import FATAL, Arm, make_load, step
+from pgstrata.conduct.arm import FATAL, ActiveArm, make_load, step
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import PgstrataError
 from pgstrata.ports.collector import PLANS, Prepares
@@ -13,7 +13,7 @@ from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 
 
-def look_at_statements(rig: Rig, arm: Arm, server: RunningServer) -> None:
+def look_at_statements(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """Plans as evidence of the run; a run is never lost for want of them."""
     if rig.explainer is None and not rig.samplers:
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import Arm, guarded, make_load, scratch_folder, step
+from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, step
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import capture_after, capture_before, quiesce
@@ -119,7 +119,7 @@ def parse_marks(text: bytes) -> tuple[Mark, ...]:
     return tuple(Mark(round=row[0], arm=row[1], start=row[2], stop=row[3]) for row in rows)
 
 
-def take_turns(rig: Rig, plan: Plan, arms: Sequence[Arm], up: Mapping[str, RunningServer]) -> None:
+def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str, RunningServer]) -> None:
     """Measure all arms of a stage in slices; failures of one arm are recorded in it, the others go on.
 
     Raises:
@@ -164,13 +164,13 @@ def _collectors(rig: Rig, *, with_clients: bool) -> tuple[Collector, ...]:
     return tuple(collector for collector in rig.collectors if collector.with_clients is with_clients)
 
 
-def _sound(arms: Sequence[Arm]) -> list[tuple[int, Arm]]:
+def _sound(arms: Sequence[ActiveArm]) -> list[tuple[int, ActiveArm]]:
     """Arms in which nothing has failed so far, with their places."""
     return [(number, arm) for number, arm in enumerate(arms) if not arm.failure]
 
 
 def _measure(
-    rig: Rig, plan: Plan, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer],
+    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], clients: Mapping[int, Process], up: Mapping[str, RunningServer],
     works: Mapping[int, AtWork], design: Design,
 ) -> None:  # fmt: skip
     planned = arms[0].planned
@@ -197,7 +197,11 @@ def _measure(
 
 
 def _note_others(
-    arm: Arm, number: int, arms: Sequence[Arm], clients: Mapping[int, Process], up: Mapping[str, RunningServer]
+    arm: ActiveArm,
+    number: int,
+    arms: Sequence[ActiveArm],
+    clients: Mapping[int, Process],
+    up: Mapping[str, RunningServer],
 ) -> None:
     """Processes of the environments that an arm takes turns with; their servers are all on one host."""
     others = [place for place in clients if place != number]
@@ -208,7 +212,7 @@ def _note_others(
     arm.client_resident_pids = theirs if apart else ()
 
 
-def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, Process], number: int) -> None:
+def _start_client(rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict[int, Process], number: int) -> None:
     """A client that has connected, done its first transactions, and waits."""
     with step(rig, arm, "lead"):
         arm.sampling_rate = 1.0
@@ -222,7 +226,9 @@ def _start_client(rig: Rig, arm: Arm, server: RunningServer, clients: dict[int, 
         clients[number].signal(StopSignal.STOP, group=True)
 
 
-def _follow_turns(rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clients: _Clients, design: Design) -> None:
+def _follow_turns(
+    rig: Rig, arms: Mapping[int, ActiveArm], turns: Sequence[Turn], clients: _Clients, design: Design
+) -> None:
     """Let the script run to its end, telling the rounds; what it wrote down goes to every arm."""
     first = next(iter(arms.values()))
     folder = scratch_folder(rig, first)
@@ -254,7 +260,7 @@ def _follow_turns(rig: Rig, arms: Mapping[int, Arm], turns: Sequence[Turn], clie
             arm.fail("it got no turn: its client had ended before")
 
 
-def _await_turns(rig: Rig, arm: Arm, process: Process, output: str, expected: float, design: Design) -> None:
+def _await_turns(rig: Rig, arm: ActiveArm, process: Process, output: str, expected: float, design: Design) -> None:
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))
     begun = rig.clock.monotonic()
     told = 0
@@ -277,7 +283,7 @@ def _read(rig: Rig, path: str) -> bytes:
     return rig.client.read_files((path,)).get(path, b"")
 
 
-def _collect(rig: Rig, arm: Arm, number: int, client: Process) -> None:
+def _collect(rig: Rig, arm: ActiveArm, number: int, client: Process) -> None:
     """What a client that is ending leaves; its log is counted, not kept."""
     try:
         client.wait(_END_TIMEOUT)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 
-from pgstrata.conduct.arm import Arm, guarded, make_arm, step
+from pgstrata.conduct.arm import ActiveArm, guarded, make_arm, step
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
@@ -108,7 +108,7 @@ def _conduct_stage(
         to_the_end(partial(_stop_all, rig, up))
 
 
-def _measure_quietly(rig: Rig, arm: Arm, up: dict[str, RunningServer]) -> None:
+def _measure_quietly(rig: Rig, arm: ActiveArm, up: dict[str, RunningServer]) -> None:
     quiesce(rig, arm, tuple(up.values()))
     measure(rig, arm, up[arm.planned.identity])
 
@@ -118,7 +118,7 @@ def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
         rig.supply(server.environment).control.stop(server)
 
 
-def _bring_up(rig: Rig, plan: Plan, arm: Arm, kept: Residents, up: dict[str, RunningServer]) -> None:
+def _bring_up(rig: Rig, plan: Plan, arm: ActiveArm, kept: Residents, up: dict[str, RunningServer]) -> None:
     supply = rig.supply(arm.environment)
     reset = plan.experiment.reset
 
@@ -152,7 +152,7 @@ def _clone_name(planned: PlannedRun) -> str:
 
 
 def _take_down(
-    rig: Rig, plan: Plan, arms: Sequence[Arm], kept: Residents, up: dict[str, RunningServer],
+    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], kept: Residents, up: dict[str, RunningServer],
     tell: Callable[[RunRecord], None],
 ) -> None:  # fmt: skip
     finished = [finish(rig, plan, arm, *_stop(rig, plan, arm, up)) for arm in arms]
@@ -164,7 +164,7 @@ def _take_down(
             _discard(rig, kept, _of_environment(kept, arm.environment.name))
 
 
-def _stop(rig: Rig, plan: Plan, arm: Arm, up: dict[str, RunningServer]) -> tuple[RunningServer | None, bytes]:
+def _stop(rig: Rig, plan: Plan, arm: ActiveArm, up: dict[str, RunningServer]) -> tuple[RunningServer | None, bytes]:
     """Stop an arm's server, as far as it is up; the server and its log."""
     control = rig.supply(arm.environment).control
     server = up.get(arm.planned.identity)

@@ -67,7 +67,7 @@ _BUILD_SETTINGS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class DataRecipe:
     """How the data of a workload are made.
 
     `load` makes them in an empty database, with programs that are on the given host; `verify` gives the statement that
@@ -102,7 +102,7 @@ class ClusterDatasets:
         control: ServerControl,
         tools: Build,
         workloads: Mapping[str, Workload],
-        recipe: Recipe,
+        recipe: DataRecipe,
         clock: Clock,
         root: str,
         study: str,

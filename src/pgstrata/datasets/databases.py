@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from pgstrata.datasets.cluster import (
-    Recipe,
+    DataRecipe,
     built_again,
     has_extension,
     setup_scripts,
@@ -39,7 +39,7 @@ class DatabaseDatasets:
         address: Address,
         tools: Build,
         workloads: Mapping[str, Workload],
-        recipe: Recipe,
+        recipe: DataRecipe,
         clock: Clock,
         scratch: str,
         study: str,

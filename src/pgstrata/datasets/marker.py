@@ -14,8 +14,8 @@ _BEING_WRITTEN: Final = ".pgstrata-"  # every host writes beside, under such a n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """One pgstrata at work on a host: its door's process there, told apart from later ones by start time and boot.
+class ProcessIdentity:
+    """One pgstrata at work on a host: its transport's process there, told apart from later ones by start time and boot.
 
     `machine` tells it from one in another container or on another machine that shares the folder.
     """
@@ -33,15 +33,17 @@ class Marker:
     purpose: str
     subject: str
     study: str
-    owner: Owner
+    owner: ProcessIdentity
     bytes: int = 0
     seconds: float = 0.0
 
 
-def observe_owner(host: Host) -> Owner:
+def observe_owner(host: Host) -> ProcessIdentity:
     """This pgstrata, as the host sees it."""
-    pid = host.door_pids[0]
-    return Owner(pid=pid, started=_start_time(host, pid), boot=observe_boot(host), machine=observe_machine(host))
+    pid = host.transport_pids[0]
+    return ProcessIdentity(
+        pid=pid, started=_start_time(host, pid), boot=observe_boot(host), machine=observe_machine(host)
+    )
 
 
 def observe_machine(host: Host) -> str:
@@ -50,7 +52,7 @@ def observe_machine(host: Host) -> str:
     return "/".join(content.decode().strip() for content in host.read_files(paths).values())
 
 
-def owner_alive(host: Host, owner: Owner) -> bool:
+def owner_alive(host: Host, owner: ProcessIdentity) -> bool:
     """Whether that pgstrata still runs: same boot, same process id, same start time.
 
     One of another machine cannot be asked from here, and so is taken to be alive.
@@ -75,7 +77,7 @@ def load_marker(host: Host, folder: str) -> Marker | None:
         fields = json.loads(content)
         if fields.pop("program") != "pgstrata":
             return None
-        return Marker(**{**fields, "owner": Owner(**fields["owner"])})
+        return Marker(**{**fields, "owner": ProcessIdentity(**fields["owner"])})
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.model.changes import Script
+from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command, Host
 
 # pg_xlog before 10. The pristine segments are copied and not left out: a server that recycles some starts faster than
@@ -23,4 +23,4 @@ exit 1
 
 def move_wal(host: Host, data: str, folder: str, *, timeout: float) -> None:
     """Move the WAL of a stopped cluster into an existing folder; CommandFailedError, DiskFullError."""
-    host.run(Command(argv=Script(text=_MOVE, arguments=(data, folder)).argv), timeout=timeout)
+    host.run(Command(argv=ShellScript(text=_MOVE, arguments=(data, folder)).argv), timeout=timeout)

@@ -14,8 +14,8 @@ from pgstrata.diagnosis.bounds import Bounds, bound
 from pgstrata.diagnosis.counting import Key
 from pgstrata.diagnosis.processes import contribute_processes
 from pgstrata.diagnosis.profiles import use_profiles
-from pgstrata.diagnosis.rows import Accounts, make_accounts
-from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, Span
+from pgstrata.diagnosis.window_accounts import Accounts, make_accounts
+from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, ValueInterval
 from pgstrata.stats.moderated import moderated_error, resolve_holm
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.student import two_sided_point, two_sided_tail
@@ -154,7 +154,7 @@ class _Errors:
         shown = Contribution(
             part=part, event=event, query=query, value=float(value.mean()), reference=float(reference.mean()),
             difference=centre, resolved=False,
-            interval=Span(low=centre - unknown.below - half, high=centre + unknown.above + half),
+            interval=ValueInterval(low=centre - unknown.below - half, high=centre + unknown.above + half),
             samples=round(sum(side.counts[self._own(rows)].sum() for side in self.accounts.sides)),
             blocker=self.accounts.blockers[rows[0]] if len(rows) == 1 else "",
             place=self.accounts.places[rows[0]] if len(rows) == 1 else "",

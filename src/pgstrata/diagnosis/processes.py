@@ -11,7 +11,7 @@ import numpy as np
 
 from pgstrata.diagnosis.account import FEWEST_SAMPLES, Seen
 from pgstrata.model.activity import ProcessCount, SessionState
-from pgstrata.model.attribution import Contribution, Part, Span
+from pgstrata.model.attribution import Contribution, Part, ValueInterval
 from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.student import two_sided_point, two_sided_tail
@@ -67,7 +67,8 @@ def _judge(
         half = two_sided_point(LEVEL, freedom) * error
         row = Contribution(
             part=part, event=event, query="", process=kind, value=float(value[place]),
-            reference=float(reference[place]), difference=centre, interval=Span(low=centre - half, high=centre + half),
+            reference=float(reference[place]), difference=centre,
+            interval=ValueInterval(low=centre - half, high=centre + half),
             resolved=False, samples=round(float(samples[place])),
         )  # fmt: skip
         rows.append((two_sided_tail(abs(centre) / error, freedom), row))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import stdev
 from typing import Final
 
-from pgstrata.model.attribution import Span
+from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.queries import QueryChange, QueryCount, QueryCounts
 from pgstrata.stats.student import two_sided_point
 
@@ -57,14 +57,14 @@ def _change(text: str, pairs: Sequence[tuple[QueryCount | None, QueryCount | Non
     )  # fmt: skip
 
 
-def _interval(pairs: Sequence[tuple[QueryCount | None, QueryCount | None]]) -> Span | None:
+def _interval(pairs: Sequence[tuple[QueryCount | None, QueryCount | None]]) -> ValueInterval | None:
     """Student's t over the differences of the blocks."""
     if len(pairs) < 2:  # noqa: PLR2004 - one difference does not scatter
         return None
     differences = [_seconds(ours) - _seconds(theirs) for ours, theirs in pairs]
     centre, spread = math.fsum(differences) / len(differences), stdev(differences)
     half = two_sided_point(_LEVEL, len(differences) - 1) * spread / math.sqrt(len(differences))
-    return Span(low=centre - half, high=centre + half)
+    return ValueInterval(low=centre - half, high=centre + half)
 
 
 def _seconds(count: QueryCount | None) -> float:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
-from pgstrata.experiment.apart import check_hosts, usual_connection
-from pgstrata.experiment.factors import Choice, Factor, read_factors
+from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, Path, suggest
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS
 from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.remote import check_hosts, usual_connection
 from pgstrata.experiment.schema import AllowTable, EnvironmentTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server, server_slugs
-from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
+from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
 from pgstrata.experiment.storage import check_storage
 from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import (
@@ -74,7 +74,7 @@ def read_environments(structure: Structure, reader: StackReader, *, lone: bool =
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 
 
-def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, ...]:
+def _crossed(factors: tuple[Factor, ...], common: EnvironmentStack) -> tuple[Environment, ...]:
     """The full cross; the last factor varies fastest."""
     combinations = list(product(*(factor.choices for factor in factors)))
     names = unique(_crossed_name(choices, common) for choices in combinations)
@@ -86,20 +86,20 @@ def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, .
     )
 
 
-def _crossed_name(choices: tuple[Choice, ...], common: Stack) -> str:
+def _crossed_name(choices: tuple[LevelChoice, ...], common: EnvironmentStack) -> str:
     if not choices:
         return slug(server_slugs([common.server or _DEFAULT_SERVER])[0])
     return slug("-".join(choice.slug for choice in choices))
 
 
-def _overlay(choices: tuple[Choice, ...], common: Stack) -> Stack:
+def _overlay(choices: tuple[LevelChoice, ...], common: EnvironmentStack) -> EnvironmentStack:
     stack = common
     for choice in choices:
         stack = choice.stack.over(stack)
     return stack
 
 
-def _environment(name: str, levels: tuple[Level, ...], stack: Stack, usual: ConnectionKind) -> Environment:
+def _environment(name: str, levels: tuple[Level, ...], stack: EnvironmentStack, usual: ConnectionKind) -> Environment:
     return Environment(
         name=name,
         levels=levels,
@@ -120,7 +120,7 @@ def _with_build(server: ServerSpec, layers: Mapping[str, str]) -> ServerSpec:
     return replace(server, build=how) if how else server
 
 
-def _listed(tables: list[EnvironmentTable], common: Stack, reader: StackReader) -> tuple[Environment, ...]:
+def _listed(tables: list[EnvironmentTable], common: EnvironmentStack, reader: StackReader) -> tuple[Environment, ...]:
     stacks = [reader.read_table(table, ("environments", index)) for index, table in enumerate(tables)]
     names: dict[str, int] = {}
     for index, table in enumerate(tables):
@@ -138,7 +138,7 @@ def _listed(tables: list[EnvironmentTable], common: Stack, reader: StackReader) 
     )
 
 
-def _declared(stack: Stack) -> tuple[Level, ...]:
+def _declared(stack: EnvironmentStack) -> tuple[Level, ...]:
     """Everything that a listed environment says for itself, as levels."""
     levels: list[tuple[str, str]] = []
     if stack.server:
@@ -296,7 +296,7 @@ def _check_builds(environments: tuple[Environment, ...], listed: bool, findings:
 def _check_running(
     environments: tuple[Environment, ...],
     factors: tuple[Factor, ...],
-    common: Stack,
+    common: EnvironmentStack,
     structure: Structure,
     findings: Findings,
 ) -> None:
@@ -308,11 +308,11 @@ def _check_running(
     for factor in factors:
         if factor.key.partition(".")[0] in {*_OF_OWN_SERVERS, *PLAIN_LAYERS, *LAYER_TABLES}:
             findings.add(factor.path, what, remedy)
-    stacks: list[tuple[Path, Stack]] = [(("common",), common)]
+    stacks: list[tuple[Path, EnvironmentStack]] = [(("common",), common)]
     for index, environment in enumerate(environments if structure.file.environments else ()):
         if environment.server.kind is ServerKind.DSN:
             table = structure.file.environments[index]
-            own = Stack(
+            own = EnvironmentStack(
                 checksums=table.checksums, settings=flatten(table.settings), initdb=flatten(table.initdb),
                 layers=environment.layers,
             )  # fmt: skip

@@ -13,19 +13,19 @@ from pgstrata.experiment.keys import UNAVAILABLE, Path
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, check_key
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
-from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
+from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
 from pgstrata.experiment.values import Levels, read_levels
 from pgstrata.model.experiment import Level
 from pgstrata.units import parse_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class LevelChoice:
     """One level: what it is called, its part of the environment's name, and what it makes of the environment."""
 
     level: Level
     slug: str
-    stack: Stack
+    stack: EnvironmentStack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Factor:
 
     key: str
     path: Path
-    choices: tuple[Choice, ...]
+    choices: tuple[LevelChoice, ...]
 
 
 def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor, ...]:
@@ -80,13 +80,13 @@ def _read_settings(table: Mapping[str, Any], reader: StackReader) -> list[Factor
 
 
 def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackReader) -> Factor:
-    choices: list[Choice] = []
+    choices: list[LevelChoice] = []
     for name, settings in sets.items():
-        stack = Stack()
+        stack = EnvironmentStack()
         for setting, value in flatten(settings).items():
             part = reader.read_entry("settings", setting, value, (*path, name, setting))
-            stack = (part or Stack()).over(stack)
-        choices.append(Choice(level=Level(factor="settings", value=name), slug=slug(name), stack=stack))
+            stack = (part or EnvironmentStack()).over(stack)
+        choices.append(LevelChoice(level=Level(factor="settings", value=name), slug=slug(name), stack=stack))
     return Factor(key="settings", path=path, choices=tuple(choices))
 
 
@@ -101,13 +101,13 @@ def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Fa
         context = error.context or {}
         reader.findings.add(path, str(context["what"]), str(context["remedy"]))
         return Factor(key=key, path=path, choices=())
-    choices: list[Choice] = []
+    choices: list[LevelChoice] = []
     for (name, level), place in zip(levels, _places(levels, path), strict=True):
         stack = _read_level(key, level, place, reader)
         if stack is None:
             continue
         text = name or _text(key, stack, render_scalar(level))
-        choices.append(Choice(level=Level(factor=key, value=text), slug=_slug(key, text, name), stack=stack))
+        choices.append(LevelChoice(level=Level(factor=key, value=text), slug=_slug(key, text, name), stack=stack))
     _note_duplicates(key, choices, path, reader.findings)
     return Factor(key=key, path=path, choices=_with_server_slugs(key, levels, tuple(choices)))
 
@@ -116,7 +116,7 @@ def _places(levels: Levels, path: Path) -> list[Path]:
     return [(*path, index if name is None else name) for index, (name, _) in enumerate(levels)]
 
 
-def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -> Stack | None:
+def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -> EnvironmentStack | None:
     match key:
         case "server":
             return reader.read_server(level, path)
@@ -133,7 +133,7 @@ def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -
             return reader.read_entry(kind, name, level, path)
 
 
-def _text(key: str, stack: Stack, written: str) -> str:
+def _text(key: str, stack: EnvironmentStack, written: str) -> str:
     if key == "server" and stack.server:
         return stack.server.text
     return stack.host.text if stack.host else mask_conninfo(written)
@@ -149,17 +149,17 @@ def _slug(key: str, text: str, name: str | None) -> str:
     )
 
 
-def _with_server_slugs(key: str, levels: Levels, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+def _with_server_slugs(key: str, levels: Levels, choices: tuple[LevelChoice, ...]) -> tuple[LevelChoice, ...]:
     if key != "server" or any(name is not None for name, _ in levels):
         return choices
     names = server_slugs([choice.stack.server for choice in choices if choice.stack.server])
     return tuple(
-        Choice(level=choice.level, slug=name, stack=choice.stack)
+        LevelChoice(level=choice.level, slug=name, stack=choice.stack)
         for choice, name in zip(choices, unique(slug(name) for name in names), strict=True)
     )
 
 
-def _note_duplicates(key: str, choices: list[Choice], path: Path, findings: Findings) -> None:
+def _note_duplicates(key: str, choices: list[LevelChoice], path: Path, findings: Findings) -> None:
     seen: dict[object, str] = {}
     for choice in choices:
         same = _canonical(key, choice)
@@ -174,7 +174,7 @@ def _note_duplicates(key: str, choices: list[Choice], path: Path, findings: Find
         seen.setdefault(same, choice.level.value)
 
 
-def _canonical(key: str, choice: Choice) -> object:
+def _canonical(key: str, choice: LevelChoice) -> object:
     """What a level comes to: 1GB and 1024MB are the same."""
     stack = choice.stack
     if key == "server":

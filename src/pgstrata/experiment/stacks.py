@@ -38,7 +38,7 @@ _WAL_FOLDER: Final = ("waldir", "xlogdir")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stack:
+class EnvironmentStack:
     """A part of what an environment is made of; None and empty where nothing is said."""
 
     server: ServerSpec | None = None
@@ -50,9 +50,9 @@ class Stack:
     options: Mapping[str, str] = field(default_factory=dict)
     layers: Mapping[str, str] = field(default_factory=dict)
 
-    def over(self, other: Stack) -> Stack:
+    def over(self, other: EnvironmentStack) -> EnvironmentStack:
         """This one, and what `other` says where this one says nothing."""
-        return Stack(
+        return EnvironmentStack(
             server=self.server or other.server,
             host=self.host or other.host,
             connection=self.connection or other.connection,
@@ -90,22 +90,22 @@ class StackReader:
     read_file: Callable[[str], str]
     conninfo: Mapping[str, Secret]
 
-    def read_table(self, table: StackTable, path: Path) -> Stack:
+    def read_table(self, table: StackTable, path: Path) -> EnvironmentStack:
         """All that one table says."""
         self.refuse_layers(table, path)
-        stack = Stack(checksums=table.checksums)
+        stack = EnvironmentStack(checksums=table.checksums)
         if table.server is not None:
-            stack = (self.read_server(table.server, (*path, "server")) or Stack()).over(stack)
+            stack = (self.read_server(table.server, (*path, "server")) or EnvironmentStack()).over(stack)
         if table.host is not None:
-            stack = (self.read_host(table.host, (*path, "host")) or Stack()).over(stack)
+            stack = (self.read_host(table.host, (*path, "host")) or EnvironmentStack()).over(stack)
         if table.connection is not None:
-            stack = (self.read_connection(table.connection, (*path, "connection")) or Stack()).over(stack)
+            stack = (self.read_connection(table.connection, (*path, "connection")) or EnvironmentStack()).over(stack)
         for name in PLAIN_LAYERS:
             if (level := getattr(table, name)) is not None:
-                stack = (self.read_layer(name, level, (*path, name)) or Stack()).over(stack)
+                stack = (self.read_layer(name, level, (*path, name)) or EnvironmentStack()).over(stack)
         for kind in ("settings", "initdb", "options", *LAYER_TABLES):
             for name, value in flatten(getattr(table, kind)).items():
-                stack = (self.read_entry(kind, name, value, (*path, kind, name)) or Stack()).over(stack)
+                stack = (self.read_entry(kind, name, value, (*path, kind, name)) or EnvironmentStack()).over(stack)
         return stack
 
     def refuse_layers(self, table: object, path: Path) -> None:
@@ -114,48 +114,48 @@ class StackReader:
             if getattr(table, key) is not None:
                 self.findings.add((*path, key), f"this version of pgstrata cannot change the layer {key!r}", remedy)
 
-    def read_server(self, value: Scalar, path: Path) -> Stack | None:
+    def read_server(self, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of `server`."""
         if isinstance(value, bool):
             self.findings.add(path, "a boolean is no server", f"allowed: {SERVER_LEVELS}")
             return None
         try:
-            return Stack(server=parse_server(str(value), self.conninfo))
+            return EnvironmentStack(server=parse_server(str(value), self.conninfo))
         except ServerLevelError as error:
             self.findings.add(path, error.what, error.remedy)
             return None
 
-    def read_host(self, value: Scalar, path: Path) -> Stack | None:
+    def read_host(self, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of `host`."""
         try:
-            return Stack(host=parse_host(value if isinstance(value, str) else render_scalar(value)))
+            return EnvironmentStack(host=parse_host(value if isinstance(value, str) else render_scalar(value)))
         except HostLevelError as error:
             self.findings.add(path, error.what, error.remedy)
             return None
 
-    def read_connection(self, value: Scalar, path: Path) -> Stack | None:
+    def read_connection(self, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of `connection`."""
         if value not in tuple(ConnectionKind):
             self.findings.add(path, f"{value!r} is no connection", suggest(str(value), ConnectionKind))
             return None
-        return Stack(connection=ConnectionKind(str(value)))
+        return EnvironmentStack(connection=ConnectionKind(str(value)))
 
-    def read_checksums(self, value: Scalar, path: Path) -> Stack | None:
+    def read_checksums(self, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of `checksums`."""
         if not isinstance(value, bool):
             self.findings.add(path, f"must be true or false, not {kind_of(value)}", "write [true, false]")
             return None
-        return Stack(checksums=value)
+        return EnvironmentStack(checksums=value)
 
-    def read_layer(self, key: str, value: Scalar, path: Path) -> Stack | None:
+    def read_layer(self, key: str, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of a host layer."""
         try:
-            return Stack(layers={key: read_level(key, value)})
+            return EnvironmentStack(layers={key: read_level(key, value)})
         except LayerLevelError as error:
             self.findings.add(path, error.what, error.remedy)
             return None
 
-    def read_entry(self, kind: str, name: str, value: object, path: Path) -> Stack | None:
+    def read_entry(self, kind: str, name: str, value: object, path: Path) -> EnvironmentStack | None:
         """One setting, option of initdb, option of the workload, or level in the table of a host layer."""
         if not isinstance(value, str | int | float):
             remedy = "write one value; several levels belong under [factors]"
@@ -174,7 +174,7 @@ class StackReader:
             case _:
                 return self._read_option(name, value, path)
 
-    def _read_setting(self, name: str, value: Scalar, path: Path) -> Stack | None:
+    def _read_setting(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
         lower = name.lower()
         if not SETTING_NAME.fullmatch(lower):
             remedy = "settings are written as in postgresql.conf: shared_buffers, pg_stat_statements.max"
@@ -183,9 +183,9 @@ class StackReader:
         if lower in _OWN_SETTINGS:
             self.findings.add(path, f"pgstrata itself chooses {lower}, for every start", "take it out")
             return None
-        return Stack(settings={lower: render_scalar(value)})
+        return EnvironmentStack(settings={lower: render_scalar(value)})
 
-    def _read_initdb(self, name: str, value: Scalar, path: Path) -> Stack | None:
+    def _read_initdb(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
         option = name.removeprefix("--").replace("_", "-")
         if option in {"data-checksums", "no-data-checksums", "k"}:
             self.findings.add(path, "checksums have a key of their own", "write checksums = true or false instead")
@@ -200,13 +200,13 @@ class StackReader:
             remedy = 'options of initdb take a value here: wal-segsize = 64, locale = "C"'
             self.findings.add(path, f"a boolean is no value of initdb's --{option}", remedy)
             return None
-        return Stack(initdb={option: render_scalar(value)})
+        return EnvironmentStack(initdb={option: render_scalar(value)})
 
-    def _read_option(self, name: str, value: Scalar, path: Path) -> Stack | None:
+    def _read_option(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
         if name != "setup_sql":
-            return Stack(options={name: render_scalar(value)})
+            return EnvironmentStack(options={name: render_scalar(value)})
         text = self.read_text(str(value), path)
-        return None if text is None else Stack(options={name: text})
+        return None if text is None else EnvironmentStack(options={name: text})
 
     def read_text(self, file: str, path: Path) -> str | None:
         """Text of a file that the experiment names."""

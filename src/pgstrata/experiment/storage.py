@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pgstrata.experiment.apart import place_of
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
+from pgstrata.experiment.remote import place_of
 from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of

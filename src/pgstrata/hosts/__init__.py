@@ -1,6 +1,6 @@
 """Machines: run a command, move a file, look at the clock; nothing else.
 
-All doors keep the same contract (`ports.Host`) and pass the same conformance tests (`testing.HostConformance`):
+All transports keep the same contract (`ports.Host`) and pass the same conformance tests (`testing.HostConformance`):
 `local.LocalHost` works with Python's own means on this machine, `shell.ShellHost` through one `sh` behind a pipe, as
 another user, `ssh.SshHost` through such a shell on another machine. What is run, and why, belongs to the rooms that
 hold a host.

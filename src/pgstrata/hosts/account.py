@@ -17,7 +17,7 @@ _DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class UserAccount:
     """A user of this machine; `other` says that it is not the one that this process runs as.
 
     `hidden` are variables of this process's environment that programs do not get.

@@ -71,7 +71,7 @@ def command_overdue(command: Command, timeout: float, stderr: bytes, *, host: st
 
 
 def host_lost(what: str, *, host: str, details: Iterable[str] = ()) -> HostLostError:
-    """The error for a door that broke."""
+    """The error for a transport that broke."""
     remedy = "check that the host is up and reachable, then start again: what was measured is kept"
     return HostLostError(what, where=host, remedy=remedy, details=tuple(details))
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from pgstrata.errors import HostFileError, PgstrataError
 from pgstrata.hosts import failures
-from pgstrata.hosts.account import Account
+from pgstrata.hosts.account import UserAccount
 from pgstrata.hosts.local_process import Conversation, LocalProcess, kill_group, signal_number, start
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 
@@ -33,7 +33,7 @@ class LocalHost:
     """
 
     def __init__(self, *, user: str | None = None, hidden: frozenset[str] = frozenset()) -> None:
-        self._account = Account.load(user, hidden)
+        self._account = UserAccount.load(user, hidden)
         self._spawned: list[LocalProcess] = []
 
     @property
@@ -45,7 +45,7 @@ class LocalHost:
         return self._account.name
 
     @property
-    def door_pids(self) -> tuple[int, ...]:
+    def transport_pids(self) -> tuple[int, ...]:
         return (os.getpid(),)
 
     # ------------------------------------------------------------------------------------ processes
@@ -202,7 +202,7 @@ class LocalHost:
     # ---------------------------------------------------------------------------------------- clock
 
     def clock(self) -> ClockReading:
-        # CLOCK_BOOTTIME is what /proc/uptime shows: another door to the same machine agrees.
+        # CLOCK_BOOTTIME is what /proc/uptime shows: another transport to the same machine agrees.
         return ClockReading(wall=time.time(), monotonic=time.clock_gettime(time.CLOCK_BOOTTIME))
 
     # ------------------------------------------------------------------------------------- failures

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Self
 
-from pgstrata.hosts.account import Account
+from pgstrata.hosts.account import UserAccount
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -44,7 +44,7 @@ def die_with_parent(stop: signal.Signals) -> Callable[[], None]:
 
 def start(
     command: Command,
-    account: Account,
+    account: UserAccount,
     *,
     stdin: int,
     stdout: int,
@@ -89,7 +89,7 @@ class Conversation:
     A program may leave a daemon behind that keeps the pipes open for ever.
     """
 
-    def __init__(self, account: Account, stdin: bytes) -> None:
+    def __init__(self, account: UserAccount, stdin: bytes) -> None:
         self._account = account
         self._unsent = memoryview(stdin)
         with account.acting():  # or the user could not open its own /dev/stderr

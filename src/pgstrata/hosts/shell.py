@@ -1,6 +1,7 @@
 """A machine, or another user of this one, through one `sh` behind a pipe.
 
-Nothing needs to be installed there beyond coreutils and util-linux. The far side is door.sh, the wire is `door`.
+Nothing needs to be installed there beyond coreutils and util-linux. The far side is transport.sh, the wire
+is `transport`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Final, NoReturn
 
 from pgstrata.errors import DISK_FULL, HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts import failures
-from pgstrata.hosts.door import Door, Frame, quote
 from pgstrata.hosts.shell_process import (
     PATIENCE,
     ShellProcess,
@@ -20,6 +20,7 @@ from pgstrata.hosts.shell_process import (
     render_setup,
     render_words,
 )
+from pgstrata.hosts.transport import Reply, Transport, quote
 from pgstrata.model.packages import render_remedy
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 
@@ -44,11 +45,11 @@ class ShellHost:
 
     def __init__(self, argv: Sequence[str] = ("sh",), *, name: str) -> None:
         self._name = name
-        self._door = Door(argv, name)
+        self._transport = Transport(argv, name)
         self._identities = 0
         self._spawned: list[ShellProcess] = []
-        if missing := self._door.hello.missing:
-            self._door.close()
+        if missing := self._transport.hello.missing:
+            self._transport.close()
             raise _programs_missing(missing, name)
 
     @property
@@ -57,11 +58,11 @@ class ShellHost:
 
     @property
     def user(self) -> str:
-        return self._door.hello.user
+        return self._transport.hello.user
 
     @property
-    def door_pids(self) -> tuple[int, ...]:
-        return (self._door.hello.pid,)
+    def transport_pids(self) -> tuple[int, ...]:
+        return (self._transport.hello.pid,)
 
     # ------------------------------------------------------------------------------------ processes
 
@@ -71,12 +72,12 @@ class ShellHost:
             (
                 render_input(identity, command.stdin),
                 render_setup(command),
-                f"door_run {identity} {render_words(command)}",
+                f"transport_run {identity} {render_words(command)}",
             )
         )
-        nonce = self._door.send(script, content=command.stdin)
+        nonce = self._transport.send(script, content=command.stdin)
         try:
-            frame = self._door.receive(nonce, timeout)
+            frame = self._transport.receive(nonce, timeout)
         except TimeoutError:
             said = self._stop_run(identity, nonce).stderr
             raise failures.command_overdue(command, timeout, said, host=self.name) from None
@@ -91,12 +92,12 @@ class ShellHost:
             raise failures.command_failed(command, completed, host=self.name)
         return completed
 
-    def _stop_run(self, identity: int, nonce: str) -> Frame:
-        self._door.tell(f"door_stop_run {identity}")
+    def _stop_run(self, identity: int, nonce: str) -> Reply:
+        self._transport.tell(f"transport_stop_run {identity}")
         try:
-            return self._door.receive(nonce, PATIENCE)
+            return self._transport.receive(nonce, PATIENCE)
         except TimeoutError:
-            raise self._door.lose("the shell cannot end a command that takes too long") from None
+            raise self._transport.lose("the shell cannot end a command that takes too long") from None
 
     def spawn(
         self, command: Command, *, stdout: str, stderr: str, on_parent_death: StopSignal = StopSignal.TERM
@@ -106,20 +107,20 @@ class ShellHost:
             (
                 render_input(identity, command.stdin),
                 render_setup(command),
-                f"door_out={quote(stdout)} door_err={quote(stderr)}",
-                f"door_spawn {identity} {on_parent_death} {render_words(command)}",
+                f"transport_out={quote(stdout)} transport_err={quote(stderr)}",
+                f"transport_spawn {identity} {on_parent_death} {render_words(command)}",
             )
         )
-        frame = self._door.exchange(script, content=command.stdin, timeout=PATIENCE + len(command.stdin))
+        frame = self._transport.exchange(script, content=command.stdin, timeout=PATIENCE + len(command.stdin))
         if frame.code == "output":
             self._raise_file("write it", f"{stdout}, {stderr}", frame)
         self._raise_if_refused(command, frame)
-        process = ShellProcess(self._door, identity, int(frame.stdout), on_parent_death)
+        process = ShellProcess(self._transport, identity, int(frame.stdout), on_parent_death)
         self._spawned.append(process)
         return process
 
     def pid_alive(self, pid: int) -> bool:
-        return self._ask(f"door_alive {pid}").code == "0"
+        return self._ask(f"transport_alive {pid}").code == "0"
 
     def signal_pid(self, pid: int, signal: StopSignal) -> None:
         frame = self._ask(f"kill -s {signal} {pid}")
@@ -136,7 +137,7 @@ class ShellHost:
             pass  # then its end has ended them
         finally:
             self._spawned = []
-            self._door.close()
+            self._transport.close()
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -148,7 +149,7 @@ class ShellHost:
     def read_files(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         # One that is named twice would come twice.
         wanted = tuple(dict.fromkeys(paths))
-        nonce = self._door.send(f"door_do door_files {quote(*wanted)}")
+        nonce = self._transport.send(f"transport_do transport_files {quote(*wanted)}")
         frame = self._receive(nonce, _LONG_PATIENCE)
         numbers, *contents = frame.stdout.split(nonce.encode())
         found = zip(numbers.split(), contents, strict=True)
@@ -156,25 +157,25 @@ class ShellHost:
         return {wanted[int(number)]: content for number, content in found if content or frame.code == "0"}
 
     def read_matching(self, pattern: str) -> bytes:
-        return self._ask(f"door_matching {quote(pattern)}").stdout
+        return self._ask(f"transport_matching {quote(pattern)}").stdout
 
     def write(self, path: str, content: bytes, *, mode: int = 0o600) -> None:
         folder, _, _ = path.rpartition("/")
-        beside = f"{folder}/.pgstrata-{self._next_identity()}-{self._door.hello.pid}"
-        script = f"door_do door_write {len(content)} {quote(beside, path)} {mode:o}"
+        beside = f"{folder}/.pgstrata-{self._next_identity()}-{self._transport.hello.pid}"
+        script = f"transport_do transport_write {len(content)} {quote(beside, path)} {mode:o}"
         patience = PATIENCE + len(content) / _BYTES_PER_SECOND
-        self._checked("write it", path, self._door.exchange(script, content=content, timeout=patience))
+        self._checked("write it", path, self._transport.exchange(script, content=content, timeout=patience))
 
     def exists(self, path: str) -> bool:
         return self._ask(f"[ -e {quote(path)} ]").code == "0"
 
     def list_folder(self, path: str) -> tuple[str, ...]:
-        names = self._checked("list it", path, self._ask(f"door_list {quote(path)}"))
+        names = self._checked("list it", path, self._ask(f"transport_list {quote(path)}"))
         return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names.split(b"\0")[:-1]))
 
     def make_folder(self, path: str, *, mode: int = 0o700) -> None:
         special = f"{mode:o}" if mode & 0o7000 else ""
-        frame = self._ask(f"door_make {quote(path, f'{0o777 & ~mode:o}', special)}")
+        frame = self._ask(f"transport_make {quote(path, f'{0o777 & ~mode:o}', special)}")
         self._checked("create the folder", path, frame)
 
     def remove_tree(self, path: str) -> None:
@@ -184,15 +185,15 @@ class ShellHost:
             self._checked("remove it", path, self._ask(words, patience=_LONG_PATIENCE))
 
     def rename(self, source: str, target: str) -> None:
-        self._checked(f"rename {source} to it", target, self._ask(f"door_rename {quote(source, target)}"))
+        self._checked(f"rename {source} to it", target, self._ask(f"transport_rename {quote(source, target)}"))
 
     def free_bytes(self, path: str) -> int:
-        return int(self._checked("see its free space", path, self._ask(f"door_free {quote(path)}")).split()[-1])
+        return int(self._checked("see its free space", path, self._ask(f"transport_free {quote(path)}")).split()[-1])
 
     # ---------------------------------------------------------------------------------------- clock
 
     def clock(self) -> ClockReading:
-        wall, monotonic = self._ask("door_clock").stdout.split()
+        wall, monotonic = self._ask("transport_clock").stdout.split()
         return ClockReading(wall=float(wall), monotonic=float(monotonic))
 
     # ---------------------------------------------------------------------------------- asking, failures
@@ -201,24 +202,24 @@ class ShellHost:
         self._identities += 1
         return self._identities
 
-    def _ask(self, words: str, *, patience: float = PATIENCE) -> Frame:
-        return self._door.exchange(f"door_do {words}", timeout=patience)
+    def _ask(self, words: str, *, patience: float = PATIENCE) -> Reply:
+        return self._transport.exchange(f"transport_do {words}", timeout=patience)
 
-    def _receive(self, nonce: str, patience: float) -> Frame:
+    def _receive(self, nonce: str, patience: float) -> Reply:
         try:
-            return self._door.receive(nonce, patience)
+            return self._transport.receive(nonce, patience)
         except TimeoutError:
-            raise self._door.lose(f"the shell did not answer within {patience:g} s") from None
+            raise self._transport.lose(f"the shell did not answer within {patience:g} s") from None
 
-    def _checked(self, doing: str, path: str, frame: Frame) -> bytes:
+    def _checked(self, doing: str, path: str, frame: Reply) -> bytes:
         if frame.code != "0":
             self._raise_file(doing, path, frame)
         return frame.stdout
 
-    def _raise_file(self, doing: str, path: str, frame: Frame) -> NoReturn:
+    def _raise_file(self, doing: str, path: str, frame: Reply) -> NoReturn:
         raise failures.file_failed(doing, path, _reason(frame.stderr), user=self.user)
 
-    def _raise_if_refused(self, command: Command, frame: Frame) -> None:
+    def _raise_if_refused(self, command: Command, frame: Reply) -> None:
         program = command.argv[0]
         match frame.code:
             case "folder":

@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from pgstrata.hosts import failures
-from pgstrata.hosts.door import Door, quote
+from pgstrata.hosts.transport import Transport, quote
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
 
 PATIENCE: Final = 60.0
@@ -27,9 +27,9 @@ def render_setup(command: Command) -> str:
             raise ValueError(f"{name} cannot be the name of a secret")
     secrets = (f"{name}={quote(secret.reveal())} && export {name}" for name, secret in command.secrets.items())
     steps = " && ".join((f"cd -- {quote(command.folder or '/')}", *secrets))
-    # These serve one program; the door itself knows secrets only until it is told the next one's.
+    # These serve one program; the transport itself knows secrets only until it is told the next one's.
     path = quote(command.environment.get("PATH", "")) if "PATH" in command.environment else "''"
-    return f"door_setup() {{ {steps}; }}\ndoor_program={quote(command.argv[0])}\ndoor_path={path}"
+    return f"transport_setup() {{ {steps}; }}\ntransport_program={quote(command.argv[0])}\ntransport_path={path}"
 
 
 def render_words(command: Command) -> str:
@@ -43,8 +43,8 @@ def render_words(command: Command) -> str:
 def render_input(identity: int, stdin: bytes) -> str:
     """Where a program reads from; the content follows the request."""
     if not stdin:
-        return "door_in=/dev/null"
-    return f'door_in=$door_tmp/run.{identity}.in\ndoor_feed {len(stdin)} "$door_in"'
+        return "transport_in=/dev/null"
+    return f'transport_in=$transport_tmp/run.{identity}.in\ntransport_feed {len(stdin)} "$transport_in"'
 
 
 def parse_code(text: str) -> int:
@@ -54,10 +54,10 @@ def parse_code(text: str) -> int:
 
 
 class ShellProcess:
-    """A process in the background behind a door (`ports.Process`)."""
+    """A process in the background behind a transport (`ports.Process`)."""
 
-    def __init__(self, door: Door, identity: int, pid: int, on_parent_death: StopSignal) -> None:
-        self._door = door
+    def __init__(self, transport: Transport, identity: int, pid: int, on_parent_death: StopSignal) -> None:
+        self._transport = transport
         self._identity = identity
         self._pid = pid
         self._exit: ProcessExit | None = None
@@ -69,7 +69,7 @@ class ShellProcess:
 
     def poll(self) -> ProcessExit | None:
         if self._exit is None:
-            said = self._door.exchange(f"door_do door_poll {self._identity}", timeout=PATIENCE).stdout
+            said = self._transport.exchange(f"transport_do transport_poll {self._identity}", timeout=PATIENCE).stdout
             lines = said.decode("utf-8", "replace").splitlines()
             if lines and lines[-1] == "end":
                 self._exit = ProcessExit(code=parse_code(lines[0]), cpu=_parse_cpu(lines[-2]))
@@ -90,7 +90,7 @@ class ShellProcess:
         if self._exit is not None:
             return
         target = f"-{self._pid}" if group else str(self._pid)
-        self._door.exchange(f"door_do door_signal {self._identity} {signal} {target}", timeout=PATIENCE)
+        self._transport.exchange(f"transport_do transport_signal {self._identity} {signal} {target}", timeout=PATIENCE)
 
     def end(self, deadline: float) -> None:
         """As when the coordinator dies; killed at `deadline` (of time.monotonic)."""

@@ -53,7 +53,7 @@ class SshHost(ShellHost):
             raise
         if owner is None:
             try:
-                link.start_pulse(self.door_pids[0])
+                link.start_pulse(self.transport_pids[0])
             except BaseException:
                 self.close()
                 raise
@@ -63,7 +63,7 @@ class SshHost(ShellHost):
             self._link.close()
 
     def as_user(self, user: str) -> SshHost:
-        """A door to the machine through the same connection as another user, closed with this one; itself for its own.
+        """The same connection as another user, closed with this one; itself for its own.
 
         Raises:
             HostNotFitError: there is no such user, ssh does not log in as root, or setpriv is missing.

@@ -20,8 +20,8 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.experiment.hosts import is_destination
 from pgstrata.hosts import ssh_failures
-from pgstrata.hosts.door import quote
 from pgstrata.hosts.local_process import die_with_parent
+from pgstrata.hosts.transport import quote
 
 _LONGEST_SOCKET: Final = 107  # bytes in sun_path, without its NUL
 _BESIDE: Final = 17  # what ssh adds to the name until the socket listens
@@ -29,8 +29,9 @@ _BESIDE: Final = 17  # what ssh adds to the name until the socket listens
 _PULSE: Final = 'while printf .; do sleep "$1"; done'
 
 # A link that vanishes is not noticed by the far sshd before TCP gives up, which takes it hours if it has nothing to
-# send. So somebody there listens to a pulse, and ends the connection's sshd when it stays away: then every door behind
-# it reads the end of its input and tidies up. `timeout` ends with 124 when time is up, with 0 at the end of the input.
+# send. So somebody there listens to a pulse, and ends the connection's sshd when it stays away: then every transport
+# behind it reads the end of its input and tidies up. `timeout` ends with 124 when time is up, with 0 at the end of the
+# input.
 _WATCH: Final = """
 echo watching
 while heard=$(timeout "$1" head -c 1); do [ -n "$heard" ] || exit 0; done
@@ -117,10 +118,10 @@ class Link:
         # Every login shell knows `exec`; without it another process would stand between sshd and ours.
         return ("--", self.destination, f"exec {quote(*words)}")
 
-    def start_pulse(self, door_pid: int) -> None:
+    def start_pulse(self, transport_pid: int) -> None:
         """Have the far side end what it does for us when it hears nothing any more. HostNotFitError if it cannot."""
         patience = self._patience
-        watch = self.further(("sh", "-c", _WATCH, "sh", f"{patience.silence:g}", str(door_pid)))
+        watch = self.further(("sh", "-c", _WATCH, "sh", f"{patience.silence:g}", str(transport_pid)))
         heart = _start(("sh", "-c", _PULSE, "sh", f"{patience.pulse:g}"), stdin=subprocess.DEVNULL)
         self._pulse.append(heart)
         assert heart.stdout is not None

@@ -25,7 +25,7 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.hierarchies import Controller, Hierarchy, find_hierarchy, parse_hierarchies, parse_memberships
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
@@ -247,7 +247,7 @@ class Groups:
         )
         wanted = [str(controller) for controller in self._controllers if controller in available]
         missing = [name for name in wanted if name not in enabled]
-        pids = tuple(str(pid) for pid in self._host.door_pids)
+        pids = tuple(str(pid) for pid in self._host.transport_pids)
         try:
             ledger.change(base_change(base, self._host.user, wanted, pids, (" ".join(missing), own)))
         except LevelNotTakenError as error:
@@ -273,9 +273,9 @@ def group_change(folder: str, user: str, values: Sequence[tuple[str, str]]) -> C
     return Change(
         what=f"cgroup {folder}",
         value="; ".join(f"{file} = {value}" for file, value in values),
-        read=Script(text=_READ_FOLDER, arguments=(folder,)),
-        do=Script(text=_MAKE, arguments=(folder, user, *words)),
-        undo=Script(text=_REMOVE, arguments=(folder,)),
+        read=ShellScript(text=_READ_FOLDER, arguments=(folder,)),
+        do=ShellScript(text=_MAKE, arguments=(folder, user, *words)),
+        undo=ShellScript(text=_REMOVE, arguments=(folder,)),
     )
 
 
@@ -293,9 +293,9 @@ def base_change(base: str, user: str, wanted: Sequence[str], pids: Sequence[str]
     return Change(
         what=f"cgroup {base}",
         value="made",
-        read=Script(text=_READ_FOLDER, arguments=(base,)),
-        do=Script(text=_MAKE_BASE, arguments=(base, top, user, " ".join(wanted), *pids)),
-        undo=Script(text=_REMOVE_BASE, arguments=(base, top, *former)),
+        read=ShellScript(text=_READ_FOLDER, arguments=(base,)),
+        do=ShellScript(text=_MAKE_BASE, arguments=(base, top, user, " ".join(wanted), *pids)),
+        undo=ShellScript(text=_REMOVE_BASE, arguments=(base, top, *former)),
     )
 
 
@@ -304,9 +304,9 @@ def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:
     change = Change(
         what=f"cgroup {group.folder} {file}",
         value=value,
-        read=Script(text=_READ, arguments=(group.folder, file)),
-        do=Script(text=_WRITE, arguments=(group.folder, file, value)),
-        undo=Script(text=_WRITE_BACK, arguments=(group.folder, file)),
+        read=ShellScript(text=_READ, arguments=(group.folder, file)),
+        do=ShellScript(text=_WRITE, arguments=(group.folder, file, value)),
+        undo=ShellScript(text=_WRITE_BACK, arguments=(group.folder, file)),
     )
     assert_taken(change, ledger.change(change))
 

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.changes import Script
+from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command, Host
 
 # Argument: a folder that may not be there yet. Device of the nearest one that is there, kind of its file system, and
@@ -39,7 +39,7 @@ def assert_cache_counted(host: Host, folder: str) -> None:
 
 def _find(host: Host, folder: str) -> tuple[int, str]:
     """Number of the device and kind of the file system."""
-    answer = host.run(Command(argv=Script(text=_FIND, arguments=(folder,)).argv)).text.split("\n")
+    answer = host.run(Command(argv=ShellScript(text=_FIND, arguments=(folder,)).argv)).text.split("\n")
     return int(answer[0]), answer[1].strip()
 
 
@@ -56,7 +56,7 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
     """
     number, kind = _find(host, folder)
     device = f"{os.major(number)}:{os.minor(number)}"
-    disk = host.run(Command(argv=Script(text=_FIND_DISK, arguments=(device,)).argv), check=False)
+    disk = host.run(Command(argv=ShellScript(text=_FIND_DISK, arguments=(device,)).argv), check=False)
     if os.major(number) == 0 or disk.code:
         raise HostNotFitError(
             f"its traffic cannot be limited: the file system ({kind}) is on no single block device", where=folder,

@@ -9,7 +9,7 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.layers.cgroups import assert_taken
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
 
@@ -98,9 +98,9 @@ def governor_change(level: str, folder: str = FOLDER) -> Change:
     return Change(
         what="governor of the CPUs",
         value=level,
-        read=Script(text=_READ_EACH, arguments=(folder,)),
-        do=Script(text=_SET, arguments=(folder, level)),
-        undo=Script(text=_SET_EACH),
+        read=ShellScript(text=_READ_EACH, arguments=(folder,)),
+        do=ShellScript(text=_SET, arguments=(folder, level)),
+        undo=ShellScript(text=_SET_EACH),
     )
 
 
@@ -109,7 +109,7 @@ def turbo_change(path: str, value: str) -> Change:
     return Change(
         what=f"turbo of the CPUs, {path}",
         value=value,
-        read=Script(text=_READ_ONE, arguments=(path,)),
-        do=Script(text=_SET_ONE, arguments=(path, value)),
-        undo=Script(text=_SET_BACK, arguments=(path,)),
+        read=ShellScript(text=_READ_ONE, arguments=(path,)),
+        do=ShellScript(text=_SET_ONE, arguments=(path, value)),
+        undo=ShellScript(text=_SET_BACK, arguments=(path,)),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import ParseError
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 
 POOLS: Final = "/sys/kernel/mm/hugepages"
 PAGE_BYTES: Final[Mapping[str, int]] = {"4kB": 4096, "2MB": 2 * 1024**2, "1GB": 1024**3}
@@ -68,9 +68,9 @@ class Pool:
         return Change(
             what=f"huge pages of {self.page // 1024} kB",
             value=str(target),
-            read=Script(text='cat "$1"', arguments=(file,)),
-            do=Script(text=_RESERVE, arguments=(file, str(target))),
-            undo=Script(text=_GIVE_BACK, arguments=(file, str(target - self.total))),
+            read=ShellScript(text='cat "$1"', arguments=(file,)),
+            do=ShellScript(text=_RESERVE, arguments=(file, str(target))),
+            undo=ShellScript(text=_GIVE_BACK, arguments=(file, str(target - self.total))),
         )
 
 

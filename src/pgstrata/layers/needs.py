@@ -11,7 +11,7 @@ from typing import Final
 
 from pgstrata.errors import ServerFailedError
 from pgstrata.layers.settings import render_settings
-from pgstrata.model.changes import Script
+from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Needs
 from pgstrata.model.server import Build
@@ -78,7 +78,7 @@ def find_needs(host: Host, environment: Environment, build: Build, dataset: Data
         asked: tuple[str, ...] = ("-C", "shared_memory_size")
     else:
         asked = tuple(word for name, value in _LOGGING.items() for word in ("-c", f"{name}={value}"))
-    script = Script(text=_ASK, arguments=(build.program("postgres"), dataset.location, *asked))
+    script = ShellScript(text=_ASK, arguments=(build.program("postgres"), dataset.location, *asked))
     command = Command(
         argv=script.argv,
         environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},

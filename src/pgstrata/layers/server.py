@@ -1,7 +1,7 @@
 """The layer `server`: starts a build's postgres on a clone, stops it, and asserts from inside what runs.
 
-A server is a child of the host's door and is told to stop when the coordinator dies. Its marker beside the data says
-which pgstrata started it, so that a leftover can be recognised.
+A server is a child of the host's transport and is told to stop when the coordinator dies. Its marker beside the data
+says which pgstrata started it, so that a leftover can be recognised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pgstrata.layers.settings import render_settings
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.secret import Secret
-from pgstrata.model.server import Address, Build, Way
+from pgstrata.model.server import Address, Build, TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer, Sql
 
@@ -59,7 +59,7 @@ def check_socket_path(folder: str) -> None:
         )
 
 
-def render_access(way: Way) -> bytes:
+def render_access(way: TcpRoute) -> bytes:
     """Who may come in by TCP: with a password, from the client's address and from the server's own machine.
 
     md5 takes SCRAM too, where a dataset's password is stored as such.
@@ -79,11 +79,11 @@ class ClusterControl:
         way: how clients reach them by TCP; None where they are on this machine.
     """
 
-    def __init__(self, host: Host, clock: Clock, socket_root: str, way: Way | None = None) -> None:
+    def __init__(self, host: Host, clock: Clock, socket_root: str, way: TcpRoute | None = None) -> None:
         self._host = host
         self._clock = clock
         self._socket_root = socket_root
-        self._way = way or Way()
+        self._way = way or TcpRoute()
         self._processes: dict[int, Process] = {}
 
     def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:

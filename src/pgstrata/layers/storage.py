@@ -15,10 +15,10 @@ from pgstrata.layers.storage_installation import assert_installation, install, i
 from pgstrata.layers.storage_making import Making
 from pgstrata.layers.storage_options import check_mount_options
 from pgstrata.layers.storage_queue import READ_AHEAD, SCHEDULER, assert_queue, read_ahead_of, scheduler_of, tune
-from pgstrata.layers.storage_sites import PREFIX, Site, find_sites, refuse_meaningless
+from pgstrata.layers.storage_sites import PREFIX, StorageSite, find_sites, refuse_meaningless
 from pgstrata.layers.storage_stack import (
+    DeviceStack,
     Observed,
-    Stack,
     observe_script,
     observe_server_script,
     parse_observed,
@@ -152,7 +152,7 @@ def _assert_wal(environment: Environment, seen: Mapping[Role, Observed], where: 
                                  remedy="this is a defect of pgstrata: please report it")  # fmt: skip
 
 
-def assert_file_system(site: Site, stack: Stack, device: str, where: str) -> None:
+def assert_file_system(site: StorageSite, stack: DeviceStack, device: str, where: str) -> None:
     """LevelNotTakenError where a part lies elsewhere; `device` is the name of the device that was asked for, if any."""
     top = stack.devices[0] if stack.devices else None
     match site.medium:
@@ -172,7 +172,7 @@ def assert_file_system(site: Site, stack: Stack, device: str, where: str) -> Non
         check_mount_options(site.options, stack.mount.options, where=where)
 
 
-def _facts(seen: Mapping[Role, Observed], stacks: Mapping[Role, Stack]) -> Mapping[str, str]:
+def _facts(seen: Mapping[Role, Observed], stacks: Mapping[Role, DeviceStack]) -> Mapping[str, str]:
     """Those of the data without the name of their part; of a WAL that lies with the data only that it does."""
     data = stacks[Role.DATA]
     together = seen[Role.WAL].facts["inside"].startswith(f"{seen[Role.DATA].facts['real']}/")
@@ -188,7 +188,7 @@ def _facts(seen: Mapping[Role, Observed], stacks: Mapping[Role, Stack]) -> Mappi
     return {name: value for name, value in facts.items() if value}
 
 
-def _stack_facts(stack: Stack, prefix: str) -> Mapping[str, str]:
+def _stack_facts(stack: DeviceStack, prefix: str) -> Mapping[str, str]:
     return {
         f"{prefix}filesystem": stack.mount.type,
         f"{prefix}mount_options": ",".join(stack.mount.lasting_options),

@@ -13,7 +13,7 @@ from typing import Final
 
 from pgstrata.layers.storage_options import FileSystem
 from pgstrata.layers.storage_stack import SBIN
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 
 # Bytes per second of a slow disk: each byte is read and written.
 _SLOW: Final = 10 * 1024**2
@@ -145,9 +145,9 @@ def folder_change(place: Place) -> Change:
     """The folder with its mount point; others may pass through it, as the server's user must."""
     return Change(
         what=f"folder {place.base}", value="there", lasting=True,
-        read=Script(text='[ ! -e "$1" ] || echo there', arguments=(place.base,)),
-        do=Script(text='mkdir -m 711 -- "$1" && mkdir -m 711 -- "$1/mount"', arguments=(place.base,)),
-        undo=Script(text=_UNDO_FOLDER, arguments=(place.base,)),
+        read=ShellScript(text='[ ! -e "$1" ] || echo there', arguments=(place.base,)),
+        do=ShellScript(text='mkdir -m 711 -- "$1" && mkdir -m 711 -- "$1/mount"', arguments=(place.base,)),
+        undo=ShellScript(text=_UNDO_FOLDER, arguments=(place.base,)),
     )  # fmt: skip
 
 
@@ -155,9 +155,9 @@ def image_change(place: Place, size: int) -> Change:
     """The image, all its blocks reserved."""
     return Change(
         what=f"image {place.image}", value=str(size), lasting=True,
-        read=Script(text='[ ! -e "$1" ] || stat -c %s -- "$1"', arguments=(place.image,)),
-        do=Script(text=_MAKE_IMAGE, arguments=(place.image, str(size))),
-        undo=Script(text=_UNDO_IMAGE, arguments=(place.image,)),
+        read=ShellScript(text='[ ! -e "$1" ] || stat -c %s -- "$1"', arguments=(place.image,)),
+        do=ShellScript(text=_MAKE_IMAGE, arguments=(place.image, str(size))),
+        undo=ShellScript(text=_UNDO_IMAGE, arguments=(place.image,)),
         timeout=making_seconds(size),
     )  # fmt: skip
 
@@ -170,9 +170,9 @@ def loop_change(place: Place, block: int) -> Change:
     arguments = (place.image, str(block))
     return Change(
         what=f"loop device of {place.image}", value="dio=1",
-        read=Script(text=_READ_LOOP, arguments=arguments),
-        do=Script(text=_MAKE_LOOP, arguments=arguments),
-        undo=Script(text=_UNDO_LOOP, arguments=arguments),
+        read=ShellScript(text=_READ_LOOP, arguments=arguments),
+        do=ShellScript(text=_MAKE_LOOP, arguments=arguments),
+        undo=ShellScript(text=_UNDO_LOOP, arguments=arguments),
     )  # fmt: skip
 
 
@@ -180,9 +180,9 @@ def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str
     """A file system on the device, its `size` bytes written; read, and wiped, through the image, surely pgstrata's."""
     return Change(
         what=f"file system of {place.image}", value=kind.value,
-        read=Script(text=_READ_MKFS, arguments=(place.image,)),
-        do=Script(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
-        undo=Script(text=_UNDO_MKFS, arguments=(place.image,)),
+        read=ShellScript(text=_READ_MKFS, arguments=(place.image,)),
+        do=ShellScript(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
+        undo=ShellScript(text=_UNDO_MKFS, arguments=(place.image,)),
         timeout=making_seconds(size),
     )  # fmt: skip
 
@@ -192,9 +192,9 @@ def mount_change(place: Place, device: str, kind: str, options: Sequence[str]) -
     arguments = (place.mount, device, str(kind), ",".join(options))
     return Change(
         what=f"mount {place.mount}", value=f"{device} {kind}",
-        read=Script(text=_READ_MOUNT, arguments=arguments[:1]),
-        do=Script(text=_MAKE_MOUNT, arguments=arguments),
-        undo=Script(text=_UNDO_MOUNT, arguments=arguments[:1]),
+        read=ShellScript(text=_READ_MOUNT, arguments=arguments[:1]),
+        do=ShellScript(text=_MAKE_MOUNT, arguments=arguments),
+        undo=ShellScript(text=_UNDO_MOUNT, arguments=arguments[:1]),
     )  # fmt: skip
 
 
@@ -202,11 +202,11 @@ def data_change(place: Place, user: str) -> Change:
     """The folder of the server's user in the mounted file system."""
     return Change(
         what=f"folder {place.data}", value=f"{user} 700",
-        read=Script(text='[ ! -e "$1" ] || stat -c "%U %a" -- "$1"', arguments=(place.data,)),
-        do=Script(
+        read=ShellScript(text='[ ! -e "$1" ] || stat -c "%U %a" -- "$1"', arguments=(place.data,)),
+        do=ShellScript(
             text='mkdir -m 700 -- "$1" && chown -- "$2:" "$1"', arguments=(place.data, user),
         ),
-        undo=Script(
+        undo=ShellScript(
             text='[ -z "$3" ] || exit 0; rm -rf --one-file-system -- "$1"', arguments=(place.data, user),
         ),
     )  # fmt: skip
@@ -216,9 +216,9 @@ def scheduler_change(disk: str, file: str, scheduler: str) -> Change:
     """The scheduler of a device; read as the word in brackets, then what is set in the queue (`nr_requests=64`)."""
     return Change(
         what=f"scheduler of {disk}", value=scheduler,
-        read=Script(text=_READ_SCHEDULER, arguments=(file,)),
-        do=Script(text='printf %s "$2" >"$1"', arguments=(file, scheduler)),
-        undo=Script(text=_UNDO_SCHEDULER, arguments=(file, scheduler)),
+        read=ShellScript(text=_READ_SCHEDULER, arguments=(file,)),
+        do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, scheduler)),
+        undo=ShellScript(text=_UNDO_SCHEDULER, arguments=(file, scheduler)),
     )  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def read_ahead_change(disk: str, file: str, kilobytes: int) -> Change:
     """The read-ahead of a device, or of a file system that has its own; read in kB."""
     return Change(
         what=f"read-ahead of {disk}", value=str(kilobytes),
-        read=Script(text='[ ! -r "$1" ] || cat "$1"', arguments=(file,)),
-        do=Script(text='printf %s "$2" >"$1"', arguments=(file, str(kilobytes))),
-        undo=Script(text=_UNDO_VALUE, arguments=(file, str(kilobytes))),
+        read=ShellScript(text='[ ! -r "$1" ] || cat "$1"', arguments=(file,)),
+        do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, str(kilobytes))),
+        undo=ShellScript(text=_UNDO_VALUE, arguments=(file, str(kilobytes))),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.layers.storage_stack import SBIN, WALK, Observed
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 
 DEVICES: Final = "/etc/pgstrata/devices"
 """The list: one path a line, such as /dev/disk/by-id/…; lines that begin with # are comments."""
@@ -77,7 +77,7 @@ _UNDO: Final = _USED + (
 )
 
 
-def device_script(asked: str, devices: str = DEVICES) -> Script:
+def device_script(asked: str, devices: str = DEVICES) -> ShellScript:
     """Prints what a device is, and the real paths of those that are on the list."""
     text = SBIN + WALK + (
         'real=$(readlink -f -- "$1")\n'
@@ -91,7 +91,7 @@ def device_script(asked: str, devices: str = DEVICES) -> Script:
         "fi\n"
         'device "${real##*/}" 0 0\n'
     )  # fmt: skip
-    return Script(text=text, arguments=(asked, devices))
+    return ShellScript(text=text, arguments=(asked, devices))
 
 
 def accept_device(seen: Observed, asked: str, devices: str, *, where: str) -> str:
@@ -116,7 +116,7 @@ def device_change(base: str, device: str, label: str, words: Sequence[str]) -> C
     """
     return Change(
         what=f"file system of {device}", value="made", lasting=True,
-        read=Script(text=_READ, arguments=(device, label)),
-        do=Script(text=_MAKE, arguments=(device, base, *words)),
-        undo=Script(text=_UNDO, arguments=(device, label)),
+        read=ShellScript(text=_READ, arguments=(device, label)),
+        do=ShellScript(text=_MAKE, arguments=(device, base, *words)),
+        undo=ShellScript(text=_UNDO, arguments=(device, label)),
     )  # fmt: skip

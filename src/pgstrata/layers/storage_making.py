@@ -20,9 +20,9 @@ from pgstrata.layers.storage_changes import (
 )
 from pgstrata.layers.storage_device import accept_device, device_change, device_script
 from pgstrata.layers.storage_options import FileSystem
-from pgstrata.layers.storage_sites import Site
+from pgstrata.layers.storage_sites import StorageSite
 from pgstrata.layers.storage_stack import Observed, check_script, parse_observed
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.storage import Medium, Role
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.ledger import Ledger
@@ -61,7 +61,7 @@ class Making:
         self._numbers = count(1)
         self.real: dict[str, str] = {}
 
-    def make(self, environment: str, sites: Sequence[Site], ledger: Ledger) -> Mapping[Role, Place]:
+    def make(self, environment: str, sites: Sequence[StorageSite], ledger: Ledger) -> Mapping[Role, Place]:
         """All file systems of an environment, each in a place of its own; nothing is made unless all can be.
 
         Raises:
@@ -99,7 +99,7 @@ class Making:
         self.real[asked] = device.rpartition("/")[2]
         return device, int(seen.facts.get("sectors", "0")) * _SECTOR
 
-    def _check(self, sites: Iterable[Site], names: Sequence[str]) -> Observed:
+    def _check(self, sites: Iterable[StorageSite], names: Sequence[str]) -> Observed:
         """What is there where file systems are to be made; HostNotFitError where they cannot be."""
         packages = {name: package for site in sites for name, package in site.packages.items()}
         seen = self._run(check_script(self._folder, names, packages))
@@ -118,7 +118,7 @@ class Making:
         self._check_room(sites, seen)
         return seen
 
-    def _check_room(self, sites: Iterable[Site], seen: Observed) -> None:
+    def _check_room(self, sites: Iterable[StorageSite], seen: Observed) -> None:
         sizes = [site.size for site in sites if site.medium is Medium.LOOP]
         if sizes and "loops" in seen.facts:
             raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self._host.name,
@@ -137,11 +137,11 @@ class Making:
                 where=self._host.name, remedy="set a smaller max_wal_size, or use a disk",
             )  # fmt: skip
 
-    def _run(self, script: Script) -> Observed:
+    def _run(self, script: ShellScript) -> Observed:
         return parse_observed(self._host.run(Command(argv=script.argv)).text)
 
 
-def _make_image(site: Site, place: Place, block: int, ledger: Ledger, where: str) -> str:
+def _make_image(site: StorageSite, place: Place, block: int, ledger: Ledger, where: str) -> str:
     """An image with a file system in it; its loop device."""
     change_host(ledger, image_change(place, site.size), where)
     device = _loop_device(change_host(ledger, loop_change(place, block), where), place)
@@ -149,7 +149,7 @@ def _make_image(site: Site, place: Place, block: int, ledger: Ledger, where: str
     return device
 
 
-def _make_on_device(site: Site, place: Place, device: tuple[str, int], ledger: Ledger, where: str) -> str:
+def _make_on_device(site: StorageSite, place: Place, device: tuple[str, int], ledger: Ledger, where: str) -> str:
     """A file system on an accepted device, which is given with its bytes; its path."""
     path, size = device
     making = device_change(place.base, path, site.label, site.words)

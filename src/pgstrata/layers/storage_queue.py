@@ -8,14 +8,14 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.storage_changes import read_ahead_change, scheduler_change
 from pgstrata.layers.storage_making import change_host
-from pgstrata.layers.storage_stack import Stack
+from pgstrata.layers.storage_stack import DeviceStack
 from pgstrata.ports.ledger import Ledger
 
 SCHEDULER: Final = "storage.scheduler"
 READ_AHEAD: Final = "storage.read_ahead"
 
 
-def tune(layers: Mapping[str, str], stack: Stack | None, folder: str, ledger: Ledger, where: str) -> None:
+def tune(layers: Mapping[str, str], stack: DeviceStack | None, folder: str, ledger: Ledger, where: str) -> None:
     """Set what is asked for; HostNotFitError where there is no such thing, LevelNotTakenError where it did not take."""
     if stack is None or not stack.devices:
         kind = stack.mount.type if stack else "nothing that can be seen"
@@ -27,7 +27,7 @@ def tune(layers: Mapping[str, str], stack: Stack | None, folder: str, ledger: Le
         _set_read_ahead(stack, int(layers[READ_AHEAD]), ledger, where)
 
 
-def _set_schedulers(stack: Stack, scheduler: str, ledger: Ledger, where: str) -> None:
+def _set_schedulers(stack: DeviceStack, scheduler: str, ledger: Ledger, where: str) -> None:
     if not stack.scheduled:
         raise HostNotFitError(f"no device below has a choice of schedulers: {stack.render()}", where=where,
                               remedy="take storage.scheduler out")  # fmt: skip
@@ -44,7 +44,7 @@ def _set_schedulers(stack: Stack, scheduler: str, ledger: Ledger, where: str) ->
                                      remedy="choose one that this device takes")  # fmt: skip
 
 
-def _set_read_ahead(stack: Stack, size: int, ledger: Ledger, where: str) -> None:
+def _set_read_ahead(stack: DeviceStack, size: int, ledger: Ledger, where: str) -> None:
     """Of the uppermost device only: it is the mounted one whose read-ahead counts."""
     device, kilobytes = stack.devices[0], size // 1024
     seen = change_host(ledger, read_ahead_change(device.disk, device.read_ahead_file, kilobytes), where)
@@ -55,7 +55,7 @@ def _set_read_ahead(stack: Stack, size: int, ledger: Ledger, where: str) -> None
         )  # fmt: skip
 
 
-def assert_queue(layers: Mapping[str, str], stack: Stack, where: str) -> None:
+def assert_queue(layers: Mapping[str, str], stack: DeviceStack, where: str) -> None:
     """LevelNotTakenError where a level is not what was asked for."""
     seen = {SCHEDULER: scheduler_of(stack), READ_AHEAD: read_ahead_of(stack)}
     for key, value in seen.items():
@@ -64,12 +64,12 @@ def assert_queue(layers: Mapping[str, str], stack: Stack, where: str) -> None:
                                      remedy="somebody else changed it: keep this host to pgstrata")  # fmt: skip
 
 
-def scheduler_of(stack: Stack) -> str:
+def scheduler_of(stack: DeviceStack) -> str:
     """The schedulers in use, of all disks that have a choice."""
     return ", ".join(sorted({device.scheduler for device in stack.scheduled}))
 
 
-def read_ahead_of(stack: Stack) -> str:
+def read_ahead_of(stack: DeviceStack) -> str:
     """Bytes as text, empty where there is no device."""
     size = stack.devices[0].read_ahead if stack.devices else None
     return "" if size is None else str(size)

@@ -28,7 +28,7 @@ MEMORY_FILE_SYSTEM: Final = "tmpfs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class StorageSite:
     """A file system to be made for one part of a server.
 
     `kind` is what the kernel calls it; `words` make it (mkfs, without the device), with `label` as pgstrata's mark;
@@ -63,7 +63,7 @@ def refuse_meaningless(environment: Environment) -> None:
         raise UsageError(what, where=where, remedy=remedy)
 
 
-def find_sites(environment: Environment, needed: Mapping[Role, int]) -> tuple[Site, ...]:
+def find_sites(environment: Environment, needed: Mapping[Role, int]) -> tuple[StorageSite, ...]:
     """All file systems that an environment asks for, with `needed` bytes in each; UsageError for bad options."""
     media = ((role, medium_of(environment, role)) for role in Role)
     return tuple(
@@ -71,17 +71,17 @@ def find_sites(environment: Environment, needed: Mapping[Role, int]) -> tuple[Si
     )
 
 
-def _site(environment: Environment, role: Role, medium: Medium, needed: int) -> Site:
+def _site(environment: Environment, role: Role, medium: Medium, needed: int) -> StorageSite:
     layers = environment.layers
     size = layers.get("storage.size", "") if role is Role.DATA else ""
     kind = FileSystem(layers.get("filesystem", _USUAL))
     if medium is Medium.MEMORY:
         size_of = image_size(kind, "", needed)
-        return Site(role=role, medium=medium, kind=MEMORY_FILE_SYSTEM, size=size_of,
+        return StorageSite(role=role, medium=medium, kind=MEMORY_FILE_SYSTEM, size=size_of,
                     options=(f"size={size_of}", "mode=711", "nosuid", "nodev"))  # fmt: skip
     label = file_system_label(token_hex(2))
     image = medium is Medium.LOOP
-    return Site(
+    return StorageSite(
         role=role, medium=medium, kind=kind, label=label, words=mkfs_words(kind, layers.get("storage.mkfs", ""), label),
         options=mount_options(layers.get("storage.mount", ""), image=image),
         size=image_size(kind, size, needed) if image else 0, device=device_of(environment, role),

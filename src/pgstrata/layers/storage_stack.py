@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.errors import ParseError
-from pgstrata.model.changes import Script
+from pgstrata.model.changes import ShellScript
 from pgstrata.model.storage import Role
 
 SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
@@ -102,12 +102,12 @@ _KINDS: Final[Mapping[str, str]] = {"dm/name": "volume", "md/level": "array", "d
 _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 
-def observe_script(place: str, pid: int | None) -> Script:
+def observe_script(place: str, pid: int | None) -> ShellScript:
     """Prints the stack below a folder, or below the folder in which a process works."""
-    return Script(text=SBIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
+    return ShellScript(text=SBIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
 
 
-def observe_server_script(clone: str, wal: str, program: str, former: str, pid: int) -> Script:
+def observe_server_script(clone: str, wal: str, program: str, former: str, pid: int) -> ShellScript:
     """Prints for each part of a server where it is, where it should be, and the stack below, for `parse_roles`.
 
     Args:
@@ -117,10 +117,10 @@ def observe_server_script(clone: str, wal: str, program: str, former: str, pid: 
         former: the prefix that its installation was copied from, if it was: what is still taken from it is named.
         pid: the postmaster.
     """
-    return Script(text=SBIN + WALK + _OBSERVE_SERVER, arguments=(clone, str(pid), wal, program, former))
+    return ShellScript(text=SBIN + WALK + _OBSERVE_SERVER, arguments=(clone, str(pid), wal, program, former))
 
 
-def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> Script:
+def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> ShellScript:
     """Prints what must be known before anything is made in a folder: programs, space, what is there; and its stack.
 
     `names` are of folders to be made in it, without spaces.
@@ -141,7 +141,7 @@ def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> 
         'for program in "$@"; do command -v "$program" >/dev/null || printf "missing=%s\\n" "$program"; done\n'
         'place "$folder" 0\n'
     )  # fmt: skip
-    return Script(text=text, arguments=(folder, " ".join(names), *programs))
+    return ShellScript(text=text, arguments=(folder, " ".join(names), *programs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,12 +223,12 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stack:
+class DeviceStack:
     """A mount and the devices below it, depth first; `below` is the stack on which the image of a loop device lies."""
 
     mount: Mount
     devices: tuple[Device, ...] = ()
-    below: Stack | None = None
+    below: DeviceStack | None = None
 
     @property
     def scheduled(self) -> tuple[Device, ...]:
@@ -260,7 +260,7 @@ class Observed:
     facts: Mapping[str, str]
     missing: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
-    stack: Stack | None = None
+    stack: DeviceStack | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -316,12 +316,12 @@ def _facts(section: _Section) -> list[tuple[str, str]]:
     return pairs
 
 
-def _stack(sections: list[_Section], level: int) -> Stack | None:
+def _stack(sections: list[_Section], level: int) -> DeviceStack | None:
     mounts = [section for section in sections if section.kind == "mount" and section.level == level]
     if not mounts:
         return None
     devices = [section for section in sections if section.kind == "device" and section.level == level]
-    return Stack(
+    return DeviceStack(
         mount=_mount(mounts[0]),
         devices=tuple(_device(dict(_facts(section))) for section in devices),
         below=_stack(sections, level + 1),

@@ -11,7 +11,7 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.experiment.keys import nearest
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Host
@@ -72,12 +72,12 @@ class _Parameter:
 
     def change(self) -> Change:
         """Write the value; what it was before can be written back at any time."""
-        do = Script(text=_WRITE, arguments=(self.file, self.value))
+        do = ShellScript(text=_WRITE, arguments=(self.file, self.value))
         if self.twins is None:
-            read, undo = (Script(text=text, arguments=(self.file,)) for text in (_READ, _UNDO))
+            read, undo = (ShellScript(text=text, arguments=(self.file,)) for text in (_READ, _UNDO))
             return Change(what=f"sysctl {_dotted(self.path)}", value=self.value, read=read, do=do, undo=undo)
         files = tuple(f"{_ROOT}/{path}" for path in self.twins)
-        read, undo = (Script(text=text, arguments=files) for text in (_READ_TWINS, _UNDO_TWINS))
+        read, undo = (ShellScript(text=text, arguments=files) for text in (_READ_TWINS, _UNDO_TWINS))
         what = f"sysctl {' and '.join(map(_dotted, self.twins))}"
         return Change(what=what, value=self.value, read=read, do=do, undo=undo)
 

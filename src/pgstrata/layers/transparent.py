@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.model.changes import Change, Script
+from pgstrata.model.changes import Change, ShellScript
 
 _FOLDER: Final = "/sys/kernel/mm/transparent_hugepage"
 ANONYMOUS: Final = f"{_FOLDER}/enabled"
@@ -18,7 +18,7 @@ _SHARED_WORD: Final[Mapping[str, str]] = {"always": "always", "madvise": "advise
 _CHOSEN: Final = re.compile(r"\[(\w+)\]")
 _BY_SIZE: Final = re.compile(r"^(?P<file>.*/hugepages-(?P<size>\d+)kB/\w+):.*\[(?P<word>\w+)\]", re.MULTILINE)
 
-LIST_BY_SIZE: Final = Script(
+LIST_BY_SIZE: Final = ShellScript(
     text='for file in "$1"/hugepages-*/enabled "$1"/hugepages-*/shmem_enabled; do\n'
     '    [ -r "$file" ] && echo "$file: $(cat "$file")"\ndone; true',
     arguments=(_FOLDER,),
@@ -65,9 +65,9 @@ def transparent_change(wanted: Transparent) -> Change:
     return Change(
         what="transparent huge pages",
         value=f"{wanted.anonymous} {wanted.shared}",
-        read=Script(text=_READ, arguments=files),
-        do=Script(text=_WRITE, arguments=(*files, wanted.anonymous, wanted.shared)),
-        undo=Script(text=_UNDO, arguments=files),
+        read=ShellScript(text=_READ, arguments=files),
+        do=ShellScript(text=_WRITE, arguments=(*files, wanted.anonymous, wanted.shared)),
+        undo=ShellScript(text=_UNDO, arguments=files),
     )
 
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, find_disk_full
-from pgstrata.model.changes import Entry, HostState, Owner, Script
+from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
 
@@ -47,9 +47,9 @@ def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
     """What is done with privilege for the ledger itself: its folder, an entry, a note, their removal; as examples."""
     number = f"{folder}/{0:08d}"
     scripts = (
-        Script(text=_MAKE_FOLDER, arguments=(folder, folder.rpartition("/")[0] or "/")),
-        Script(text=_PUT, arguments=(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", folder, "0")),
-        Script(text=_PUT_NOTE, arguments=(f"{number}{_NOTE}",)),
+        ShellScript(text=_MAKE_FOLDER, arguments=(folder, folder.rpartition("/")[0] or "/")),
+        ShellScript(text=_PUT, arguments=(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", folder, "0")),
+        ShellScript(text=_PUT_NOTE, arguments=(f"{number}{_NOTE}",)),
     )
     return (*(script.argv for script in scripts), ("rm", "-f", "--", f"{number}{_NOTE}", f"{number}{_SUFFIX}"))
 
@@ -144,7 +144,7 @@ def parse_entry(content: bytes) -> Entry:
                 **fields,
                 "read": _parse_script(fields["read"]),
                 "undo": _parse_script(fields["undo"]),
-                "owner": Owner(**fields["owner"]),
+                "owner": ChangeOwner(**fields["owner"]),
                 "made": datetime.fromisoformat(fields["made"]),
             }
         )
@@ -155,8 +155,8 @@ def parse_entry(content: bytes) -> Entry:
     return entry
 
 
-def _parse_script(fields: Mapping[str, Any]) -> Script:
-    return Script(text=fields["text"], arguments=tuple(fields["arguments"]))
+def _parse_script(fields: Mapping[str, Any]) -> ShellScript:
+    return ShellScript(text=fields["text"], arguments=tuple(fields["arguments"]))
 
 
 def latest_number(host: Host, folder: str) -> int:
@@ -234,14 +234,14 @@ def _in_use(host: Host, boot_id: str, entries: Sequence[Entry]) -> frozenset[int
     )
 
 
-def observe_owner(host: Host, study: str) -> Owner:
+def observe_owner(host: Host, study: str) -> ChangeOwner:
     """This pgstrata, as the host sees it."""
-    pid = host.door_pids[0]
+    pid = host.transport_pids[0]
     started = start_times(host, (pid,)).get(pid)
     if started is None:
         raise PgstrataError(f"process {pid} of pgstrata itself cannot be seen", where=f"{host.name}: /proc",
                             remedy="mount /proc without hidepid for this user")  # fmt: skip
-    return Owner(boot_id=observe_boot(host), pid=pid, started=started, user=host.user, study=study)
+    return ChangeOwner(boot_id=observe_boot(host), pid=pid, started=started, user=host.user, study=study)
 
 
 def moment(wall: float) -> datetime:

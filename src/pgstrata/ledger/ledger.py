@@ -15,9 +15,9 @@ from pgstrata.ledger.entries import (
     sweep_aside,
     write_ahead,
 )
-from pgstrata.ledger.steps import At, Step, go_on
+from pgstrata.ledger.steps import At, LedgerStep, go_on
 from pgstrata.ledger.undo import Undoer, raise_if_kept, read_state
-from pgstrata.model.changes import Change, Entry, Owner, Undone
+from pgstrata.model.changes import Change, ChangeOwner, Entry, Undone
 from pgstrata.ports.host import Clock, Command, Completed, Host
 from pgstrata.ports.processes import observe_boot
 
@@ -26,7 +26,7 @@ class HostLedger:
     """Makes changes of a host and undoes them (`ports.Ledger`); entries are files in a folder of that host.
 
     Args:
-        host: a door as the user of pgstrata.
+        host: a transport as the user of pgstrata.
         privilege: words in front of a script that changes something: none as root, ("sudo", "-n") otherwise.
         folder: where the entries are; made when it is needed.
         clock: the time for `made`.
@@ -43,7 +43,7 @@ class HostLedger:
         self._study = study
         self._at = at
         self._undoer = Undoer(host=host, privilege=privilege, folder=folder, at=at, at_work=True)
-        self._owner: Owner | None = None
+        self._owner: ChangeOwner | None = None
         self._latest = 0
         self._open: list[Entry] = []
 
@@ -51,7 +51,7 @@ class HostLedger:
         owner = self._owner or self._begin()
         before = read_state(self._host, change.what, change.read)
         entry = self._write_ahead(change, before, owner)
-        self._at(Step.BEFORE_CHANGE)
+        self._at(LedgerStep.BEFORE_CHANGE)
         try:
             done = self._undoer.run_held(entry, change.do, timeout=change.timeout)
         except PgstrataError as error:
@@ -60,7 +60,7 @@ class HostLedger:
                 f"{change.what} cannot be set to {change.value}: {error.what}", where=error.where,
                 remedy=error.remedy, details=error.details,
             ) from error  # fmt: skip
-        self._at(Step.CHANGED)
+        self._at(LedgerStep.CHANGED)
         if done.code:
             self._undo([entry])
             raise self._refused(change, done)
@@ -68,7 +68,7 @@ class HostLedger:
         completed = replace(entry, after=after)
         save_note(self._host, self._undoer.privilege, self._folder, completed)
         self._open[-1] = completed
-        self._at(Step.COMPLETED)
+        self._at(LedgerStep.COMPLETED)
         return after
 
     def mark(self) -> int:
@@ -77,7 +77,7 @@ class HostLedger:
     def undo_to(self, mark: int) -> None:
         self._undo([entry for entry in self._open if entry.number > mark])
 
-    def _begin(self) -> Owner:
+    def _begin(self) -> ChangeOwner:
         """Before the first change: who we are, whether we may, and where entries go."""
         privilege = self._undoer.privilege
         if privilege and (said := self._refusal(privilege)) is not None:
@@ -99,8 +99,8 @@ class HostLedger:
             return (error.what,)
         return tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]) if done.code else None
 
-    def _write_ahead(self, change: Change, before: str, owner: Owner) -> Entry:
-        self._at(Step.BEFORE_ENTRY)
+    def _write_ahead(self, change: Change, before: str, owner: ChangeOwner) -> Entry:
+        self._at(LedgerStep.BEFORE_ENTRY)
         number = max(self._latest, latest_number(self._host, self._folder))
         while True:
             number += 1
@@ -141,7 +141,7 @@ def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool 
     """Undo everything that no living pgstrata needs; entries of an earlier boot are closed by observation.
 
     Args:
-        host: a door as the user of pgstrata.
+        host: a transport as the user of pgstrata.
         privilege: as of `HostLedger`.
         folder: that of the ledger.
         force: also what somebody else changed meanwhile.

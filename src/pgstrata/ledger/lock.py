@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import moment, observe_owner
-from pgstrata.model.changes import Owner
+from pgstrata.model.changes import ChangeOwner
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.processes import start_times
 
@@ -69,7 +69,7 @@ def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
     """Take the lock of a host.
 
     Args:
-        host: a door as the user of pgstrata.
+        host: a transport as the user of pgstrata.
         path: the file of the lock.
         study: what the host is taken for, for the one who comes second.
         clock: the time, and waiting for a killed pgstrata that is just ending.
@@ -112,7 +112,7 @@ def _read(host: Host, path: str) -> str:
     return host.run(Command(argv=("sh", "-c", _READ, "sh", path)), check=False).text
 
 
-def _render_identity(owner: Owner, since: str) -> str:
+def _render_identity(owner: ChangeOwner, since: str) -> str:
     return json.dumps({**asdict(owner), "since": since, "nonce": secrets.token_hex(8)})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
-class Step(StrEnum):
+class LedgerStep(StrEnum):
     """Moments of a change and of its undoing, in their order."""
 
     BEFORE_ENTRY = "before-entry"
@@ -19,9 +19,9 @@ class Step(StrEnum):
     CLOSED = "closed"
 
 
-At = Callable[[Step], None]
+At = Callable[[LedgerStep], None]
 """What a ledger calls at each step."""
 
 
-def go_on(_step: Step) -> None:
+def go_on(_step: LedgerStep) -> None:
     """Nothing happens at a step: what a ledger does unless it is tested."""

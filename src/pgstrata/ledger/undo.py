@@ -8,8 +8,8 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, sync_folder
-from pgstrata.ledger.steps import At, Step, go_on
-from pgstrata.model.changes import Closed, Entry, Script, Undone, render_state, restore_command
+from pgstrata.ledger.steps import At, LedgerStep, go_on
+from pgstrata.model.changes import Closed, Entry, ShellScript, Undone, render_state, restore_command
 from pgstrata.ports.host import Command, Completed, Host
 
 _LINES_SHOWN: Final = 3
@@ -75,15 +75,15 @@ class Undoer:
     def _close(self, entry: Entry, boot_id: str, *, force: bool) -> str:
         """Undo and remove an entry; a note. NotUndoneError, or whatever the host says."""
         if entry.number not in self.undone:
-            self.at(Step.BEFORE_UNDO)
+            self.at(LedgerStep.BEFORE_UNDO)
             reset = entry.owner.boot_id != boot_id and not entry.lasting
             note = self._observe(entry, force=force) if reset else self._bring_back(entry, force=force)
             self.undone[entry.number] = note
         remove(self.host, self.privilege, self.folder, entry)
-        self.at(Step.CLOSED)
+        self.at(LedgerStep.CLOSED)
         return self.undone[entry.number]
 
-    def run_held(self, entry: Entry, script: Script, *, timeout: float = 600.0) -> Completed:
+    def run_held(self, entry: Entry, script: ShellScript, *, timeout: float = 600.0) -> Completed:
         """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
         words = held_words(self.privilege, path_of(self.folder, entry), script)
         return self.host.run(Command(argv=words), check=False, timeout=timeout)
@@ -113,9 +113,9 @@ class Undoer:
                 after=entry.after,
             )
         remove_note(self.host, self.privilege, self.folder, entry)
-        self.at(Step.UNDO_BEGUN)
+        self.at(LedgerStep.UNDO_BEGUN)
         done = self.run_held(entry, entry.undo)
-        self.at(Step.UNDONE)
+        self.at(LedgerStep.UNDONE)
         self._check(entry, done)
         return f"somebody else had made it {render_state(now)}" if foreign else ""
 
@@ -150,7 +150,7 @@ class Undoer:
         return failed
 
 
-def held_words(privilege: tuple[str, ...], path: str, script: Script) -> tuple[str, ...]:
+def held_words(privilege: tuple[str, ...], path: str, script: ShellScript) -> tuple[str, ...]:
     """The command that changes or undoes something, as long as it runs holding the entry at `path`."""
     return (*privilege, "sh", "-c", _HOLD, "sh", path, *script.argv)
 
@@ -188,7 +188,7 @@ def _is_word(text: str) -> bool:
     return text.replace("_", "").replace("-", "").isalpha()
 
 
-def read_state(host: Host, what: str, script: Script) -> str:
+def read_state(host: Host, what: str, script: ShellScript) -> str:
     """The present state of a thing, stripped. HostNotFitError where it cannot be read."""
     done = host.run(Command(argv=script.argv), check=False)
     if done.code:

@@ -90,7 +90,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class ValueInterval:
     """An interval in the unit of what it belongs to, here seconds per transaction."""
 
     low: float
@@ -115,7 +115,7 @@ class Contribution:
     value: float
     reference: float
     difference: float
-    interval: Span | None
+    interval: ValueInterval | None
     resolved: bool
     samples: int
     blocker: str = ""
@@ -124,14 +124,14 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class CountedUse:
     """What was counted per transaction (or per run) beside the account, in the same blocks: means, in base units."""
 
     metric: str
     value: float
     reference: float
     difference: float
-    interval: Span
+    interval: ValueInterval
     blocks: int
 
 
@@ -156,7 +156,7 @@ class Attribution:
     queries: tuple[Contribution, ...]
     rows: tuple[Contribution, ...]
     causes: tuple[Contribution, ...]
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[CountedUse, ...] = ()
     origin: Origin = Origin()
     processes: tuple[Contribution, ...] = ()
 

@@ -32,7 +32,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BisectStep:
     """One level as it was compared with the first end, in the study of that name.
 
     `side` is what it was found to be like; `comparison` is None, and `reason` says why, where it was skipped or there
@@ -60,15 +60,15 @@ class Bisection:
     levels: tuple[str, ...]
     commits: tuple[Commit, ...]
     outcome: Outcome
-    ends: Step
-    steps: tuple[Step, ...]
+    ends: BisectStep
+    steps: tuple[BisectStep, ...]
     before: int
     after: int
     folder: str
     reason: str = ""
 
     @property
-    def skipped(self) -> tuple[Step, ...]:
+    def skipped(self) -> tuple[BisectStep, ...]:
         """Levels that could not be measured."""
         return tuple(step for step in self.steps if step.side == "skipped")
 

@@ -13,15 +13,15 @@ _LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class ShellScript:
     """Text for `sh -c`, with positional arguments ($1, $2, …): values never become part of the text."""
 
     text: str
     arguments: tuple[str, ...] = ()
 
-    def with_argument(self, argument: str) -> Script:
+    def with_argument(self, argument: str) -> ShellScript:
         """The same with one more argument at the end."""
-        return Script(text=self.text, arguments=(*self.arguments, argument))
+        return ShellScript(text=self.text, arguments=(*self.arguments, argument))
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -47,15 +47,15 @@ class Change:
 
     what: str
     value: str
-    read: Script
-    do: Script
-    undo: Script
+    read: ShellScript
+    do: ShellScript
+    undo: ShellScript
     lasting: bool = False
     timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class ChangeOwner:
     """Who made a change: a process of a boot (ids are reused, so with its start), its user and the study."""
 
     boot_id: str
@@ -79,10 +79,10 @@ class Entry:
     value: str
     before: str
     after: str | None
-    read: Script
-    undo: Script
+    read: ShellScript
+    undo: ShellScript
     lasting: bool
-    owner: Owner
+    owner: ChangeOwner
     made: datetime
     failure: str = ""
 

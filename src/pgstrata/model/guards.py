@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-MANY_NEIGHBOURS: Final = 0.25
+MUCH_BACKGROUND_LOAD: Final = 0.25
 """Share of the CPUs that other processes take before a figure says more of them than of the server."""
 
 
@@ -25,7 +25,7 @@ class Force(StrEnum):
     WARNING = "warning"
 
 
-class Subject(StrEnum):
+class GuardSubject(StrEnum):
     """What a guard looks at."""
 
     PLAN = "plan"
@@ -53,20 +53,20 @@ class Guard:
 
     code: str
     force: Force
-    subject: Subject
+    subject: GuardSubject
     lie: str
     sign: str
     proof: Proof
 
 
-def _guards(force: Force, subject: Subject, proof: Proof, *entries: tuple[str, str, str]) -> tuple[Guard, ...]:
+def _guards(force: Force, subject: GuardSubject, proof: Proof, *entries: tuple[str, str, str]) -> tuple[Guard, ...]:
     return tuple(
         Guard(code=code, force=force, subject=subject, lie=lie, sign=sign, proof=proof) for code, lie, sign in entries
     )
 
 
 _PLAN: Final = _guards(
-    Force.REFUSED, Subject.PLAN, Proof.FIGURES,
+    Force.REFUSED, GuardSubject.PLAN, Proof.FIGURES,
     ("hot_rows", "a lock on a few rows is taken for the server's speed",
      "more clients than rows that every transaction updates (scale of tpcb-like)"),
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
@@ -85,7 +85,7 @@ _PLAN: Final = _guards(
 
 _ENVIRONMENT: Final = (
     *_guards(
-        Force.REFUSED, Subject.ENVIRONMENT, Proof.PROVOKED,
+        Force.REFUSED, GuardSubject.ENVIRONMENT, Proof.PROVOKED,
         ("level_not_taken", "two environments are compared that are the same in truth",
          "every level is read back from inside: settings, version, checksums, connection"),
         ("script_failed", "errors are counted as throughput", "each script is tried once before the first block"),
@@ -96,7 +96,7 @@ _ENVIRONMENT: Final = (
 
 _INVALID: Final = (
     *_guards(
-        Force.INVALID, Subject.RUN, Proof.PROVOKED,
+        Force.INVALID, GuardSubject.RUN, Proof.PROVOKED,
         ("failed_transactions", "errors are counted as throughput",
          "pgbench counts failed transactions, without [allow] failed_transactions"),
         ("client_saturated", "the client's limit is taken for the server's",
@@ -110,7 +110,7 @@ _INVALID: Final = (
          "connections or memory ran out at this load: a result of its own"),
     ),
     *_guards(
-        Force.INVALID, Subject.RUN, Proof.CAPTURE,
+        Force.INVALID, GuardSubject.RUN, Proof.CAPTURE,
         ("emulated", "an emulator's speed is taken for a machine's",
          "the machine is emulated by software, without hardware virtualisation"),
         ("unreadable", "evidence of an unknown shape is guessed at", "a parser met a line that it does not know"),
@@ -120,14 +120,14 @@ _INVALID: Final = (
 
 _SUSPECT: Final = (
     *_guards(
-        Force.SUSPECT, Subject.RUN, Proof.PROVOKED,
+        Force.SUSPECT, GuardSubject.RUN, Proof.PROVOKED,
         ("near_ceiling", "the way to the server and back is taken for the workload",
          "throughput above 85 % of what `select 1` reaches with the same clients, threads, protocol and connection"),
         ("foreign_cpu", "somebody else's work is taken for a slower server",
          "more than 0.25 CPUs (on large hosts 2 % of them) busy with neither server, client nor pgstrata"),
     ),
     *_guards(
-        Force.SUSPECT, Subject.RUN, Proof.CAPTURE,
+        Force.SUSPECT, GuardSubject.RUN, Proof.CAPTURE,
         ("steal", "the hypervisor's other guests are taken for a slower server",
          "stolen time above 2 % of the host's CPUs"),
         ("swapped_in", "the swap is measured", "more than 256 pages came back from swap during the run"),
@@ -141,7 +141,7 @@ _SUSPECT: Final = (
         ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
     ),
     *_guards(
-        Force.WARNING, Subject.RUN, Proof.FIGURES,
+        Force.WARNING, GuardSubject.RUN, Proof.FIGURES,
         ("sampler_lost", "what a sampler did not see is taken for nothing",
          "a sampler could not be started, ended too early, had to be killed, or left nothing, or what nobody can read"),
         ("counters_reset", "what a server counted from a new beginning is taken for what it counted in a run",
@@ -153,7 +153,7 @@ _SUSPECT: Final = (
 
 _COMPARISON: Final = (
     *_guards(
-        Force.WARNING, Subject.COMPARISON, Proof.PROVOKED,
+        Force.WARNING, GuardSubject.COMPARISON, Proof.PROVOKED,
         ("neighbours_differ", "somebody else's work is taken for a slower server",
          "others beside one environment only, by a quarter of the CPUs: such blocks are left out, except in slices"),
         ("checkpoints_differ", "a checkpoint beside one environment is taken for a property of it",
@@ -163,7 +163,7 @@ _COMPARISON: Final = (
         ("imbalance", "the lucky runs are taken for all", "more than a fifth of an environment's runs are invalid"),
     ),
     *_guards(
-        Force.WARNING, Subject.COMPARISON, Proof.FIGURES,
+        Force.WARNING, GuardSubject.COMPARISON, Proof.FIGURES,
         ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
         ("not_steady", "a warm-up that never ended is taken for the environment",
          "MSER-5 would cut more than half away, which differs clearly, in more than a fifth of the runs"),
@@ -198,7 +198,7 @@ _COMPARISON: Final = (
 
 _STUDY: Final = (
     *_guards(
-        Force.WARNING, Subject.STUDY, Proof.FIGURES,
+        Force.WARNING, GuardSubject.STUDY, Proof.FIGURES,
         ("undeclared_difference", "kernel, compiler or a setting nobody named is taken for the factor",
          "facts of the environments are compared, and what the experiment does not explain is told"),
         ("these_machines", "one machine is taken for all of its kind",
@@ -212,7 +212,7 @@ _STUDY: Final = (
          "fewer than 100 sampled transactions beyond the percentile: it is not given"),
     ),
     *_guards(
-        Force.WARNING, Subject.STUDY, Proof.CAPTURE,
+        Force.WARNING, GuardSubject.STUDY, Proof.CAPTURE,
         ("few_clients", "waking up an idle virtual CPU is taken for the server's latency",
          "fewer clients than CPUs on a virtual machine"),
         ("clock_source", "reading the clock is taken for the server's cost",
@@ -227,7 +227,7 @@ _STUDY: Final = (
 )  # fmt: skip
 
 _DATA: Final = _guards(
-    Force.WARNING, Subject.DATA, Proof.FIGURES,
+    Force.WARNING, GuardSubject.DATA, Proof.FIGURES,
     ("no_blocks", "runs one after the other are taken for runs side by side", "the file has no column of blocks"),
     ("one_look", "a look that waited for its moment is taken for a planned one", "more than 24 blocks: one look, now"),
     ("direction_assumed", "worse is taken for better", "nothing says which way is better"),

@@ -38,7 +38,7 @@ SCHEDULE_LAG: Final = "schedule_lag"
 """By second of a run at a fixed rate: how late transactions began, on average."""
 COMPARED_SERIES: Final = (ROUND_TPS, TPS.name)
 """Series without which throughput is not what it is compared by: rounds of slices, and seconds, to cut the warm-up."""
-NEIGHBOURS: Final = "neighbour_share"
+BACKGROUND_LOAD: Final = "neighbour_share"
 LATENCY_QUANTILES: Final[Mapping[str, float]] = {
     f"latency_p{percent}": percent / 100 for percent in (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 }
@@ -117,7 +117,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("client_foreign_cpu", "foreign CPU on the client's machine", Unit.CPUS, _LOW, "less", "more"),
         _metric("client_steal_cpu", "stolen CPU on the client's machine", Unit.CPUS, _LOW, "less", "more"),
         _metric("observer_cpu", "CPU of pgstrata itself", Unit.CPUS, _LOW, "less", "more"),
-        _metric(NEIGHBOURS, "share of the CPUs that other processes used", Unit.RATIO, _LOW, "less", "more"),
+        _metric(BACKGROUND_LOAD, "share of the CPUs that other processes used", Unit.RATIO, _LOW, "less", "more"),
         _metric("steal_cpu", "stolen CPU", Unit.CPUS, _LOW, "less", "more"),
         _metric("wal_per_tx", "WAL per transaction", Unit.BYTES_PER_TRANSACTION, _LOW, "less", "more"),
         _metric("wal_records_per_tx", "WAL records per transaction", Unit.PER_TRANSACTION, _LOW, "fewer", "more"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgstrata.model.attribution import Span
+from pgstrata.model.attribution import ValueInterval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class QueryChange:
     reference_latency: float
     by_calls: float
     by_latency: float
-    interval: Span | None = None
+    interval: ValueInterval | None = None
 
     @property
     def difference(self) -> float:

@@ -83,7 +83,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class TcpRoute:
     """How clients reach a server by TCP: the address at which it listens, and the one that they come from.
 
     `known_port` is one on which the server's machine is known to answer, 0 where none has to be known.

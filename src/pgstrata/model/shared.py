@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Shared(StrEnum):
+class SharedResources(StrEnum):
     """What two hosts have in common.
 
     NOTHING: they are two machines. KERNEL: they are one, as containers with processes of their own are; one capture of

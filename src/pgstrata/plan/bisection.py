@@ -35,7 +35,7 @@ _CHANGED: Final = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.COLLAPSED})
 _SAME: Final = frozenset({Verdict.EQUIVALENT, Verdict.NEGLIGIBLE})
 
 
-class Side(StrEnum):
+class LevelSide(StrEnum):
     """What a level was found to be."""
 
     FIRST = "first"
@@ -52,22 +52,22 @@ class Search:
     """
 
     count: int
-    found: Mapping[int, Side] = field(default_factory=dict)
+    found: Mapping[int, LevelSide] = field(default_factory=dict)
 
     @property
     def first(self) -> int:
         """The last place that is known to be like the first end."""
-        return max((place for place, side in self.found.items() if side is Side.FIRST), default=0)
+        return max((place for place, side in self.found.items() if side is LevelSide.FIRST), default=0)
 
     @property
     def last(self) -> int:
         """The first place that is known to be like the last end."""
-        return min((place for place, side in self.found.items() if side is Side.LAST), default=self.count - 1)
+        return min((place for place, side in self.found.items() if side is LevelSide.LAST), default=self.count - 1)
 
     @property
     def next(self) -> int | None:
         """The level to look at: the nearest to the middle that was not skipped, the earlier of two; None at the end."""
-        if Side.UNDECIDED in self.found.values():
+        if LevelSide.UNDECIDED in self.found.values():
             return None
         left = [place for place in range(self.first + 1, self.last) if place not in self.found]
         return min(left, key=lambda place: abs(2 * place - self.first - self.last), default=None)
@@ -77,7 +77,7 @@ class Search:
         """Whether two neighbours are left."""
         return self.last - self.first == 1
 
-    def learn(self, place: int, side: Side) -> Self:
+    def learn(self, place: int, side: LevelSide) -> Self:
         """The search with what came of a level.
 
         Raises:
@@ -88,26 +88,26 @@ class Search:
         return replace(self, found={**self.found, place: side})
 
 
-def side_of_ends(ends: Comparison) -> Side:
+def side_of_ends(ends: Comparison) -> LevelSide:
     """Of the last end against the first: LAST where it differs, FIRST where it does not, or UNDECIDED."""
     if ends.verdict in _SAME:
-        return Side.FIRST
+        return LevelSide.FIRST
     measured = ends.verdict is Verdict.COLLAPSED or (ends.effect is not None and ends.effect not in {0.0, 1.0})
-    return Side.LAST if ends.verdict in _CHANGED and measured else Side.UNDECIDED
+    return LevelSide.LAST if ends.verdict in _CHANGED and measured else LevelSide.UNDECIDED
 
 
-def side_of(level: Comparison, ends: Comparison) -> Side:
+def side_of(level: Comparison, ends: Comparison) -> LevelSide:
     """Which end a level is nearer to, in log units; both comparisons are with the first end.
 
     Where the last end collapsed, so has what is like it. A level that alone collapsed is like neither.
     """
     if level.verdict is Verdict.COLLAPSED:
-        return Side.LAST if ends.verdict is Verdict.COLLAPSED else Side.SKIPPED
+        return LevelSide.LAST if ends.verdict is Verdict.COLLAPSED else LevelSide.SKIPPED
     if level.verdict not in _DECIDED or not level.effect:
-        return Side.UNDECIDED
+        return LevelSide.UNDECIDED
     if ends.verdict is Verdict.COLLAPSED or not ends.effect:
-        return Side.FIRST
-    return Side.LAST if math.log(level.effect) / math.log(ends.effect) > 1 / 2 else Side.FIRST
+        return LevelSide.FIRST
+    return LevelSide.LAST if math.log(level.effect) / math.log(ends.effect) > 1 / 2 else LevelSide.FIRST
 
 
 def half_threshold(ends: Comparison, otherwise: float) -> float:

@@ -17,7 +17,7 @@ from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
 
@@ -26,7 +26,7 @@ PLANS: Final = "plans.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class CaptureSubject:
     """What a collector looks at; `client` is the client's machine where that is another one than the server's.
 
     `turns`: the server takes turns in slices with others. `reconnects`: so many clients connect anew for each
@@ -58,7 +58,7 @@ class Window:
     that took turns; `sampler_backends` are the servers' processes that answer them.
 
     `apart`: the client was on another host than the server. There are `client_pid`, `client_resident_pids`, clients of
-    the environments that it took turns with, and `client_door_pids`, pgstrata itself; `resident_cpu` is what those
+    the environments that it took turns with, and `client_transport_pids`, pgstrata itself; `resident_cpu` is what those
     other clients used. `shared` is what the two hosts have in common.
 
     `driver` names the processes and sessions of the load generator.
@@ -68,14 +68,14 @@ class Window:
     transactions: int
     client_cpu: float
     postmaster_pid: int | None
-    door_pids: tuple[int, ...]
+    transport_pids: tuple[int, ...]
     server_version: int
     client_pid: int | None = None
     resident_pids: tuple[int, ...] = ()
     outside: int = 0
     apart: bool = False
-    client_door_pids: tuple[int, ...] = ()
-    shared: Shared = Shared.NOTHING
+    client_transport_pids: tuple[int, ...] = ()
+    shared: SharedResources = SharedResources.NOTHING
     turns: tuple[tuple[float, float], ...] = ()
     sampler_pids: tuple[int, ...] = ()
     client_sampler_pids: tuple[int, ...] = ()
@@ -101,7 +101,7 @@ class Collector(Protocol):
         """
         ...
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         """Raw text, as it is kept; nothing where there is nothing to look at."""
         ...
 
@@ -123,7 +123,7 @@ class SeesClients(Protocol):
 class Prepares(Protocol):
     """A collector or sampler that needs something in the server."""
 
-    def prepare(self, subject: Subject) -> None:
+    def prepare(self, subject: CaptureSubject) -> None:
         """Put it there; the server has just been started on a clone."""
         ...
 
@@ -195,7 +195,7 @@ class Sampler(Protocol):
         """Whether it is at work only in the turns of its environment; then it runs on the client's host."""
         ...
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         """Start it with its files in a folder that exists on its host; None where there is nothing to look at.
 
         It writes a first sample at once, and a last one when it is sent TERM if measurements need one.
@@ -215,7 +215,7 @@ class Explainer(Protocol):
 
     def capture(
         self,
-        subject: Subject,
+        subject: CaptureSubject,
         scripts: Sequence[experiment.Script],
         values: Mapping[str, str],
         protocol: experiment.Protocol,

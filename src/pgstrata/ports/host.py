@@ -1,4 +1,4 @@
-"""The door to a machine: run a command, move a file, look at the clock; and the coordinator's own time."""
+"""The transport to a machine: run a command, move a file, look at the clock; and the coordinator's own time."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Process(Protocol):
 
 
 class Host(Protocol):
-    """The one door to a machine: run a command, move a file, look at the clock; nothing else.
+    """The one transport to a machine: run a command, move a file, look at the clock; nothing else.
 
     Paths are absolute and belong to the host. Everything is done as `user`. Missing files raise HostFileError, a full
     file system DiskFullError, a broken connection HostLostError.
@@ -123,7 +123,7 @@ class Host(Protocol):
         ...
 
     @property
-    def door_pids(self) -> tuple[int, ...]:
+    def transport_pids(self) -> tuple[int, ...]:
         """Processes on the host that are pgstrata itself (coordinator or its shell), for the observer's CPU time."""
         ...
 

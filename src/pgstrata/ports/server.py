@@ -13,7 +13,7 @@ from pgstrata.ports.host import Host, Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class QueryResult:
     """Rows of a query as text, by column name; NULL is the empty text."""
 
     columns: tuple[str, ...]
@@ -36,7 +36,7 @@ BACKEND: Final = ".backend"
 class Sql(Protocol):
     """Statements to a server, by the way that the driver takes."""
 
-    def query(self, address: Address, statement: str) -> Table:
+    def query(self, address: Address, statement: str) -> QueryResult:
         """Rows of one statement; SqlError if it fails."""
         ...
 

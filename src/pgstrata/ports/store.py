@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from pgstrata.model.runs import Reason, RunRecord
 from pgstrata.model.server import Fingerprint
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class RunHeader:
     resident_pids: tuple[int, ...] = ()
     apart: bool = False
     client_door_pids: tuple[int, ...] = ()
-    shared: Shared = Shared.NOTHING
+    shared: SharedResources = SharedResources.NOTHING
     sampler_pids: tuple[int, ...] = ()
     client_sampler_pids: tuple[int, ...] = ()
     sampler_backends: tuple[int, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pgstrata.model.answer import Comparison, Verdict
-from pgstrata.model.bisect import Bisection, Commit, Outcome, Step
+from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.columns import WIDTH, wrap_text
 from pgstrata.report.fields import SCHEMA, interval_field, number_field, render_document
@@ -81,7 +81,7 @@ def _place(found: Bisection) -> str:
     return name_where(cell, found.experiment).strip().removeprefix("in ")
 
 
-def _limit(step: Step) -> str:
+def _limit(step: BisectStep) -> str:
     return f"{step.threshold * 100:.3g} %"
 
 
@@ -91,7 +91,7 @@ def _figures(comparison: Comparison | None) -> str:
     return render_figures(comparison)
 
 
-def _say_step(found: Bisection, step: Step) -> list[str]:
+def _say_step(found: Bisection, step: BisectStep) -> list[str]:
     """A line for people, and one for the study."""
     first, item = found.levels[0], step.comparison
     name = f"{step.level} against {first}" + _subject(found, step)
@@ -105,12 +105,12 @@ def _say_step(found: Bisection, step: Step) -> list[str]:
     ]
 
 
-def _like(found: Bisection, step: Step) -> str:
+def _like(found: Bisection, step: BisectStep) -> str:
     ends = {"first": found.levels[0], "last": found.levels[-1]}
     return _SIDES[step.side] if step.side in _SIDES else f"like {ends[step.side]}"
 
 
-def _subject(found: Bisection, step: Step) -> str:
+def _subject(found: Bisection, step: BisectStep) -> str:
     commit = _commit_of(found, step.level)
     return f" ({commit.subject})" if commit else ""
 
@@ -170,7 +170,7 @@ def _level(found: Bisection, place: int) -> dict[str, Any]:
     return fields
 
 
-def _step_fields(found: Bisection, step: Step) -> dict[str, Any]:
+def _step_fields(found: Bisection, step: BisectStep) -> dict[str, Any]:
     item = step.comparison
     return {
         "level": step.level,

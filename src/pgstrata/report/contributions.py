@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.model.attribution import Contribution, Part, Span
+from pgstrata.model.attribution import Contribution, Part, ValueInterval
 
 PART_NAMES: Final = {
     Part.CLIENT: "client and network",
@@ -57,7 +57,7 @@ def choose_unit(seconds: float) -> tuple[float, str]:
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= size), _UNITS[-1])
 
 
-def half_of(span: Span | None) -> float:
+def half_of(span: ValueInterval | None) -> float:
     """What stands behind the ±."""
     return 0.0 if span is None else (span.high - span.low) / 2
 

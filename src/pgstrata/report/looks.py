@@ -11,7 +11,7 @@ from pgstrata.compare.judging import ask, judge_primary
 from pgstrata.compare.pairs import Pairing
 from pgstrata.model.answer import Answer, Comparison, Interval, Lane, Verdict
 from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, boundary
-from pgstrata.stats.rule import Estimate, Span, estimate_at
+from pgstrata.stats.rule import Estimate, LogInterval, estimate_at
 
 # One block in so many may lie outside its axis, at either end.
 _OUTLIERS = 8
@@ -82,7 +82,7 @@ def _looks(comparison: Comparison, pairing: Pairing, estimates: Sequence[Estimat
     # The fast lane has one look, the one that decides; what falls apart into groups has no percentage at any.
     silent = comparison.lane is Lane.FAST or comparison.verdict is Verdict.UNSTABLE
 
-    def early(estimate: Estimate, span: Span | None) -> Interval | None:
+    def early(estimate: Estimate, span: LogInterval | None) -> Interval | None:
         return None if silent or estimate.n > last else pairing.interval(span)
 
     return tuple(

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from pgstrata.compare.unseen import UNSEEN
+from pgstrata.compare.unobserved import UNSEEN
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.model.answer import ALL_CELLS, Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
-    Beside,
     Contribution,
+    CountedUse,
     LevelAccount,
     Method,
     Part,
@@ -243,7 +243,7 @@ def name_state(*, resolved: bool) -> str:
 # ------------------------------------------------------------------------------------------------ beside
 
 
-def _beside_lines(items: Sequence[Beside]) -> list[str]:
+def _beside_lines(items: Sequence[CountedUse]) -> list[str]:
     if not items:
         return []
     names = Column(title="per transaction or run", cells=tuple(name_beside(item) for item in items))
@@ -272,19 +272,19 @@ def say_left(left: Sequence[Contribution], size: float, unit: str) -> str:
     return f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
 
 
-def _render_beside_change(item: Beside) -> str:
+def _render_beside_change(item: CountedUse) -> str:
     """1.2 ± 0.3 kB; each with its unit where these differ."""
     change, half = (render_amount(value, item.metric) for value in (item.difference, half_of(item.interval)))
     unit = change.partition(" ")[2]
     return f"{change.removesuffix(unit).rstrip()} ± {half}" if unit == half.partition(" ")[2] else f"{change} ± {half}"
 
 
-def name_beside(item: Beside) -> str:
+def name_beside(item: CountedUse) -> str:
     """The name of its metric, without the words that the head of the table says."""
     return METRICS[item.metric].title.removesuffix(" per transaction").replace(" during the run", " in a run")
 
 
-def is_clear(item: Beside) -> bool:
+def is_clear(item: CountedUse) -> bool:
     """Whether its interval leaves out zero."""
     return item.interval.low > 0 or item.interval.high < 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount, Origin, Span
+from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount, Origin, ValueInterval
 from pgstrata.report.queries import query_fields
 from pgstrata.report.query_plans import plan_fields
 
@@ -65,7 +65,7 @@ def _contribution(item: Contribution) -> dict[str, Any]:
     }
 
 
-def _beside(item: Beside) -> dict[str, Any]:
+def _beside(item: CountedUse) -> dict[str, Any]:
     return {
         "metric": item.metric,
         "value": item.value,
@@ -76,7 +76,7 @@ def _beside(item: Beside) -> dict[str, Any]:
     }
 
 
-def _span(span: Span | None) -> list[float] | None:
+def _span(span: ValueInterval | None) -> list[float] | None:
     return None if span is None else [span.low, span.high]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.answer import Answer, OrderedAxis
-from pgstrata.model.attribution import Attribution, Beside, Contribution, LevelAccount
+from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
 from pgstrata.report.contributions import choose_decimals, choose_unit, half_of, name_query, name_row, render_half
 from pgstrata.report.drawing import Figure
 from pgstrata.report.names import count, name_cell, name_environment, name_factor
@@ -145,7 +145,7 @@ def _lines(
     )  # fmt: skip
 
 
-def _beside_line(item: Beside) -> WhyLine:
+def _beside_line(item: CountedUse) -> WhyLine:
     before, after, change, half = (
         render_amount(value, item.metric)
         for value in (item.reference, item.value, item.difference, half_of(item.interval))

@@ -16,7 +16,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, Recipe, System, programs_of, reason_in, systems_of
+from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, BuildRecipe, System, programs_of, reason_in, systems_of
 from pgstrata.servers.revision import find_source
 from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.servers.toolchain import (
@@ -50,7 +50,7 @@ class Built:
     """
 
     prefix: str
-    recipe: Recipe
+    recipe: BuildRecipe
     compiler: str
     origin: str
 
@@ -83,7 +83,7 @@ class Builder:
         source, asked = find_source(self.here, spec.value), dict(spec.build)
         source.require()
         held = source.holds()
-        recipe = Recipe(
+        recipe = BuildRecipe(
             system=self._possible(spec, held)[0],
             compiler=choose_compiler(self.here, asked.get("compiler", "")),
             flags=asked.get("flags", ""),
@@ -132,14 +132,14 @@ class Builder:
             return (System.CONFIGURE,)
         return can
 
-    def _key(self, source: Source, recipe: Recipe, described: str) -> str:
+    def _key(self, source: Source, recipe: BuildRecipe, described: str) -> str:
         native = processor_model(self.here) if "native" in recipe.flags else ""
         parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.distinct_flags, native)
         # builds of the time when there was but configure are found again
         system = () if recipe.system is System.CONFIGURE else (recipe.system,)
         return hashlib.sha256("\0".join((*parts, *system)).encode()).hexdigest()[:16]
 
-    def _bring(self, spec: ServerSpec, source: Source, recipe: Recipe) -> Callable[[Path, Path], None]:
+    def _bring(self, spec: ServerSpec, source: Source, recipe: BuildRecipe) -> Callable[[Path, Path], None]:
         def fill(scratch: Path, partial: Path) -> None:
             final = partial.with_name(partial.name.removesuffix(".partial"))
             log = final.with_name(f"{final.name}.log")

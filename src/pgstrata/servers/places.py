@@ -140,14 +140,14 @@ def server_user(uid: int, environ: Mapping[str, str], *, known: Callable[[str], 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class UserIds:
     """Numbers of the user that servers run as."""
 
     uid: int
     gid: int
 
 
-def make_places(places: Places, *, uid: int, server: Owner | None) -> None:
+def make_places(places: Places, *, uid: int, server: UserIds | None) -> None:
     """Create the folders with their owners and modes.
 
     Args:
@@ -166,7 +166,7 @@ def make_places(places: Places, *, uid: int, server: Owner | None) -> None:
     Path(places.cache).chmod(0o755)
 
 
-def _make(path: str, *, mode: int, owner: int, server: Owner | None) -> None:
+def _make(path: str, *, mode: int, owner: int, server: UserIds | None) -> None:
     folder = Path(path)
     try:
         made = not os.path.lexists(path)

@@ -14,7 +14,7 @@ from pgstrata.errors import DatabaseFullError, PgstrataError, SqlError, find_dis
 from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
-from pgstrata.ports.server import BACKEND, Table
+from pgstrata.ports.server import BACKEND, QueryResult
 
 # Large data take their time: reading them all, VACUUM, a checkpoint.
 _QUERY_TIMEOUT = 3600.0
@@ -36,13 +36,13 @@ class PsqlSql:
         self._host = host
         self._tools = tools
 
-    def query(self, address: Address, statement: str) -> Table:
+    def query(self, address: Address, statement: str) -> QueryResult:
         """Rows of one statement as text; SqlError if it fails."""
         done = self._psql(address, ("--csv", "-c", statement), b"", _QUERY_TIMEOUT)
         lines = list(csv.reader(io.StringIO(done.text)))
         if not lines:
-            return Table(columns=(), rows=())
-        return Table(columns=tuple(lines[0]), rows=tuple(tuple(line) for line in lines[1:]))
+            return QueryResult(columns=(), rows=())
+        return QueryResult(columns=tuple(lines[0]), rows=tuple(tuple(line) for line in lines[1:]))
 
     def execute(self, address: Address, script: str) -> None:
         """Run a script statement by statement; SqlError at the first that fails."""

@@ -37,7 +37,7 @@ class System(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class BuildRecipe:
     """One build.
 
     Args:

@@ -1,4 +1,4 @@
-"""All servers behind one door: resolve a level, list what there is, fetch ahead, name the client's tools.
+"""All servers behind one interface: resolve a level, list what there is, fetch ahead, name the client's tools.
 
 What a server is made of and where it comes from stands in the neighbours; running servers (`dsn:`) are not ours.
 """

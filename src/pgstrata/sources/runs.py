@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.metrics import NEIGHBOURS, TPS
+from pgstrata.model.metrics import BACKGROUND_LOAD, TPS
 from pgstrata.model.observation import Observation, PairingKey, SteadyPart, TimeSpan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.sources.steady import find_steady
 
 COMPANIONS: Final = frozenset({"checkpoints", "autovacuums", "wal_per_tx"})
 """What must be alike in both arms, or be said."""
-_ALWAYS: Final = COMPANIONS | {NEIGHBOURS}
+_ALWAYS: Final = COMPANIONS | {BACKGROUND_LOAD}
 
 
 def observe_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> list[Observation]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.stats.family import Series
+from pgstrata.stats.family import DifferenceSeries
 
 _CROSSED: Final = 2
 
@@ -26,7 +26,7 @@ Logs = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LevelChange:
     """One factor's change from one level to another."""
 
     factor: str
@@ -46,9 +46,9 @@ class Contrast:
     `combinations` is the number of combinations of the other factors that it is averaged over.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[LevelChange, ...]
     combinations: int
-    series: Series
+    series: DifferenceSeries
 
     @property
     def is_interaction(self) -> bool:
@@ -64,7 +64,7 @@ class Contrast:
 class LeftOut:
     """A contrast that these environments do not support, and why."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[LevelChange, ...]
     reason: str
 
 
@@ -105,7 +105,7 @@ def make_contrasts(environments: Mapping[str, Mapping[str, str]], logs: Logs, *,
     """
     design = _make_design(environments, logs, baseline)
     changes = [_changes(design, place) for place in range(len(design.factors))]
-    wanted: list[tuple[Change, ...]] = [(change,) for of_factor in changes for change in of_factor]
+    wanted: list[tuple[LevelChange, ...]] = [(change,) for of_factor in changes for change in of_factor]
     for first, second in combinations(changes, 2):
         wanted += [(one, other) for one in first for other in second]
     if len(design.factors) < _CROSSED:
@@ -132,13 +132,15 @@ def _make_design(environments: Mapping[str, Mapping[str, str]], logs: Logs, base
     return _Design(factors=varied, names=names, base=base, logs=logs)
 
 
-def _changes(design: _Design, factor: int) -> list[Change]:
+def _changes(design: _Design, factor: int) -> list[LevelChange]:
     levels = dict.fromkeys(place[factor] for place in design.names)
     against = design.base[factor]
-    return [Change(factor=design.factors[factor], level=level, against=against) for level in levels if level != against]
+    return [
+        LevelChange(factor=design.factors[factor], level=level, against=against) for level in levels if level != against
+    ]
 
 
-def _make_contrast(design: _Design, changes: tuple[Change, ...]) -> Contrast | LeftOut:
+def _make_contrast(design: _Design, changes: tuple[LevelChange, ...]) -> Contrast | LeftOut:
     """The mean over the combinations of the other factors, each side with its sign."""
     moved = [design.factors.index(change.factor) for change in changes]
     sides: list[tuple[float, dict[str, str]]] = [(1.0, {})]
@@ -186,10 +188,10 @@ def _render(levels: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{factor} {level or '(not given)'}" for factor, level in levels)
 
 
-def _make_series(logs: Logs, weights: Mapping[str, float]) -> Series:
+def _make_series(logs: Logs, weights: Mapping[str, float]) -> DifferenceSeries:
     """The weighted sum in each block in which all environments have a finite value."""
     values = [{block: x for block, x in logs.get(name, {}).items() if math.isfinite(x)} for name in weights]
     blocks = sorted(set.intersection(*(set(of_environment) for of_environment in values)))
     matrix = np.array([[of_environment[block] for of_environment in values] for block in blocks], dtype=np.float64)
     d = matrix.reshape(len(blocks), len(values)) @ np.array(list(weights.values()))
-    return Series(blocks=tuple(blocks), d=np.asarray(d, dtype=np.float64))
+    return DifferenceSeries(blocks=tuple(blocks), d=np.asarray(d, dtype=np.float64))

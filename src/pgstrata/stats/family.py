@@ -22,7 +22,7 @@ _DIFFERENCES: Final = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class DifferenceSeries:
     """The differences of one comparison with the numbers of their blocks, ascending; d has shape (len(blocks),)."""
 
     blocks: tuple[int, ...]
@@ -33,7 +33,7 @@ class Series:
             raise ValueError("each difference has its block, and block numbers ascend")
 
 
-def decide_family(members: Sequence[Series], rules: Sequence[Rule]) -> tuple[Decision, ...]:
+def decide_family(members: Sequence[DifferenceSeries], rules: Sequence[Rule]) -> tuple[Decision, ...]:
     """Headlines of one study, with a look at all undecided ones after each block.
 
     A difference is looked for at alpha / m, rounded down to the grid, m being the number of members; each difference
@@ -55,7 +55,7 @@ def decide_family(members: Sequence[Series], rules: Sequence[Rule]) -> tuple[Dec
 
 
 def decide_families(
-    families: Sequence[Sequence[Series]], rules: Sequence[Sequence[Rule]]
+    families: Sequence[Sequence[DifferenceSeries]], rules: Sequence[Sequence[Rule]]
 ) -> tuple[tuple[Decision, ...], ...]:
     """`decide_family` of many families, whose looks are computed together."""
     flat_rules = [rule for family in rules for rule in family]

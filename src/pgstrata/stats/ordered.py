@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
-from pgstrata.stats.rule import MIN_BLOCKS, Estimate, Rule, Span, estimate_at
+from pgstrata.stats.rule import MIN_BLOCKS, Estimate, LogInterval, Rule, estimate_at
 from pgstrata.stats.splits import Split, find_split, place_split
 from pgstrata.stats.unpaired import decide_unpaired
 
@@ -38,7 +38,7 @@ _EXACT_BLOCKS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LevelStep:
     """A change between two neighbouring levels, given by their places from 0.
 
     `effect` is the log difference of the levels after it up to the next step, against those before it down to the
@@ -51,7 +51,7 @@ class Step:
     after: int
     p: float
     effect: float
-    interval: Span | None
+    interval: LogInterval | None
     blocks: int
 
 
@@ -75,7 +75,7 @@ class Ordered:
     a drift of the machine looks like a step. `draws` and `seed` reproduce the permutations.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[LevelStep, ...]
     p: float
     smallest_p: float
     trend: Trend | None
@@ -209,7 +209,7 @@ def _edges_within(axis: _Axis, first: int, last: int) -> IndexArray:
     return np.array([edge for edge in axis.edges if first < edge < last], dtype=np.intp)
 
 
-def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> Step | None:
+def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> LevelStep | None:
     """What a split amounts to; None if no block has values on both of its sides."""
     first, edge, last = bounds
     left, right = axis.values[:, first:edge], axis.values[:, edge:last]
@@ -217,7 +217,7 @@ def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> Step | None:
     if estimate is None:
         return None
     place = axis.edges.index(edge) + 1
-    return Step(
+    return LevelStep(
         before=place - 1, after=place, p=p, effect=estimate.centre, interval=estimate.interval,
         blocks=estimate.n if axis.paired else 0,
     )  # fmt: skip

@@ -39,7 +39,7 @@ Criticals = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class LogInterval:
     """An interval of D in log units, ends included."""
 
     low: float
@@ -66,8 +66,8 @@ class Estimate:
 
     n: int
     centre: float
-    interval: Span | None
-    equivalence: Span | None
+    interval: LogInterval | None
+    equivalence: LogInterval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,17 +200,17 @@ def _estimate_group(d: FloatArray, criticals: Criticals) -> list[Estimate]:
     ]
 
 
-def _spans(d: FloatArray, walsh: FloatArray, critical: int | None) -> Sequence[Span | None]:
+def _spans(d: FloatArray, walsh: FloatArray, critical: int | None) -> Sequence[LogInterval | None]:
     if critical is None:
         return [None] * len(d)
     low, high = capped_intervals(d, walsh, critical)
-    return [Span(low=a, high=b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    return [LogInterval(low=a, high=b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
 def _estimate_large(d: FloatArray, criticals: Criticals) -> list[Estimate]:
     estimates = []
     for row in d:
-        spans = [None if c is None else Span(**capped_interval_of_many(row, c)) for c in criticals]
+        spans = [None if c is None else LogInterval(**capped_interval_of_many(row, c)) for c in criticals]
         centre = hodges_lehmann_of_many(row)
         estimates.append(Estimate(n=len(row), centre=centre, interval=spans[0], equivalence=spans[1]))
     return estimates
@@ -296,7 +296,9 @@ def coarse_estimate(d: FloatArray, floor: float) -> Estimate:
     """What the fast lane shows: the median +- 4 s0 / sqrt(n), not an interval of a known level."""
     centre = float(np.median(d))
     width = COARSE * floor / math.sqrt(len(d))
-    return Estimate(n=len(d), centre=centre, interval=Span(low=centre - width, high=centre + width), equivalence=None)
+    return Estimate(
+        n=len(d), centre=centre, interval=LogInterval(low=centre - width, high=centre + width), equivalence=None
+    )
 
 
 def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:

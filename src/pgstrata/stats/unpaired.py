@@ -21,7 +21,7 @@ from pgstrata.model.answer import Lane
 from pgstrata.stats.boundaries import C_EQ, GRID, boundary
 from pgstrata.stats.large import shift_quantiles
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.rule import Decision, Estimate, Rule, Span, is_decided, judge
+from pgstrata.stats.rule import Decision, Estimate, LogInterval, Rule, is_decided, judge
 
 # Products of the two sizes up to which the orders are counted: 50 values against 50.
 EXACT_PAIRS: Final = 2500
@@ -112,12 +112,12 @@ def _tails(n: int, m: int) -> FloatArray:
     return np.minimum(np.cumsum((share + share[::-1])[:below]), 1.0)
 
 
-def _interval(x: FloatArray, y: FloatArray, critical: int | None) -> Span | None:
+def _interval(x: FloatArray, y: FloatArray, critical: int | None) -> LogInterval | None:
     """From the (critical + 1)-th smallest to the (critical + 1)-th largest difference."""
     if critical is None:
         return None
     low, high = shift_quantiles(x, y, (critical + 1, x.size * y.size - critical))
-    return Span(low=low, high=high)
+    return LogInterval(low=low, high=high)
 
 
 def _smallest_level(x: FloatArray, y: FloatArray) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pgstrata.model.answer import Study
-from pgstrata.model.metrics import NEIGHBOURS
+from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
 from pgstrata.store.files import storage_errors
@@ -35,7 +35,7 @@ def load_study(
     folder = folder.absolute()
     file = load_plan_file(folder)
     if metrics is not None:
-        metrics = tuple(dict.fromkeys((file.plan.experiment.metric, NEIGHBOURS, *metrics)))
+        metrics = tuple(dict.fromkeys((file.plan.experiment.metric, BACKGROUND_LOAD, *metrics)))
     with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)

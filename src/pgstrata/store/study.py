@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from pgstrata.errors import StudyError
-from pgstrata.model.metrics import COMPARED_SERIES, NEIGHBOURS, ROUND_TPS
+from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES, ROUND_TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -140,7 +140,7 @@ class StudyStore:
         with storage_errors(self.folder):
             return catalogue.load_runs(
                 self._connection,
-                metrics=(self.plan.experiment.metric, NEIGHBOURS, ROUND_TPS),
+                metrics=(self.plan.experiment.metric, BACKGROUND_LOAD, ROUND_TPS),
                 series=COMPARED_SERIES,
                 sessions=False,
             )

@@ -3,14 +3,14 @@ import pytest
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.errors import HostNotFitError, ParseError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Window
 
-WINDOW = Window(seconds=1, transactions=1, client_cpu=0, postmaster_pid=None, door_pids=(), server_version=180000)
+WINDOW = Window(seconds=1, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000)
 
 
 def test_it_times_a_fixed_piece_of_work():
     canary = CanaryCollector()
-    subject = Subject(host=LocalHost(), sql=None, server=None)
+    subject = CaptureSubject(host=LocalHost(), sql=None, server=None)
     (found,) = canary.parse(canary.capture(subject), canary.capture(subject), WINDOW)
     assert found.metric == "canary"
     assert 0.001 < found.value < 5
@@ -25,7 +25,7 @@ def test_a_host_that_cannot_run_it_gives_no_measurement():
             raise HostNotFitError("there is no sh")
 
     canary = CanaryCollector()
-    nothing = canary.capture(Subject(host=Bare(), sql=None, server=None))
+    nothing = canary.capture(CaptureSubject(host=Bare(), sql=None, server=None))
     assert canary.parse(nothing, b"seconds 0.02\n", WINDOW) == ()
 
 

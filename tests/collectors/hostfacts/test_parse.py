@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "hostfacts"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/expected.json"))
@@ -57,12 +57,12 @@ SPACE, INNER = b"pid:[4026531836]\n", b"pid:[4026532441]\n"
 @pytest.mark.parametrize(
     ("one", "other", "shared"),
     [
-        (BOOT + SPACE, BOOT + SPACE, Shared.PROCESSES),
-        (BOOT + SPACE, BOOT + INNER, Shared.KERNEL),
-        (BOOT, BOOT, Shared.KERNEL),
-        (BOOT + SPACE, OTHER + SPACE, Shared.NOTHING),
-        (BOOT + SPACE, b"", Shared.NOTHING),
-        (b"", b"", Shared.NOTHING),
+        (BOOT + SPACE, BOOT + SPACE, SharedResources.PROCESSES),
+        (BOOT + SPACE, BOOT + INNER, SharedResources.KERNEL),
+        (BOOT, BOOT, SharedResources.KERNEL),
+        (BOOT + SPACE, OTHER + SPACE, SharedResources.NOTHING),
+        (BOOT + SPACE, b"", SharedResources.NOTHING),
+        (b"", b"", SharedResources.NOTHING),
     ],
 )
 def test_what_two_hosts_share_is_known_by_their_kernels(one, other, shared):

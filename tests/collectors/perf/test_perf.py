@@ -18,7 +18,7 @@ from pgstrata.ports.collector import Window
 
 FOLDER = files("pgstrata.collectors.perf")
 WINDOW = Window(
-    seconds=10.0, transactions=900, outside=100, client_cpu=2.0, postmaster_pid=100, door_pids=(7,),
+    seconds=10.0, transactions=900, outside=100, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,),
     server_version=180000,
 )  # fmt: skip
 TEXT = """\

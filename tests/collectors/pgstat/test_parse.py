@@ -21,7 +21,7 @@ def window(transactions=100, version=180000):
         transactions=transactions,
         client_cpu=1.0,
         postmaster_pid=None,
-        door_pids=(),
+        transport_pids=(),
         server_version=version,
     )
 

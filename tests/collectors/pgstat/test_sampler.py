@@ -7,9 +7,9 @@ from pgstrata.collectors.pgstat.parse import parse_counters
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
-from pgstrata.ports.server import Table
+from pgstrata.ports.server import QueryResult
 
-ROWS = Table(columns=("name", "value"), rows=(("lsn.position", "500"), ("io.hits", "")))
+ROWS = QueryResult(columns=("name", "value"), rows=(("lsn.position", "500"), ("io.hits", "")))
 
 PACKAGE = "pgstrata.collectors.pgstat"
 
@@ -22,7 +22,7 @@ class FakeSql:
     def query(self, address, statement):
         self.asked.append(statement)
         if "pg_sleep" in statement:
-            return Table(columns=("pg_sleep",), rows=(("",),))
+            return QueryResult(columns=("pg_sleep",), rows=(("",),))
         if self.failures:
             raise SqlError("no", sqlstate=self.failures.pop(0))
         return ROWS

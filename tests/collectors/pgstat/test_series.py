@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from pgstrata.collectors.pgstat.seconds import CountersSampler, choose_views, render_script
 from pgstrata.errors import ParseError
 from pgstrata.model.courses import COURSES
-from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Window
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "pgstat-seconds"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
 WINDOW = Window(
-    seconds=5.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, door_pids=(7,), server_version=180000
+    seconds=5.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,), server_version=180000
 )
 
 
@@ -189,7 +189,7 @@ class FakeSql:
 
 def subject(*, turns):
     server = SimpleNamespace(build=SimpleNamespace(version=SimpleNamespace(number=180006)), address="there")
-    return Subject(host=None, sql=None, server=server, turns=turns)
+    return CaptureSubject(host=None, sql=None, server=server, turns=turns)
 
 
 def test_a_run_that_is_alone_is_watched_each_second():

@@ -13,7 +13,7 @@ from pgstrata.model.courses import COURSES
 from pgstrata.ports.collector import Window
 
 WINDOW = Window(
-    seconds=4.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, door_pids=(7,), server_version=180000
+    seconds=4.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,), server_version=180000
 )
 
 
@@ -133,7 +133,7 @@ def test_samples_after_the_window_are_left_out():
 
 def test_slices_have_no_seconds_of_their_own():
     window = Window(
-        seconds=4.0, transactions=1, client_cpu=0, postmaster_pid=100, door_pids=(), server_version=180000,
+        seconds=4.0, transactions=1, client_cpu=0, postmaster_pid=100, transport_pids=(), server_version=180000,
         turns=((1.0, 2.0),),
     )  # fmt: skip
     assert courses([host(500), host(504)], window=window) == {}

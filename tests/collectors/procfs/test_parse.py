@@ -12,13 +12,13 @@ from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_cli
 from pgstrata.collectors.procfs.snapshot import ProcessTime, parse_snapshot
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 from pgstrata.ports.collector import Window
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "procfs"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
 WINDOW = Window(
-    seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, door_pids=(7,), server_version=180000
+    seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,), server_version=180000
 )
 
 
@@ -29,7 +29,7 @@ def measured(before, after, window=WINDOW):
 def window_of(case):
     window = json.loads((case / "window.json").read_text())
     lists = {name: tuple(value) for name, value in window.items() if isinstance(value, list)}
-    return Window(**{**window, **lists, "shared": Shared(window.get("shared", ""))})
+    return Window(**{**window, **lists, "shared": SharedResources(window.get("shared", ""))})
 
 
 def process(pid, parent, own, waited=0, start=50, name="postgres"):
@@ -296,10 +296,11 @@ class TestHostsThatAreOneMachine:
         uptime="1010.00 1.00", cpu="1700 0 0 9000 0 0 0 0 0 0",
         processes=[process(100, 1, 500), process(7, 1, 0), process(9, 1, 100), process(50, 9, 400), process(99, 1, 600)],
     )  # fmt: skip
-    APART = replace(WINDOW, apart=True, client_cpu=4.0, client_door_pids=(9,))
+    APART = replace(WINDOW, apart=True, client_cpu=4.0, client_transport_pids=(9,))
 
     @pytest.mark.parametrize(
-        ("shared", "foreign"), [(Shared.NOTHING, 1.2), (Shared.KERNEL, 1.1), (Shared.PROCESSES, 0.7)]
+        ("shared", "foreign"),
+        [(SharedResources.NOTHING, 1.2), (SharedResources.KERNEL, 1.1), (SharedResources.PROCESSES, 0.7)],
     )
     def test_know_the_clients_time_as_far_as_they_share(self, shared, foreign):
         # where its pids mean nothing, the client stays a stranger among the processes that are seen
@@ -310,12 +311,12 @@ class TestHostsThatAreOneMachine:
         case = CAPTURES / "6.18" / "one-machine"
         captures = [(case / f"{name}.txt").read_text() for name in ("before", "after")]
         known = measured(*captures, window_of(case))
-        unknown = measured(*captures, replace(window_of(case), shared=Shared.NOTHING))
+        unknown = measured(*captures, replace(window_of(case), shared=SharedResources.NOTHING))
         assert known["foreign_cpu"] < 0.02
         assert unknown["foreign_cpu"] == pytest.approx(known["foreign_cpu"] + 0.32 / 1.07)
 
     def test_are_told_of_by_one_capture(self):
-        for shared in (Shared.KERNEL, Shared.PROCESSES):
+        for shared in (SharedResources.KERNEL, SharedResources.PROCESSES):
             assert not parse_client(self.BEFORE.encode(), self.AFTER.encode(), replace(self.APART, shared=shared))
 
 
@@ -327,7 +328,7 @@ class TestSlicesOfServersElsewhere:
     HERE = (100, 60, 9, 98)
     WINDOW = replace(
         WINDOW, seconds=5.0, apart=True, client_cpu=0.0, client_pid=100, client_resident_pids=(60,),
-        resident_pids=(200,), client_door_pids=(9,),
+        resident_pids=(200,), client_transport_pids=(9,),
     )  # fmt: skip
 
     def captures(self, pids, used, busy):
@@ -365,14 +366,14 @@ class TestSlicesOfServersElsewhere:
 
     def test_know_all_clients_where_the_two_hosts_are_one_machine_with_two_tables_of_processes(self):
         before, after = self.captures(self.THERE, (200, 400, 50, 0), 1050)
-        found = measured(before, after, self.seen(replace(self.WINDOW, shared=Shared.KERNEL)))
+        found = measured(before, after, self.seen(replace(self.WINDOW, shared=SharedResources.KERNEL)))
         # 10.5 s busy: servers 6, clients 3, pgstrata over there 0.5
         assert found["foreign_cpu"] == pytest.approx(0.1)
 
     def test_know_all_clients_where_the_two_hosts_have_one_table_of_processes(self):
         pids = (100, 200, 7, 99, 50, 60, 9)
         before, after = self.captures(pids, (200, 400, 50, 100, 100, 200, 100), 1150)
-        window = replace(self.WINDOW, client_pid=50, shared=Shared.PROCESSES)
+        window = replace(self.WINDOW, client_pid=50, shared=SharedResources.PROCESSES)
         seen = see_clients(before.encode(), after.encode(), window)
         found = measured(before, after, seen)
         assert found["client_cpu"] == pytest.approx(1.0 / 5)
@@ -387,7 +388,7 @@ class TestSlicesOfServersElsewhere:
 def test_what_others_use_on_the_clients_machine_is_seen():
     before = text(uptime="1000.00 1.00", cpu="100 0 0 0 0 0 0 0 0 0", processes=[process(9, 1, 0, name="pgstrata")])
     after = text(uptime="1010.00 1.00", cpu="1600 0 0 0 0 0 0 50 0 0", processes=[process(9, 1, 100, name="pgstrata")])
-    window = replace(WINDOW, apart=True, client_cpu=4.0, client_door_pids=(9,))
+    window = replace(WINDOW, apart=True, client_cpu=4.0, client_transport_pids=(9,))
     found = {one.metric: one.value for one in parse_client(before.encode(), after.encode(), window)}
     # 15 s busy, of which 4 s are the client's and 1 s is pgstrata's own
     assert found == {"client_foreign_cpu": pytest.approx(1.0), "client_steal_cpu": pytest.approx(0.05)}

@@ -19,7 +19,7 @@ from pgstrata.ports.collector import Window
 
 SCRIPT = files("pgstrata.collectors.procfs") / "seconds.sh"
 WINDOW = Window(
-    seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, door_pids=(7,), server_version=180000
+    seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,), server_version=180000
 )
 TURNS = ((1000.0, 1001.0), (1002.0, 1003.0), (1004.0, 1005.0))
 
@@ -124,7 +124,7 @@ class TestARunThatWasAlone:
 class TestTurns:
     def test_what_was_used_between_the_first_and_the_last_sample_is_that_of_all_slices(self):
         window = Window(
-            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, door_pids=(), server_version=180000,
+            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, transport_pids=(), server_version=180000,
             outside=400, turns=TURNS,
         )  # fmt: skip
         samples = [sample(at, process(11, cpu, queue=cpu / 10)) for at, cpu in ((500, 0.5), (503, 1.5), (505.2, 2.0))]
@@ -134,7 +134,7 @@ class TestTurns:
 
     def test_a_sampler_that_did_not_see_the_last_turn_says_nothing(self):
         window = Window(
-            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, door_pids=(), server_version=180000,
+            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, transport_pids=(), server_version=180000,
             turns=TURNS,
         )  # fmt: skip
         assert measured([sample(at, process(11, at)) for at in (500, 504)], [session(1000.5, 11)], window) == {}

@@ -17,7 +17,7 @@ NAMES = (
 
 def window(transactions=100, outside=0):
     return Window(
-        seconds=2.0, transactions=transactions, client_cpu=1.0, postmaster_pid=None, door_pids=(), server_version=180000,
+        seconds=2.0, transactions=transactions, client_cpu=1.0, postmaster_pid=None, transport_pids=(), server_version=180000,
         outside=outside,
     )  # fmt: skip
 

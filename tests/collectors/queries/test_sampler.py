@@ -7,9 +7,9 @@ from pgstrata.collectors.queries.sampler import QueriesCollector, Use, use_of_ex
 from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Environment, ServerKind
-from pgstrata.ports.server import Table
+from pgstrata.ports.server import QueryResult
 
-ROWS = Table(columns=("id", "query"), rows=(("7", "SELECT $1"),))
+ROWS = QueryResult(columns=("id", "query"), rows=(("7", "SELECT $1"),))
 
 
 @dataclass
@@ -21,7 +21,7 @@ class FakeSql:
     def query(self, address, statement):
         self.asked.append(statement)
         if "pg_extension" in statement:
-            return Table(columns=("schema",), rows=((self.schema,),) if self.schema else ())
+            return QueryResult(columns=("schema",), rows=((self.schema,),) if self.schema else ())
         if self.failures:
             raise SqlError("no", sqlstate=self.failures.pop(0))
         return ROWS

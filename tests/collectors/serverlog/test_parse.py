@@ -82,7 +82,7 @@ def test_any_bytes_are_read(rubbish, place):
 
 def test_the_clock_of_the_run_is_that_of_the_first_sample_on_the_servers_host():
     evidence = {"seconds.samples": f"wall {BEGIN + 2}\n@ 500.00\n@ 505.00\n".encode(), "server.log": LOG.encode()}
-    window = Window(seconds=5, transactions=1, client_cpu=0, postmaster_pid=1, door_pids=(), server_version=180000)
+    window = Window(seconds=5, transactions=1, client_cpu=0, postmaster_pid=1, transport_pids=(), server_version=180000)
     found = {series.metric: series.times for series in SecondsSampler().parse(evidence, window).series}
     assert found == {
         "checkpoint_starts": (0,),

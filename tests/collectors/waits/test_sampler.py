@@ -6,7 +6,7 @@ from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Environment, ServerKind
-from pgstrata.ports.server import Table
+from pgstrata.ports.server import QueryResult
 
 BOTH = Use(own=True, running=True)
 
@@ -24,7 +24,7 @@ class FakeSql:
     def query(self, address, statement):
         self.asked.append(statement)
         answer = next(answer for word, answer in self._answers.items() if word in statement)
-        return Table(columns=("x",), rows=((answer,),) if answer else ())
+        return QueryResult(columns=("x",), rows=((answer,),) if answer else ())
 
     def execute(self, address, script):
         self.asked.append(script)

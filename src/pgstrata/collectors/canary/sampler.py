@@ -7,7 +7,7 @@ from typing import Final
 
 from pgstrata.errors import CommandFailedError, HostNotFitError, ParseError
 from pgstrata.model.metrics import Measurement
-from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Window
 from pgstrata.ports.host import Command, Host
 
 # About twenty milliseconds in dash and eighty in bash: long beside the start of a process, short beside a run.
@@ -26,7 +26,7 @@ class CanaryCollector:
     def with_clients(self) -> bool:
         return False
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         try:
             return f"seconds {time_loop(subject.host):.6f}\n".encode()
         except (CommandFailedError, HostNotFitError):

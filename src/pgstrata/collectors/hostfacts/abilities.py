@@ -94,7 +94,7 @@ class Abilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class MountEntry:
     """A line of mountinfo: mount point, type of the file system, options of the mount and of the file system."""
 
     path: str
@@ -163,7 +163,7 @@ def count_cpus(status: str) -> int:
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges) or 1
 
 
-def parse_mounts(text: str) -> tuple[Mount, ...]:
+def parse_mounts(text: str) -> tuple[MountEntry, ...]:
     """proc_pid_mountinfo(5): id, parent, device, root, mount point, options, more fields, -, type, source, options."""
     mounts = []
     for line in text.splitlines():
@@ -171,13 +171,13 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
         fields, kind = head.split(" "), tail.split(" ")
         if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
             options, super_options = frozenset(fields[5].split(",")), frozenset(kind[2].split(","))
-            mounts.append(Mount(path=fields[4], kind=kind[0], options=options, super_options=super_options))
+            mounts.append(MountEntry(path=fields[4], kind=kind[0], options=options, super_options=super_options))
     return tuple(mounts)
 
 
-def find_mount(mountinfo: str, path: str) -> Mount | None:
+def find_mount(mountinfo: str, path: str) -> MountEntry | None:
     """The mount that a path lies on: the deepest, and of several on one place the last, which hides the others."""
-    best: Mount | None = None
+    best: MountEntry | None = None
     for mount in parse_mounts(mountinfo):
         inside = mount.path == "/" or f"{path}/".startswith(f"{mount.path}/")
         if inside and (best is None or len(mount.path) >= len(best.path)):

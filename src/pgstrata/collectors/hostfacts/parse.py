@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pgstrata.model.server import Fingerprint
-from pgstrata.model.shared import Shared
+from pgstrata.model.shared import SharedResources
 
 _CLOCKS: Final = "/sys/devices/system/clocksource/clocksource0"
 _PARAVIRTUAL: Final = frozenset({"kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr"})
@@ -38,7 +38,7 @@ def parse_host_facts(kept: Mapping[str, bytes]) -> Fingerprint:
     return Fingerprint(facts={name: value for name, value in facts.items() if value})
 
 
-def find_shared(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> Shared:
+def find_shared(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> SharedResources:
     """What two hosts have in common, by their boot id and their namespace of processes; nothing where that is unknown.
 
     The boot id is random and belongs to a boot of a kernel (random(4)). Virtual machines that were restored from one
@@ -46,8 +46,8 @@ def find_shared(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> Shared:
     """
     found = [kept.get("host.kernel.txt", b"").split() for kept in (one, other)]
     if not all(found) or found[0][0] != found[1][0]:
-        return Shared.NOTHING
-    return Shared.PROCESSES if found[0][1:] and found[0][1:] == found[1][1:] else Shared.KERNEL
+        return SharedResources.NOTHING
+    return SharedResources.PROCESSES if found[0][1:] and found[0][1:] == found[1][1:] else SharedResources.KERNEL
 
 
 def _virtual(kept: Mapping[str, bytes], cpuinfo: str) -> str:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.perf.parse import SAMPLES, measure_folded, parse_folded
-from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.host import Command, StopSignal
 
 HERTZ: Final = 49
@@ -33,7 +33,7 @@ class PerfSampler:
     def paused(self) -> bool:
         return False
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         postmaster = subject.server.postmaster_pid
         if postmaster is None:
             return None

@@ -15,8 +15,8 @@ from pgstrata.collectors.statements import statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import Reason
-from pgstrata.ports.collector import Subject, Window
-from pgstrata.ports.server import Table
+from pgstrata.ports.collector import CaptureSubject, Window
+from pgstrata.ports.server import QueryResult
 
 _SHARED_MEMORY_SINCE: Final = 150000
 """Up to 14 a process of its own collects the statistics and hands out files that are up to half a second old."""
@@ -37,7 +37,7 @@ class PgstatCollector:
     def with_clients(self) -> bool:
         return False
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:
             subject.sql.query(subject.server.address, _SETTLE)
@@ -52,7 +52,7 @@ class PgstatCollector:
         return doubt_resets(before, after)
 
 
-def _query_snapshot(subject: Subject, statements: tuple[tuple[int, str], ...]) -> tuple[int, Table]:
+def _query_snapshot(subject: CaptureSubject, statements: tuple[tuple[int, str], ...]) -> tuple[int, QueryResult]:
     """The answer to the first statement whose columns the server has."""
     *better, last = statements
     for number, statement in better:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.collectors.pgstat.series import SAMPLES, make_server_series, parse_counter_samples
+from pgstrata.collectors.repeated_statement import render_watch, start_watch
 from pgstrata.collectors.statements import statement_for
-from pgstrata.collectors.stretches import unseen_seconds
-from pgstrata.collectors.unseen import doubt_unseen
-from pgstrata.collectors.watching import render_watch, start_watch
-from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
+from pgstrata.collectors.unobserved import doubt_unseen
+from pgstrata.collectors.window_series import unseen_seconds
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.server import Sql
 
 SECONDS: Final = 1
@@ -52,7 +52,7 @@ class CountersSampler:
     def paused(self) -> bool:
         return True
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         if self._sql is None or subject.turns:
             return None
         script = render_script(subject.server.build.version.number)

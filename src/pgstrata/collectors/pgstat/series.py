@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Final
 
 from pgstrata.collectors.pgstat.parse import Counters, known, read_counter
-from pgstrata.collectors.stretches import Values, make_series
+from pgstrata.collectors.window_series import Values, make_series
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Series
 from pgstrata.ports.collector import Window

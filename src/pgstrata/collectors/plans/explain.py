@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.collectors.plans.parse import parse_plans, render_plans
-from pgstrata.collectors.plans.script import Statement, parse_statements, parse_values
+from pgstrata.collectors.plans.script import ScriptStatement, parse_statements, parse_values
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Protocol, Script
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
-from pgstrata.ports.collector import Subject
+from pgstrata.ports.collector import CaptureSubject
 
 _EXPLAINED: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "WITH"})
 _WITHOUT_PLAN: Final = frozenset({
@@ -46,7 +46,7 @@ class PlanExplainer:
     """Implements `ports.Explainer`."""
 
     def capture(
-        self, subject: Subject, scripts: Sequence[Script], values: Mapping[str, str], protocol: Protocol
+        self, subject: CaptureSubject, scripts: Sequence[Script], values: Mapping[str, str], protocol: Protocol
     ) -> bytes:
         server = subject.server
         version = server.build.version.number
@@ -86,7 +86,7 @@ def choose_statements(
     return tuple(found.values())[: _MOST + 1]
 
 
-def _ask(statement: Statement, values: Mapping[str, str], with_: PlannedWith, *, too_many: bool) -> Asked:
+def _ask(statement: ScriptStatement, values: Mapping[str, str], with_: PlannedWith, *, too_many: bool) -> Asked:
     text = statement.with_parameters()
     if too_many:
         return Asked(text=text, explained="", parameters=0, error=f"only {_MOST} statements are explained")

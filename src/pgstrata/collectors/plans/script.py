@@ -35,7 +35,7 @@ _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class ScriptStatement:
     """One statement: pieces of text, with a variable between each two of them."""
 
     pieces: tuple[str, ...]
@@ -59,9 +59,9 @@ class Statement:
         return "".join(part for pair in zip(self.pieces, [*between, ""], strict=True) for part in pair)
 
 
-def parse_statements(text: str) -> tuple[Statement, ...]:
+def parse_statements(text: str) -> tuple[ScriptStatement, ...]:
     """The statements of a script in their order, without comments; meta commands end a statement and are left out."""
-    found: list[Statement] = []
+    found: list[ScriptStatement] = []
     pieces, variables, depth = [""], list[str](), 0
     for kind, piece in _tokens(text):
         if kind == "meta" or (kind == "end" and (depth <= 0 or piece != ";")):
@@ -83,13 +83,13 @@ def parse_values(text: str) -> Mapping[str, str]:
     return {match["name"]: match["value"] or "1" for match in found}
 
 
-def _finished(pieces: list[str], variables: list[str]) -> list[Statement]:
+def _finished(pieces: list[str], variables: list[str]) -> list[ScriptStatement]:
     if not variables and not pieces[0].strip():
         return []
     trimmed = [*pieces]
     trimmed[0] = trimmed[0].lstrip()
     trimmed[-1] = trimmed[-1].rstrip()
-    return [Statement(pieces=tuple(trimmed), variables=tuple(variables))]
+    return [ScriptStatement(pieces=tuple(trimmed), variables=tuple(variables))]
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

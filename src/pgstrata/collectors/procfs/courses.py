@@ -10,7 +10,7 @@ from pgstrata.collectors.procfs.host_series import rates, read_counters, read_de
 from pgstrata.collectors.procfs.process_series import process_rates, tell_kinds
 from pgstrata.collectors.procfs.samples import HostSample, Seconds
 from pgstrata.collectors.sessions.parse import SessionSample
-from pgstrata.collectors.stretches import Values, make_series
+from pgstrata.collectors.window_series import Values, make_series
 from pgstrata.model.metrics import Series
 from pgstrata.ports.collector import Window
 

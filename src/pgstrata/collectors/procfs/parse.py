@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
-from pgstrata.model.metrics import NEIGHBOURS, Measurement
-from pgstrata.model.shared import Shared
+from pgstrata.model.metrics import BACKGROUND_LOAD, Measurement
+from pgstrata.model.shared import SharedResources
 from pgstrata.ports.collector import Window
 
 MICROSECOND: Final = 1e-6
@@ -48,10 +48,10 @@ def parse_window(before: bytes, after: bytes, window: Window) -> tuple[Measureme
         ParseError: a capture has an unknown shape.
     """
     first, last = parse_snapshot(before), parse_snapshot(after)
-    if window.shared is Shared.PROCESSES:
+    if window.shared is SharedResources.PROCESSES:
         window = replace(
             window,
-            door_pids=tuple({*window.door_pids, *window.client_door_pids}),
+            transport_pids=tuple({*window.transport_pids, *window.client_transport_pids}),
             sampler_pids=tuple({*window.sampler_pids, *window.client_sampler_pids}),
             resident_pids=tuple({*window.resident_pids, *window.client_resident_pids}),
         )
@@ -117,7 +117,8 @@ def see_clients(before: bytes, after: bytes, window: Window) -> Window:
 def _seen_by_client(window: Window) -> Window:
     """The window on the client's own host, where no server is."""
     return replace(
-        window, postmaster_pid=None, door_pids=window.client_door_pids, resident_pids=window.client_resident_pids,
+        window, postmaster_pid=None, transport_pids=window.client_transport_pids,
+        resident_pids=window.client_resident_pids,
         sampler_pids=window.client_sampler_pids, sampler_backends=(), apart=False,
     )  # fmt: skip
 
@@ -156,29 +157,29 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
     residents = _resident_seconds(first, last, window)
     # of one machine with two tables of processes this capture has the busy time of both, and the clients are not in it
     clients = 0.0 if window.apart and not window.shared else client
-    clients += window.resident_cpu if window.shared is Shared.KERNEL else 0.0
+    clients += window.resident_cpu if window.shared is SharedResources.KERNEL else 0.0
     yield "foreign_cpu", _foreign_seconds(first, last, window, (server, clients, observer or 0.0, residents)) / seconds
     if last.cpu is not None and last.cpu.cpus:
-        yield NEIGHBOURS, _neighbour_seconds(first, last, window) / seconds / last.cpu.cpus
+        yield BACKGROUND_LOAD, _background_seconds(first, last, window) / seconds / last.cpu.cpus
 
 
 def _foreign_seconds(first: Snapshot, last: Snapshot, window: Window, ours: Iterable[float]) -> float:
     """CPU time that is nobody's of ours, at least 0."""
-    processes = _neighbour_seconds(first, last, window)
+    processes = _background_seconds(first, last, window)
     if first.cpu is None or last.cpu is None or last.cpu.busy < first.cpu.busy:
         return processes
     busy = (last.cpu.busy - first.cpu.busy) / last.ticks
     return max(processes, busy - sum(ours))
 
 
-def _neighbour_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
+def _background_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
     """CPU time of all other processes, at least 0."""
     return max(0.0, (_other_ticks(last, window) - _other_ticks(first, window)) / last.ticks)
 
 
 def _other_ticks(snapshot: Snapshot, window: Window) -> int:
     """Own and waited-for time of all processes but ours, theirs below them, and the kernel's threads."""
-    roots = (window.postmaster_pid, _client_here(window), *window.door_pids, *window.resident_pids)
+    roots = (window.postmaster_pid, _client_here(window), *window.transport_pids, *window.resident_pids)
     ours = _members(snapshot.processes.values(), (root for root in roots if root is not None))
     return sum(
         process.own + process.waited
@@ -226,7 +227,7 @@ def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
 
 def _client_here(window: Window) -> int | None:
     """The client that lives through the window, where captures of the server's host hold it."""
-    return window.client_pid if not window.apart or window.shared is Shared.PROCESSES else None
+    return window.client_pid if not window.apart or window.shared is SharedResources.PROCESSES else None
 
 
 def _resident_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
@@ -247,7 +248,7 @@ def _tree_seconds(first: Snapshot, last: Snapshot, root: int, without: Iterable[
 
 
 def _observer_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | None:
-    known = [pid for pid in window.door_pids if _same_process(first, last, pid)]
+    known = [pid for pid in window.transport_pids if _same_process(first, last, pid)]
     if not known:
         return None
     used = sum(last.processes[pid].own - first.processes[pid].own for pid in known)

@@ -42,12 +42,12 @@ class Kinds:
 
     known: Mapping[int, str]
     postmaster: int | None
-    doors: Collection[int]
+    transports: Collection[int]
     driver: str
 
     def of(self, process: ProcessSample) -> str | None:
         """None for processes that are neither the server's nor the client."""
-        if process.parent in self.doors:
+        if process.parent in self.transports:
             return _CLIENT if process.name == self.driver else None
         if self.postmaster is None or self.postmaster not in {process.pid, process.parent}:
             return None
@@ -65,7 +65,7 @@ def tell_kinds(titles: Mapping[int, str], sessions: Iterable[SessionSample], win
             known[sample.pid] = _KINDS[sample.kind]
         elif sample.ours:
             known[sample.pid] = _SESSIONS
-    return Kinds(known=known, postmaster=window.postmaster_pid, doors=window.door_pids, driver=window.driver)
+    return Kinds(known=known, postmaster=window.postmaster_pid, transports=window.transport_pids, driver=window.driver)
 
 
 def process_rates(before: HostSample, after: HostSample, kinds: Kinds, ticks: int) -> Values:

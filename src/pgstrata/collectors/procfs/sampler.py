@@ -8,7 +8,7 @@ from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_cli
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, PROCESSES, TICKS, render_heading
 from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.model.metrics import Measurement
-from pgstrata.ports.collector import Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Window
 from pgstrata.ports.host import Command, Host
 
 FILES: Final = (
@@ -50,7 +50,7 @@ class ProcfsCollector:
     def with_clients(self) -> bool:
         return True
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         return capture_counters(subject.host, self._ticks.of(subject.host))
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
@@ -71,7 +71,7 @@ class ClientCollector:
     def with_clients(self) -> bool:
         return True
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         return b"" if subject.client is None else capture_counters(subject.client, self._ticks.of(subject.client))
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:

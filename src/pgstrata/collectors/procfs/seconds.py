@@ -13,10 +13,10 @@ from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
 from pgstrata.collectors.serverlog.parse import LOG, make_events
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
-from pgstrata.collectors.stretches import unseen_seconds
-from pgstrata.collectors.unseen import doubt_unseen
+from pgstrata.collectors.unobserved import doubt_unseen
+from pgstrata.collectors.window_series import unseen_seconds
 from pgstrata.model.metrics import Series
-from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.host import Command, StopSignal
 
 _CAPTURES: Final = ("procfs.before", "procfs.after")
@@ -33,11 +33,11 @@ class SecondsSampler:
     def paused(self) -> bool:
         return False
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         script = (files(__package__) / "seconds.sh").read_text("ascii")
         output = f"{folder}/{SAMPLES}"
         postmaster = subject.server.postmaster_pid
-        parents = (*(() if postmaster is None else (postmaster,)), *subject.host.door_pids)
+        parents = (*(() if postmaster is None else (postmaster,)), *subject.host.transport_pids)
         process = subject.host.spawn(
             Command(argv=("sh", "-c", script, "pgstrata-seconds", *_folders(subject), *map(str, parents))),
             stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.KILL,
@@ -59,7 +59,7 @@ class SecondsSampler:
         )  # fmt: skip
 
 
-def _folders(subject: Subject) -> tuple[str, str]:
+def _folders(subject: CaptureSubject) -> tuple[str, str]:
     """Where data and WAL lie, whose disks are asked for: not of a server that may be elsewhere, nor in slices."""
     if subject.server.postmaster_pid is None or subject.turns:
         return "", ""

@@ -17,8 +17,8 @@ from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.queries import QueryCounts
-from pgstrata.ports.collector import Subject, Window
-from pgstrata.ports.server import Table
+from pgstrata.ports.collector import CaptureSubject, Window
+from pgstrata.ports.server import QueryResult
 
 EXTENSION: Final = "pg_stat_statements"
 _UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
@@ -42,11 +42,11 @@ class QueriesCollector:
     def with_clients(self) -> bool:
         return False
 
-    def prepare(self, subject: Subject) -> None:
+    def prepare(self, subject: CaptureSubject) -> None:
         if self._use.concerns(subject):
             create_extension(subject, EXTENSION, f"{EXTENSION}.max")
 
-    def capture(self, subject: Subject) -> bytes:
+    def capture(self, subject: CaptureSubject) -> bytes:
         if not self._use.concerns(subject):
             return b""
         schema = find_schema(subject, EXTENSION)
@@ -67,7 +67,7 @@ def use_of_extension(experiment: Experiment | None) -> Use:
     return use_where_all_load(experiment, EXTENSION)
 
 
-def _query(subject: Subject, schema: str) -> Table | None:
+def _query(subject: CaptureSubject, schema: str) -> QueryResult | None:
     """The answer to the first statement whose columns the extension has; None where it may not or cannot be asked."""
     version = subject.server.build.version.number
     for _, statement in statements_for(__package__, "statements", version):

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
+from pgstrata.collectors.repeated_statement import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
 from pgstrata.collectors.statements import constants_expression, quote_literal, statements_for
-from pgstrata.collectors.watching import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.model.activity import ACTIVITY_HERTZ
-from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.server import Sql
 
 SECONDS: Final = 1 / ACTIVITY_HERTZ
@@ -64,7 +64,7 @@ class SessionsSampler:
     def paused(self) -> bool:
         return True
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         if self._sql is None:
             return None
         server = subject.server

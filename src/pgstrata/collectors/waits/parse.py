@@ -15,7 +15,7 @@ from typing import Final
 
 from pgstrata.collectors.sessions.names import unify_names
 from pgstrata.collectors.sessions.window import GRACE, while_complete
-from pgstrata.collectors.unseen import MOST_UNSEEN
+from pgstrata.collectors.unobserved import MOST_UNSEEN
 from pgstrata.errors import ParseError
 from pgstrata.model.activity import ACTIVITY_HERTZ, SessionCount, SessionState, WaitProfile
 from pgstrata.model.runs import Reason

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
+from pgstrata.collectors.repeated_statement import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.collectors.statements import quote_literal, statements_for
 from pgstrata.collectors.waits.parse import SAMPLES, parse_profile
-from pgstrata.collectors.watching import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Experiment
-from pgstrata.ports.collector import Sampled, Sampling, Subject, Window
+from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
 EXTENSION: Final = "pg_wait_sampling"
 SECONDS: Final = 0.5
@@ -45,11 +45,11 @@ class WaitsSampler:
     def paused(self) -> bool:
         return True
 
-    def prepare(self, subject: Subject) -> None:
+    def prepare(self, subject: CaptureSubject) -> None:
         if self._use.concerns(subject):
             create_extension(subject, EXTENSION, _BY_PROCESS)
 
-    def start(self, subject: Subject, folder: str) -> Sampling | None:
+    def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         server = subject.server
         version = server.build.version.number
         if subject.turns or version < _OLDEST or not self._use.concerns(subject):
@@ -77,7 +77,7 @@ def render_script(statement: str, schema: str, application: str) -> str:
     return render_watch(text, SECONDS, begin=PLAIN_STRINGS)
 
 
-def _check(subject: Subject) -> str:
+def _check(subject: CaptureSubject) -> str:
     """The schema of its objects; empty where the library is not loaded.
 
     Raises:

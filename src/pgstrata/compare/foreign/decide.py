@@ -26,7 +26,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.stats.anomaly import judge_differences
 from pgstrata.stats.boundaries import C_DIFF, GRID
 from pgstrata.stats.family import benjamini_hochberg, step_down
-from pgstrata.stats.rule import Decision, Rule, Span, decide_once
+from pgstrata.stats.rule import Decision, LogInterval, Rule, decide_once
 from pgstrata.stats.unpaired import decide_unpaired
 from pgstrata.units import Direction
 
@@ -274,7 +274,7 @@ def _ratio(terms: _Terms, d: float) -> float:
         return math.inf
 
 
-def _interval(terms: _Terms, span: Span | None) -> Interval | None:
+def _interval(terms: _Terms, span: LogInterval | None) -> Interval | None:
     if span is None:
         return None
     low, high = sorted((_ratio(terms, span.low), _ratio(terms, span.high)))

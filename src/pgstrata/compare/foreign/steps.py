@@ -15,7 +15,7 @@ from pgstrata.compare.foreign.arms import Place, sort_by_block, sort_by_place
 from pgstrata.compare.foreign.table import Row
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, AxisStep, Interval, OrderedAxis
-from pgstrata.stats.ordered import DRAWS, LEVEL, Ordered, Step, find_steps, find_steps_unpaired
+from pgstrata.stats.ordered import DRAWS, LEVEL, LevelStep, Ordered, find_steps, find_steps_unpaired
 from pgstrata.stats.ranks import FloatArray
 
 FACTOR: Final = "environment"
@@ -138,7 +138,7 @@ def _make_axis(ladder: _Ladder, levels: tuple[str, ...], cell: str, found: Order
     )
 
 
-def _to_step(levels: Sequence[str], step: Step) -> AxisStep:
+def _to_step(levels: Sequence[str], step: LevelStep) -> AxisStep:
     interval = None
     if step.interval is not None:
         interval = Interval(low=_ratio(step.interval.low), high=_ratio(step.interval.high))

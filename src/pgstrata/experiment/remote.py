@@ -7,14 +7,14 @@ from typing import Final
 
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
-from pgstrata.experiment.stacks import Stack
+from pgstrata.experiment.stacks import EnvironmentStack
 from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 
 _OF_THE_CLIENT: Final = "cpu.client"
 
 
-def usual_connection(stacks: Iterable[Stack]) -> ConnectionKind:
+def usual_connection(stacks: Iterable[EnvironmentStack]) -> ConnectionKind:
     """How all clients connect where nothing is said: alike, so by TCP if one of the servers is on another machine."""
     return ConnectionKind.TCP if any(stack.host and stack.host.remote for stack in stacks) else ConnectionKind.SOCKET
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.arms import Arm
-from pgstrata.model.guards import MANY_NEIGHBOURS
+from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.metrics import TPS
 from pgstrata.stats.ranks import FloatArray
 
@@ -44,16 +44,16 @@ def shared_blocks(arms: Sequence[Arm]) -> Shared:
         token = first.tokens[block]
         if any(other.tokens[block] != token for other in others):
             apart.append(block)
-        elif not token and _neighbours_differ(arms, block):
+        elif not token and _background_differs(arms, block):
             crowded.append(block)
         else:
             blocks.append(block)
     return Shared(blocks=tuple(blocks), apart=tuple(apart), crowded=tuple(crowded))
 
 
-def _neighbours_differ(arms: Sequence[Arm], block: int) -> bool:
+def _background_differs(arms: Sequence[Arm], block: int) -> bool:
     known = [arm.neighbours[block] for arm in arms if block in arm.neighbours]
-    return len(known) > 1 and max(known) - min(known) > MANY_NEIGHBOURS
+    return len(known) > 1 and max(known) - min(known) > MUCH_BACKGROUND_LOAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

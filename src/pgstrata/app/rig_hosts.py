@@ -10,16 +10,16 @@ from typing import Final, TypeVar
 
 from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
-from pgstrata.app.opened import OpenedHost
+from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import socket_root, study_key
-from pgstrata.app.sent import SentServers
-from pgstrata.app.server_hosts import local_host, observe_way
+from pgstrata.app.sent_servers import SentServers
+from pgstrata.app.server_hosts import local_host, observe_tcp_route
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.conduct.rig import ServerHost, Supply
-from pgstrata.datasets.cluster import ClusterDatasets, Recipe
+from pgstrata.datasets.cluster import ClusterDatasets, DataRecipe
 from pgstrata.datasets.databases import DatabaseDatasets
 from pgstrata.drivers.registry import load_data
 from pgstrata.errors import HostLostError
@@ -32,8 +32,8 @@ from pgstrata.layers.storage import StorageLayer
 from pgstrata.layers.sysctl import SysctlLayer
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan
-from pgstrata.model.server import Build, Way
-from pgstrata.model.shared import Shared
+from pgstrata.model.server import Build, TcpRoute
+from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer
@@ -47,9 +47,9 @@ _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
 
 
-def make_recipe() -> Recipe:
+def make_recipe() -> DataRecipe:
     """How the data of the built-in workloads are marked and verified."""
-    return Recipe(load=load_data, verify=verify_sql, marker=marker_sql())
+    return DataRecipe(load=load_data, verify=verify_sql, marker=marker_sql())
 
 
 def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:
@@ -69,7 +69,7 @@ def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[E
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Homes:
+class RigHosts:
     """Makes the server hosts of a plan.
 
     `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `hosts` are the machines
@@ -170,12 +170,12 @@ class Homes:
             self._reopen(spec)
         opened = self._opened(spec)
         environments = self.plan.experiment.on_host(spec).environments
-        facts = capture_host_facts(opened.door) if spec.remote else self.facts
-        clocks = measure_clock(opened.door, self.machine.clock) if spec.remote else None
+        facts = capture_host_facts(opened.transport) if spec.remote else self.facts
+        clocks = measure_clock(opened.transport, self.machine.clock) if spec.remote else None
         if clocks is not None and clocks.apart:
             offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
             self._note(f"the clock of {spec.text} is {offset}; nothing depends on it")
-        shared = find_shared(self.facts, facts) if spec.remote else Shared.NOTHING
+        shared = find_shared(self.facts, facts) if spec.remote else SharedResources.NOTHING
         if shared:
             self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
         return ServerHost(
@@ -205,7 +205,7 @@ class Homes:
         }
 
     def _control(self, opened: OpenedHost) -> ClusterControl:
-        way = observe_way(opened) if opened.spec.remote else Way()
+        way = observe_tcp_route(opened) if opened.spec.remote else TcpRoute()
         return ClusterControl(opened.host, self.machine.clock, socket_root(opened.places, self.study), way)
 
     def _datasets(self, opened: OpenedHost, control: ClusterControl) -> ClusterDatasets:

@@ -32,7 +32,7 @@ _SPLIT: Final[Mapping[Method, tuple[Part, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class WindowAccounts:
     """The accounts of some windows: `values` in seconds per transaction, shape (rows, windows), add up to `seconds`.
 
     `counts` are the samples behind each row, shape (rows,), and `samples` all there are. For sampling errors: `shares`
@@ -74,7 +74,7 @@ class Accounts:
     """
 
     keys: tuple[Key, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[WindowAccounts, ...]
     blockers: tuple[str, ...]
     places: tuple[str, ...]
     together: frozenset[Part]
@@ -186,7 +186,7 @@ def _matrix(windows: Sequence[Counted], keys: Sequence[Key], folded: Mapping[Key
 
 def _make_side(
     side: Sequence[Seen], seen: FloatArray, classes: _Classes, method: Method, splits: int, coarse: float
-) -> Side:
+) -> WindowAccounts:
     """The accounts of one side.
 
     Args:
@@ -215,7 +215,7 @@ def _make_side(
     running = [classes.without_event(counts)] * splits
     if method is Method.ASLEEP:
         running = [*[classes.awake(counts)] * (splits - 1), classes.sleeping(counts)]
-    return Side(
+    return WindowAccounts(
         seconds=drawn.seconds,
         values=drawn.split(method, splits),
         counts=np.concatenate([counts[:1], *running, classes.waits(counts)]),

@@ -54,4 +54,4 @@ def _ask(spec: HostSpec) -> int:
     from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
 
     with open_site(spec.destination) as site:
-        return observe_memory(site.door)
+        return observe_memory(site.transport)

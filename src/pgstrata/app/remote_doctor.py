@@ -44,7 +44,7 @@ def examine_there(destination: str) -> Examination:
     clock = SystemClock()
     with open_site(destination) as site:
         connection = tuple(guard("clock_offset", "clock and round trip", lambda: judge_connection(
-            measure_clock(site.door, clock))))  # fmt: skip
+            measure_clock(site.transport, clock))))  # fmt: skip
         with with_programs(site, find_installations_there(site)) as installations:
             found = examine(site, clock, installations)
     return replace(found, probes=(*connection, *found.probes))
@@ -52,7 +52,7 @@ def examine_there(destination: str) -> Examination:
 
 def find_installations_there(site: Site) -> Installations:
     """What is fetched here and can be sent there, and what is installed there."""
-    installed, here = installed_prefixes(site.door), os.uname().machine
+    installed, here = installed_prefixes(site.transport), os.uname().machine
     if site.machine != here:
         lack = f"that host is {site.machine}, and this machine has programs for {here}: install PostgreSQL there"
         return Installations(fetched={}, installed=installed, lack=lack, sent="")
@@ -67,7 +67,7 @@ def with_programs(site: Site, installations: Installations) -> Iterator[Installa
     if installations.installed or not installations.fetched:
         yield installations
         return
-    folder = site.door.run(Command(argv=("sh", "-c", _MAKE))).text.strip()
+    folder = site.transport.run(Command(argv=("sh", "-c", _MAKE))).text.strip()
     try:
         try:
             _send(site, next(iter(installations.fetched.values())), folder)
@@ -78,15 +78,15 @@ def with_programs(site: Site, installations: Installations) -> Iterator[Installa
         else:
             yield replace(installations, sent=folder)
     finally:
-        site.door.remove_tree(folder)
+        site.transport.remove_tree(folder)
 
 
 def _send(site: Site, prefix: str, folder: str) -> None:
     """Both programs, which need no library but those of every system."""
-    site.door.make_folder(f"{folder}/bin")
+    site.transport.make_folder(f"{folder}/bin")
     with closing(LocalHost()) as local:
         for program in (FSYNC, TIMING):
             content = local.read(f"{prefix}/bin/{program}")
             if built_for := foreign_architecture(content[:HEADER], site.machine):
                 raise HostNotFitError(f"{program} is a program for {built_for}, and that host is {site.machine}")
-            site.door.write(f"{folder}/bin/{program}", content, mode=0o700)
+            site.transport.write(f"{folder}/bin/{program}", content, mode=0o700)

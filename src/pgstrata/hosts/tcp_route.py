@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.server import Way
+from pgstrata.model.server import TcpRoute
 
 _FIELDS: Final = 4
 _PATIENCE: Final = 10.0
@@ -18,7 +18,7 @@ _REMEDY: Final = (
 )
 
 
-def find_way(said: str, name: str) -> Way:
+def find_tcp_route(said: str, name: str) -> TcpRoute:
     """The way that the ssh connection itself takes, by what sshd says of it: client, its port, server, its port.
 
     Args:
@@ -37,10 +37,10 @@ def find_way(said: str, name: str) -> Way:
         if "%" in address:
             raise HostNotFitError(f"{address} is an address on one link only", where=name,
                                   remedy="name the host by an address that holds everywhere")  # fmt: skip
-    return Way(server=_plain(server), client=_plain(client), known_port=int(port))
+    return TcpRoute(server=_plain(server), client=_plain(client), known_port=int(port))
 
 
-def require_way(way: Way, name: str) -> None:
+def require_tcp_route(way: TcpRoute, name: str) -> None:
     """HostNotFitError unless this machine reaches the server's address directly, tried once at the port of its sshd."""
     try:
         socket.create_connection((way.server, way.known_port), timeout=_PATIENCE).close()

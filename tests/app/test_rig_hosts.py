@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.app.homes import Homes
+from pgstrata.app.rig_hosts import RigHosts
 from pgstrata.conduct.losses import PAUSES
 from pgstrata.errors import HostLostError
 from pgstrata.model.experiment import HostKind, HostSpec
@@ -34,7 +34,7 @@ class Clock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Losing(Homes):
+class Losing(RigHosts):
     """Each attempt to make a machine loses it, as long as there are losses left."""
 
     said: list

@@ -1,6 +1,6 @@
 """The wire of a shell host: requests to one `sh` behind a pipe, and the frames that it answers with.
 
-What the functions in door.sh do, and for whom, belongs to `shell`.
+What the functions in transport.sh do, and for whom, belongs to `shell`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Final
 from pgstrata.errors import HostLostError
 from pgstrata.hosts import failures
 
-_FAR_SIDE: Final = Path(__file__).with_name("door.sh")
+_FAR_SIDE: Final = Path(__file__).with_name("transport.sh")
 _CHUNK: Final = 1 << 18
 _FIRST_CONTACT: Final = 60.0
 _GOODBYE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Reply:
     """An answer; `code` is the exit code, or the word with which a program was refused."""
 
     code: str
@@ -53,7 +53,7 @@ def quote(*words: str) -> str:
     return shlex.join(words)
 
 
-class Door:
+class Transport:
     """One shell and the pipes to it. HostLostError from whatever finds it gone.
 
     Args:
@@ -96,7 +96,7 @@ class Door:
     def _greet(self) -> Hello:
         nonce = secrets.token_hex(16)
         self._unsent += _FAR_SIDE.read_bytes()
-        self._unsent += f"\ndoor_nonce={nonce}\ndoor_loop {quote(self._end_of_request)}\n".encode()
+        self._unsent += f"\ntransport_nonce={nonce}\ntransport_loop {quote(self._end_of_request)}\n".encode()
         try:
             # Nothing more may be sent before the answer: until then the shell reads ahead.
             said = self.receive(nonce, _FIRST_CONTACT).stdout.decode("utf-8", "replace").splitlines()
@@ -105,8 +105,8 @@ class Door:
         pid, user, _, missing = said
         return Hello(pid=int(pid), user=user, missing=tuple(missing.split()))
 
-    def exchange(self, script: str, *, content: bytes = b"", timeout: float) -> Frame:
-        """One request and its frame; `content` is what the script takes from the door with `door_feed`."""
+    def exchange(self, script: str, *, content: bytes = b"", timeout: float) -> Reply:
+        """One request and its frame; `content` is what the script takes from the transport with `transport_feed`."""
         try:
             return self.receive(self.send(script, content=content), timeout)
         except TimeoutError:
@@ -115,7 +115,7 @@ class Door:
     def send(self, script: str, *, content: bytes = b"") -> str:
         """Queue a request; its nonce, by which `receive` knows the frame."""
         nonce = secrets.token_hex(16)
-        request = f"door_nonce={nonce}\n{script}\n{self._end_of_request}\n"
+        request = f"transport_nonce={nonce}\n{script}\n{self._end_of_request}\n"
         # What an interrupted exchange has left unsent goes first, or the shell would take this for the rest of that.
         self._unsent += request.encode("utf-8", "surrogateescape") + content
         return nonce
@@ -124,7 +124,7 @@ class Door:
         """Queue a request that has no frame."""
         self._unsent += f"{script}\n{self._end_of_request}\n".encode("utf-8", "surrogateescape")
 
-    def receive(self, nonce: str, timeout: float) -> Frame:
+    def receive(self, nonce: str, timeout: float) -> Reply:
         """Send what is queued and wait for a frame; TimeoutError. What is left of other frames is thrown away."""
         if self._lost:
             raise failures.host_lost(self._lost, host=self._name)
@@ -139,7 +139,7 @@ class Door:
         body = frame[frame.index(begin) + len(begin) :]
         stdout, _, rest = body.rpartition(middle)
         code, _, stderr = rest.partition(b"\n")
-        return Frame(code=code.decode(), stdout=stdout, stderr=stderr)
+        return Reply(code=code.decode(), stdout=stdout, stderr=stderr)
 
     def _move(self, deadline: float) -> None:
         """Move bytes in either direction, waiting for the shell until `deadline`."""
@@ -166,7 +166,7 @@ class Door:
             self._received += chunk
 
     def lose(self, what: str) -> HostLostError:
-        """Give the door up; the error to raise, with the shell's last words."""
+        """Give the transport up; the error to raise, with the shell's last words."""
         self._complaints.seek(0)
         words = self._complaints.read().decode("utf-8", "replace").splitlines()[-5:]
         self._lost = what
@@ -187,4 +187,4 @@ class Door:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
-        self._lost = self._lost or "the door is closed"
+        self._lost = self._lost or "the transport is closed"

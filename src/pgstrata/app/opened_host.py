@@ -1,4 +1,4 @@
-"""A machine on which servers can run, with its doors open: this one, or another."""
+"""A machine on which servers can run, with its transports open: this one, or another."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pgstrata.servers.places import Places
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedHost:
-    """A machine of a plan: `host` acts as the user that servers run as, who may be the one of the site's own door."""
+    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport."""
 
     spec: HostSpec
     site: Site
     host: Host
 
     @property
-    def door(self) -> Host:
+    def transport(self) -> Host:
         """As the user of pgstrata there."""
-        return self.site.door
+        return self.site.transport
 
     @property
     def places(self) -> Places:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from pgstrata.app.machine import Machine
-from pgstrata.app.opened import OpenedHost
+from pgstrata.app.opened_host import OpenedHost
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.hosts.tree import send_tree
@@ -34,7 +34,7 @@ class SentServers:
     servers: Servers
     here: Host
     cache: str
-    door: SshHost
+    transport: SshHost
     machine: str
     folder: str
     inspector: Inspector
@@ -43,12 +43,12 @@ class SentServers:
     @classmethod
     def make(cls, machine: Machine, opened: OpenedHost, note: Callable[[str], None]) -> Self:
         """For a machine that was opened by ssh; its folders are there."""
-        assert isinstance(opened.door, SshHost)
+        assert isinstance(opened.transport, SshHost)
         cache = machine.places.cache
         packages = Packages(here=machine.here, host=opened.host, cache=cache, note=note, bring=False)
         inspector = Inspector(here=machine.here, host=opened.host, cache=cache, packages=packages)
         return cls(
-            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", door=opened.door,
+            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=opened.transport,
             machine=opened.site.machine, folder=f"{opened.places.cache}/servers", inspector=inspector, note=note,
         )  # fmt: skip
 
@@ -68,9 +68,9 @@ class SentServers:
         return self.inspector.inspect(spec, spec.value, PREFIX_SUPPLIER, {})
 
     def _require_there(self, spec: ServerSpec) -> None:
-        if not self.door.exists(f"{spec.value}/bin/postgres"):
+        if not self.transport.exists(f"{spec.value}/bin/postgres"):
             raise UsageError(
-                "there is no bin/postgres on that host", where=f"{self.door.name}:{spec.value}",
+                "there is no bin/postgres on that host", where=f"{self.transport.name}:{spec.value}",
                 remedy="prefix:DIR is an installation over there: name the folder that holds its bin/postgres, or take "
                 "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
             )  # fmt: skip
@@ -84,7 +84,7 @@ class SentServers:
         here = os.uname().machine
         if self.machine != here:
             raise HostNotFitError(
-                f"{what} is for {here} here, and that host is {self.machine}", where=self.door.name,
+                f"{what} is for {here} here, and that host is {self.machine}", where=self.transport.name,
                 remedy="servers and tools are sent from a machine of the same architecture: start pgstrata on one",
             )  # fmt: skip
 
@@ -95,10 +95,10 @@ class SentServers:
         """
         name, _, inside = build.prefix.removeprefix(f"{self.cache}/").partition("/")
         target = f"{self.folder}/{name}-{build.digest[:16]}"
-        if not self.door.exists(target):
-            self.note(f"sending {build.spec.text} ({build.version.text}) to {self.door.name}")
-        self.door.make_folder(self.folder, mode=0o755)
-        send_tree(self.here, self.door, f"{self.cache}/{name}", target)
+        if not self.transport.exists(target):
+            self.note(f"sending {build.spec.text} ({build.version.text}) to {self.transport.name}")
+        self.transport.make_folder(self.folder, mode=0o755)
+        send_tree(self.here, self.transport, f"{self.cache}/{name}", target)
         prefix = f"{target}/{inside}".rstrip("/")
         self.inspector.require_enterable(prefix)
         # what was compiled here looks for its libraries where it was installed here
