@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.compare.foreign import ForeignQuestion, decide_table, parse_table
+from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.report.decide import decision_json, render_decision
 from pgstrata.report.json_form import answer_json
+from pgstrata.sources.table import parse_table
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
 
@@ -26,7 +27,7 @@ def make_answer(levels, *, n=12, metric=None, cells=(), blocks=True, question=No
                 value = level * math.exp(NOISE[(block * (place + 1) + place) % 12])
                 more = ",x" * header.count(",")
                 lines.append(f"{f'{block},' if blocks else ''}{name},{value}{f',{cell}' if cells else ''}{more}")
-    return decide_table(parse_table("\n".join(lines), "r.csv", metric=metric), question or ForeignQuestion())
+    return decide_import(parse_table("\n".join(lines), "r.csv", metric=metric), question or ImportTerms())
 
 
 def joined(text):
@@ -56,19 +57,19 @@ def test_how_sure_it_is_and_over_how_many_blocks_is_part_of_the_sentence():
 
 
 def test_a_named_baseline_is_not_called_the_first():
-    text = render_decision(make_answer({"a": 1, "b": 1}, question=ForeignQuestion(baseline="b")))
+    text = render_decision(make_answer({"a": 1, "b": 1}, question=ImportTerms(baseline="b")))
     assert "Baseline: b; " in text
 
 
 def test_a_real_difference_inside_the_threshold_is_told_as_negligible():
     text = joined(
-        render_decision(make_answer({"a": 1000, "b": 1100}, question=ForeignQuestion(threshold=0.3), metric="tps"))
+        render_decision(make_answer({"a": 1000, "b": 1100}, question=ImportTerms(threshold=0.3), metric="tps"))
     )
     assert "b is faster than a, but by less than 30 % (real, but negligible): +" in text
 
 
 def test_what_cannot_be_told_is_not_told():
-    answer = make_answer({"a": 1000, "b": 1010}, question=ForeignQuestion(threshold=0.001))
+    answer = make_answer({"a": 1000, "b": 1010}, question=ImportTerms(threshold=0.001))
     assert "b and a cannot be told apart (inconclusive): between " in joined(render_decision(answer))
 
 
@@ -127,7 +128,7 @@ def test_no_line_is_wider_than_a_mail(cells):
 )
 def test_values_are_shown_in_the_unit_of_the_file(value, shown):
     lines = ["block,environment,value", *(f"{n},{name},{value}" for n in range(9) for name in "ab")]
-    assert f" {shown} " in render_decision(decide_table(parse_table("\n".join(lines), "r"), ForeignQuestion()))
+    assert f" {shown} " in render_decision(decide_import(parse_table("\n".join(lines), "r"), ImportTerms()))
 
 
 # ------------------------------------------------------------------------------------- JSON
@@ -164,7 +165,7 @@ def test_infinite_ratios_are_null():
         "block,environment,value",
         *(f"{n},{name},{value}" for n in range(9) for name, value in (("a", 1e-308), ("b", 1e308))),
     ]
-    text = decision_json(decide_table(parse_table("\n".join(lines), "r"), ForeignQuestion()))
+    text = decision_json(decide_import(parse_table("\n".join(lines), "r"), ImportTerms()))
     (found,) = json.loads(text)["comparisons"]
     assert (found["effect"], found["interval"], found["verdict"]) == (None, None, "better")
 
@@ -189,10 +190,10 @@ def test_any_table_has_an_answer_in_words_and_json_or_an_error_with_a_remedy(row
     unique = {(row[0], row[1], row[3] if 3 in columns else ""): row for row in rows}.values() if 0 in columns else rows
     lines = [",".join(row[place] for place in columns) for row in (header, *unique)]
     table = parse_table("\n".join(lines), "r.csv", metric=metric)
-    if len({row.environment for row in table.rows}) == 1:
+    if len({row.target for row in table.observations}) == 1:
         with pytest.raises(UsageError, match="only environment"):
-            decide_table(table, ForeignQuestion())
+            decide_import(table, ImportTerms())
         return
-    answer = decide_table(table, ForeignQuestion())
+    answer = decide_import(table, ImportTerms())
     assert render_decision(answer)
     assert json.loads(decision_json(answer))["comparisons"]

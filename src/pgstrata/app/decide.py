@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pgstrata.compare.foreign import ForeignAnswer, ForeignQuestion, decide_table, parse_table
+from pgstrata.compare.one_look import ImportAnswer, ImportTerms, decide_import
 from pgstrata.errors import UsageError
+from pgstrata.sources.table import parse_table
 
 STANDARD_INPUT = Path("-")
 
 
-def decide_file(file: Path, question: ForeignQuestion) -> ForeignAnswer:
+def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
     """The comparisons of a table; UsageError where it cannot be read or used."""
     source = "standard input" if file == STANDARD_INPUT else str(file)
-    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=question.metric)
-    return decide_table(table, question)
+    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=terms.metric)
+    return decide_import(table, terms)
 
 
 def _read_bytes(file: Path, source: str) -> bytes:

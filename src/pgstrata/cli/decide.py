@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from pgstrata.app.decide import decide_file
 from pgstrata.cli.ending import end_with
-from pgstrata.compare.foreign import ForeignQuestion
 from pgstrata.compare.gate import gate_code
+from pgstrata.compare.one_look import ImportTerms
 from pgstrata.report.decide import decision_json, render_decision
 
 
@@ -24,9 +24,9 @@ def decide_and_end(
     json: bool,
 ) -> NoReturn:
     """Print the answer; the exit code is that of a gate, by the headlines alone."""
-    question = ForeignQuestion(baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered)
+    terms = ImportTerms(baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered)
     if threshold is not None:
-        question = replace(question, threshold=threshold)
-    answer = decide_file(file, question)
-    code = gate_code(finding.comparison.verdict for finding in answer.headlines)
+        terms = replace(terms, threshold=threshold)
+    answer = decide_file(file, terms)
+    code = gate_code(item.verdict for item in answer.headlines)
     end_with(decision_json(answer) if json else render_decision(answer), code)

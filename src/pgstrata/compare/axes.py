@@ -11,23 +11,29 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, sort_runs
+from pgstrata.compare.arms import Arms, find_arm, sort_runs
 from pgstrata.compare.judging import ask
 from pgstrata.compare.levels import read_levels
 from pgstrata.compare.pairs import to_interval, to_ratio
-from pgstrata.model.answer import AxisStep, OrderedAxis
+from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
-from pgstrata.stats.ordered import LevelStep, find_steps
+from pgstrata.stats.ordered import DRAWS, LEVEL, LevelStep, Ordered, find_steps, find_steps_unpaired
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import parse_bytes, parse_duration
 
 FEWEST_LEVELS: Final = 3
+LISTED: Final = "environment"
+"""The factor of environments that are only listed, such as those of a table."""
+
+_MOST_DRAWN: Final = 50_000_000
+_FEWEST_DRAWS: Final = 999
 # 16, 9.6.24, maven:9.6, 6.12.5: a number with dots behind the name of a supplier.
 _VERSION: Final = re.compile(r"(?:[a-z]+:)?v?(\d+(?:\.\d+)*)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.ASCII)
+_LETTERS: Final = re.compile(r"[^\d+-]*")
 _VERSIONED: Final = frozenset({"server", "kernel"})
 
 _Key = tuple[float, ...]
@@ -78,6 +84,20 @@ def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
     return tuple(levels)
 
 
+def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
+    """The levels by version or number if they stand neither in that order nor in its reverse; else empty."""
+    start = _LETTERS.match(levels[0])
+    shared = start.group() if start is not None else ""
+    bare = [level.removeprefix(shared) if level.startswith(shared) else level for level in levels]
+    names = dict(zip(bare, levels, strict=True))
+    for factor in ("server", LISTED):
+        ordered = order_levels(factor, bare)
+        # levels that have no number stay as they were given
+        if ordered == order_levels(factor, bare[::-1]):
+            return () if tuple(bare) in {ordered, ordered[::-1]} else tuple(names[level] for level in ordered)
+    return ()
+
+
 def _version(level: str) -> _Key | None:
     found = _VERSION.fullmatch(level)
     return tuple(float(part) for part in found.group(1).split(".")) if found else None
@@ -126,20 +146,63 @@ def _axes_of(experiment: Experiment) -> list[_Axis]:
 def _measure(question: Question, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | None:
     """None before there is a block with two of the levels."""
     names = [name for group in axis.groups for name in group]
-    logs = _matrix(read_levels(question, arms, names, cell), axis)
-    if not logs.size:
-        return None
-    found = find_steps(logs)
+    logs = _matrix(read_levels(arms, question.metric, names, question.cells_of(cell)), axis)
+    return _to_axis(question, axis, cell, find_steps(logs), len(logs)) if logs.size else None
+
+
+def find_listed_axes(question: Question, arms: Arms, levels: Sequence[str]) -> tuple[OrderedAxis, ...]:
+    """The environments themselves as levels of one axis, in their given order.
+
+    With blocks: over the mean of all cells, then in each of several, exploratory. Without blocks: in each cell, which
+    share the level (Bonferroni), by the unpaired form. Only levels with values count, and an axis without p has fewer
+    than three of them.
+    """
+    if not question.blocks:
+        share = LEVEL / len(question.cells)
+        return tuple(_measure_loose(question, arms, levels, cell, share) for cell in question.cells)
+    several = [(cell,) for cell in question.cells] if len(question.cells) > 1 else []
+    return tuple(_measure_listed(question, arms, levels, cells) for cells in (question.cells, *several))
+
+
+def _measure_listed(question: Question, arms: Arms, levels: Sequence[str], cells: Sequence[str]) -> OrderedAxis:
+    listed = _list(levels)
+    logs = _matrix(read_levels(arms, question.metric, levels, cells), listed)
+    there = np.flatnonzero(np.isfinite(logs).any(axis=0)).tolist()
+    axis = _list([levels[place] for place in there])
+    enough = len(there) >= FEWEST_LEVELS
+    found = find_steps(logs[:, there], draws=_draws(logs.size)) if enough else None
+    return _to_axis(question, axis, ALL_CELLS if len(cells) > 1 else cells[0], found, len(logs))
+
+
+def _measure_loose(question: Question, arms: Arms, levels: Sequence[str], cell: str, share: float) -> OrderedAxis:
+    values = {name: find_arm(arms, name, cell).loose.get(question.metric) for name in levels}
+    groups = {name: np.log(found) for name, found in values.items() if found}
+    draws = _draws(sum(group.size for group in groups.values()))
+    enough = len(groups) >= FEWEST_LEVELS
+    found = find_steps_unpaired(list(groups.values()), level=share, draws=draws) if enough else None
+    return _to_axis(question, _list(list(groups)), cell, found, 0)
+
+
+def _list(levels: Sequence[str]) -> _Axis:
+    return _Axis(factor=LISTED, levels=tuple(levels), groups=(tuple(levels),))
+
+
+def _draws(size: int) -> int:
+    """Fewer permutations of very many values; the test holds for any number of them."""
+    return max(_FEWEST_DRAWS, min(DRAWS, _MOST_DRAWN // max(size, 1)))
+
+
+def _to_axis(question: Question, axis: _Axis, cell: str, found: Ordered | None, blocks: int) -> OrderedAxis:
     return OrderedAxis(
         factor=axis.factor,
         levels=axis.levels,
         cell=cell,
         metric=question.metric,
-        steps=tuple(_to_step(axis, step) for step in found.steps),
-        p=found.p,
-        trend_p=found.trend.p if found.trend is not None else None,
-        blocks=len(logs),
-        smallest_p=found.smallest_p,
+        steps=tuple(_to_step(axis, step) for step in found.steps) if found else (),
+        p=found.p if found else None,
+        trend_p=found.trend.p if found and found.trend else None,
+        blocks=blocks,
+        smallest_p=found.smallest_p if found else None,
     )
 
 

@@ -15,12 +15,12 @@ from typing import Final
 from pgstrata.compare.arms import Arm
 from pgstrata.compare.pairs import Pairing
 from pgstrata.compare.stability import compare_rates, say_instability
-from pgstrata.model.answer import ALL_CELLS, ResultWarning, Verdict
+from pgstrata.model.answer import ALL_CELLS, Lane, ResultWarning, Verdict
 from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import C_DIFF, GRID, boundary
 from pgstrata.stats.growth import find_growth
 from pgstrata.stats.rule import Decision, Estimate
-from pgstrata.units import render_bytes, render_duration
+from pgstrata.units import render_bytes, render_duration, render_percent_change
 
 # Above this share of invalid runs those that remain may be a selection.
 _IMBALANCE: Final = 0.2
@@ -37,7 +37,8 @@ class Finding:
     """What a comparison came to, with what its doubts depend on.
 
     `estimate` is None where none is shown; `instability` is there where the verdict is `unstable`; `floor` is s0 in log
-    units; `over` if its blocks ended because what they were measured for was decided.
+    units; `over` if its blocks ended because what they were measured for was decided; `headline`
+    unless it is exploratory.
     """
 
     pairing: Pairing
@@ -47,6 +48,14 @@ class Finding:
     instability: Stability | None
     floor: float | None
     over: bool
+    headline: bool
+
+    @property
+    def used(self) -> int:
+        """Blocks that the decision rests on."""
+        if not self.pairing.paired:
+            return 0
+        return self.decision.n if self.pairing.is_estimable else len(self.pairing.blocks)
 
 
 def find_doubts(finding: Finding) -> tuple[ResultWarning, ...]:
@@ -55,7 +64,7 @@ def find_doubts(finding: Finding) -> tuple[ResultWarning, ...]:
     arm, base = pairing.arm, pairing.base
     alone = finding.pairing.question.primary and pairing.cell != ALL_CELLS
     return (
-        *_warn_of_verdict(finding),
+        *warn_of_verdict(finding),
         *(_warn_of_stopping(finding) if finding.pairing.question.primary else ()),
         *_warn_of_blocks(finding),
         *_warn_of_collapse(pairing),
@@ -69,14 +78,16 @@ def find_doubts(finding: Finding) -> tuple[ResultWarning, ...]:
 # ------------------------------------------------------------------------------------------------ verdict
 
 
-def _warn_of_verdict(finding: Finding) -> list[ResultWarning]:
+def warn_of_verdict(finding: Finding) -> list[ResultWarning]:
+    """What the verdict itself leaves to be said, whoever measured it."""
     pairing, verdict = finding.pairing, finding.verdict
     if verdict is Verdict.INSUFFICIENT and not pairing.baseless:
         return [ResultWarning(code="insufficient_blocks", text=_say_insufficient(finding))]
     if verdict is Verdict.INCONCLUSIVE and finding.estimate is not None:
         bounds = pairing.interval(finding.estimate.interval)
         assert bounds is not None
-        text = f"the difference lies between {_signed(bounds.low)} and {_signed(bounds.high)}"
+        low, high = (render_percent_change(ratio) for ratio in (bounds.low, bounds.high))
+        text = f"the difference lies between {low} and {high}"
         return [ResultWarning(code="undecided", text=text)]
     if finding.instability is not None:
         return [say_instability(pairing, finding.decision.n, finding.instability)]
@@ -92,6 +103,8 @@ def _say_insufficient(finding: Finding) -> str:
         return "so many headlines share the error probability that no number of blocks gives an interval"
     needed = boundary(level).first
     text = f"{_count(pairs, 'usable block')}, {needed - pairs} more needed for an interval"
+    if finding.decision.lane is Lane.ONE_LOOK:
+        return text
     if level < C_DIFF.alpha:
         text += f" at the level of {level:g} that is left to each of several headlines"
     return f"{text}; the plan has only {planned}" if planned < needed else text
@@ -212,10 +225,6 @@ def _warn_of_companions(finding: Finding) -> list[ResultWarning]:
 def _mean(side: Arm, metric: str) -> float | None:
     found = side.companions.get(metric)
     return statistics.fmean(found) if found else None
-
-
-def _signed(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.1f} %"
 
 
 def _count(number: int, noun: str) -> str:

@@ -37,7 +37,7 @@ def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, .
         return ()
     arms = sort_runs(runs, frozenset((experiment.metric,)))
     question = ask(plan)
-    levels = read_levels(question, arms, list(crossed), question.headline_cell)
+    levels = read_levels(arms, question.metric, list(crossed), question.cells)
     logs = {name: {block: question.sign * value for block, value in found.items()} for name, found in levels.items()}
     contrasts = make_contrasts(crossed, logs, baseline=experiment.baseline).found
     rule = make_rule(question)

@@ -9,29 +9,28 @@ import numpy as np
 
 from pgstrata.compare.arms import Arm, Arms, find_arm
 from pgstrata.compare.shared_blocks import MIN_ROUNDS
-from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.metrics import TPS
-from pgstrata.model.question import Question
 
 BlockLogs = Mapping[str, Mapping[int, float]]
 """By environment, then by block: ln of the value, up to a constant that all environments of a block share."""
 
 
-def read_levels(question: Question, arms: Arms, environments: Sequence[str], cell: str) -> dict[str, dict[int, float]]:
+def read_levels(
+    arms: Arms, metric: str, environments: Sequence[str], cells: Sequence[str]
+) -> dict[str, dict[int, float]]:
     """The metric of each environment by block, not oriented.
 
-    Over all cells it is the mean of the logarithms, in the blocks in which an environment has every cell. Of runs in
-    slices it is the median over the rounds of what an environment had above or below the mean of all in that round:
+    Over several cells it is the mean of the logarithms, in the blocks in which an environment has every cell. Of runs
+    in slices it is the median over the rounds of what an environment had above or below the mean of all in that round:
     differences between environments are free of what the machine did to all of them, as in every comparison.
 
     Args:
-        question: for the metric and the cells.
-        arms: the runs.
+        arms: the observations.
+        metric: its name.
         environments: names; those without any run in a block are missing there.
-        cell: an identity, or `ALL_CELLS`.
+        cells: identities.
     """
-    identities = question.cells if cell == ALL_CELLS else (cell,)
-    parts = [_read_cell(arms, environments, identity, question.metric) for identity in identities]
+    parts = [_read_cell(arms, environments, cell, metric) for cell in cells]
     return {
         name: {
             block: sum(part[name][block] for part in parts) / len(parts)

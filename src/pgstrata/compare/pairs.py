@@ -21,7 +21,8 @@ from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import LogInterval
 
 __all__ = [
-    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_all", "pair_metric",
+    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_all", "pair_loose",
+    "pair_metric",
 ]  # fmt: skip
 
 CLIENT_SHARE: Final = "client_share"
@@ -39,6 +40,9 @@ class Pairing:
     Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
     the baseline did not (`collapsed_in` names the cells), or the baseline did (`baseless`). Over several cells `arm`
     and `base` hold the sums, and `left_out` names the cells in which the baseline collapsed.
+
+    Where nothing ties values to each other it is not `paired`: there are neither blocks nor differences, and `values`
+    and `base_values` have shapes (n,) and (m,).
     """
 
     question: Question
@@ -57,6 +61,7 @@ class Pairing:
     collapsed_in: tuple[str, ...]
     baseless: bool
     left_out: tuple[str, ...] = ()
+    paired: bool = True
 
     @property
     def metric(self) -> str:
@@ -111,6 +116,31 @@ def pair_metric(arms: Arms, question: Question, environment: str, cell: str) -> 
     """
     sides = find_arm(arms, environment, cell), find_arm(arms, question.baseline, cell)
     return _pair(question, environment, cell, sides, shared_blocks(sides))
+
+
+def pair_loose(arms: Arms, question: Question, environment: str, cell: str) -> Pairing:
+    """All values of one environment and the baseline in one cell that no block holds."""
+    arm, base = find_arm(arms, environment, cell), find_arm(arms, question.baseline, cell)
+    values, base_values = (np.array(side.loose.get(question.metric, ()), dtype=np.float64) for side in (arm, base))
+    nothing = np.empty(0)
+    return Pairing(
+        question=question,
+        environment=environment,
+        cell=cell,
+        arm=arm,
+        base=base,
+        blocks=(),
+        differences=nothing,
+        values=values,
+        base_values=base_values,
+        levels=nothing,
+        base_levels=nothing,
+        apart=0,
+        crowded=0,
+        collapsed_in=(),
+        baseless=False,
+        paired=False,
+    )
 
 
 def pair_all(arms: Arms, questions: Sequence[Question]) -> list[Pairing]:
@@ -212,8 +242,9 @@ def median(values: FloatArray) -> float | None:
     ascending = sorted(value for value in values.tolist() if not math.isnan(value))
     if not ascending:
         return None
-    # halves are added, because the sum of two values may be more than a float holds
-    return float(ascending[(len(ascending) - 1) // 2] / 2 + ascending[len(ascending) // 2] / 2)
+    low, high = ascending[(len(ascending) - 1) // 2], ascending[len(ascending) // 2]
+    middle = (low + high) / 2
+    return float(middle if middle < math.inf else low / 2 + high / 2)
 
 
 def client_share(runs: Sequence[RunRecord], environment: str, cell: str) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pgstrata.compare.pairs import Pairing
-from pgstrata.model.answer import ResultWarning
+from pgstrata.model.answer import Lane, ResultWarning, Verdict
 from pgstrata.stats.anomaly import (
     JUDGED_FROM,
     Stability,
@@ -21,22 +21,27 @@ from pgstrata.stats.anomaly import (
     run_limit,
 )
 from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.rule import Decision
 
 _UNEQUAL_RATES = 0.05
 
 
-def find_instability(pairing: Pairing, used: int, floor: float | None) -> Stability | None:
+def find_instability(pairing: Pairing, decision: Decision, floor: float | None) -> Stability | None:
     """How the differences fall apart, None where one percentage describes them.
 
     Two groups of differences are enough. Many that lie far out are not: the outliers of two sound environments add up,
     so that those of one of them have to be many too (at 2 to 5 % of outliers 0.4 % of the comparisons come out
-    unstable, against 2 to 4 % otherwise).
+    unstable, against 2 to 4 % otherwise). Of what others measured nobody guarded the runs, so that there they are
+    enough, but too few blocks for any interval are told first.
 
     Args:
         pairing: the comparison.
-        used: number of its blocks that the decision rests on.
+        decision: what the rule came to.
         floor: noise floor s0 in log units, None if there is none.
     """
+    if decision.lane is Lane.ONE_LOOK:
+        return judge_differences(pairing.sample) if decision.verdict is not Verdict.INSUFFICIENT else None
+    used = decision.n if pairing.is_estimable else len(pairing.blocks)
     found = judge_differences(pairing.sample[:used], floor)
     if found is None or found.modes is not None or unstable_sides(pairing, used):
         return found

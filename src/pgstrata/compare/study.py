@@ -8,16 +8,15 @@ from itertools import combinations
 from typing import Final
 
 from pgstrata.compare.arms import Arms, sort_runs
-from pgstrata.compare.doubts import Finding, find_doubts
+from pgstrata.compare.comparisons import adjust, find, to_comparison
+from pgstrata.compare.doubts import find_doubts
 from pgstrata.compare.judging import Judged, ask, find_floor, judge_primary, make_rule
-from pgstrata.compare.pairs import Pairing, median, over_cells, pair_all, pair_metric
-from pgstrata.compare.stability import find_instability
-from pgstrata.model.answer import Comparison, Verdict
+from pgstrata.compare.pairs import Pairing, over_cells, pair_all, pair_metric
+from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
-from pgstrata.stats.family import benjamini_hochberg
 from pgstrata.stats.rule import decide_many
 
 SECONDARY_METRICS: Final = (
@@ -64,7 +63,7 @@ def compare_study(
             comparisons.append(_compare(own, over=_is_over(own)))
             over = _is_over(own) and _is_over(head)
             comparisons += [_compare(other, over=over) for other in beside.get((name, cell.identity), ())]
-    return _adjust(comparisons)
+    return adjust(comparisons)
 
 
 def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
@@ -95,61 +94,8 @@ def _is_over(judged: Judged) -> bool:
 
 
 def _compare(judged: Judged, *, over: bool, reference: str = "") -> Comparison:
-    pairing, decision = judged.pairing, judged.decision
-    used = decision.n if pairing.is_estimable else len(pairing.blocks)
-    primary = pairing.question.primary
-    floor = find_floor(pairing) if primary else None
-    instability = find_instability(pairing, used, floor) if primary else None
-    shown = decision.estimate if pairing.is_estimable and instability is None else None
-    verdict = _verdict(judged, unstable=instability is not None)
-    finding = Finding(
-        pairing=pairing, decision=decision, verdict=verdict, estimate=shown, instability=instability, floor=floor,
-        over=over,
-    )  # fmt: skip
-    return Comparison(
-        environment=pairing.environment,
-        cell=pairing.cell,
-        metric=pairing.metric,
-        verdict=verdict,
-        effect=pairing.ratio(shown.centre) if shown else None,
-        interval=pairing.interval(shown.interval) if shown else None,
-        equivalence_interval=pairing.interval(shown.equivalence) if shown else None,
-        confidence=1 - decision.alpha,
-        blocks=used,
-        planned_blocks=pairing.question.blocks,
-        runs=pairing.arm.made + pairing.base.made,
-        invalid=pairing.arm.invalid + pairing.base.invalid,
-        value=median(pairing.values[:used]),
-        baseline_value=median(pairing.base_values[:used]),
-        exploratory=not judged.headline,
-        control=pairing.control is not None,
-        warnings=find_doubts(finding),
-        lane=decision.lane,
-        decided_at=decision.n if decision.decided else None,
-        repeated_p=decision.repeated_p,
-        level=decision.alpha,
-        reference=reference,
-    )
-
-
-def _verdict(judged: Judged, *, unstable: bool) -> Verdict:
-    if judged.pairing.collapsed_in:
-        return Verdict.COLLAPSED
-    return Verdict.UNSTABLE if unstable else judged.decision.verdict
-
-
-def _adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Exploratory comparisons with the p values that their number leaves, by metric; controls among themselves."""
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for place, comparison in enumerate(comparisons):
-        if comparison.exploratory:
-            groups.setdefault((comparison.metric, comparison.control), []).append(place)
-    adjusted = list(comparisons)
-    for places in groups.values():
-        values = benjamini_hochberg([comparisons[place].repeated_p for place in places])
-        for place, value in zip(places, values, strict=True):
-            adjusted[place] = replace(comparisons[place], adjusted_p=value)
-    return tuple(adjusted)
+    finding = find(judged, over=over)
+    return to_comparison(finding, find_doubts(finding), reference=reference)
 
 
 def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ...]:
@@ -179,4 +125,4 @@ def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ..
         Judged(pairing=pairing, decision=decision, headline=False)
         for pairing, decision in zip(pairings, decisions, strict=True)
     ]
-    return _adjust([_compare(each, over=True, reference=each.pairing.base.name) for each in judged])
+    return adjust([_compare(each, over=True, reference=each.pairing.base.name) for each in judged])

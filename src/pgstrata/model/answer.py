@@ -66,7 +66,8 @@ class Comparison:
 
     `decided_at` is the number of blocks at which the verdict fell, None while it is open; `repeated_p` the smallest
     level whose boundary was crossed; `adjusted_p` the same after Benjamini-Hochberg over the exploratory cells; `level`
-    is the error probability that the interval belongs to (`confidence` = 1 - level).
+    is the error probability that the interval belongs to (`confidence` = 1 - level). Of what others measured, `values`
+    and `baseline_values` count those of either arm, and `blocks` are 0 where it is not paired.
     """
 
     environment: str
@@ -93,6 +94,8 @@ class Comparison:
     level: float = 0.045
     reference: str = ""
     """Of the pairs on request: the environment that this one is compared with. Empty: the baseline."""
+    values: int = 0
+    baseline_values: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

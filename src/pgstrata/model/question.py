@@ -41,3 +41,7 @@ class Question:
     def headline_cell(self) -> str:
         """Where the headlines are: the only cell, or all of them."""
         return self.cells[0] if len(self.cells) == 1 else ALL_CELLS
+
+    def cells_of(self, cell: str) -> tuple[str, ...]:
+        """The cells behind a cell of an answer: all of them, or itself."""
+        return self.cells if cell == ALL_CELLS else (cell,)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from pgstrata.compare.foreign import UNNAMED, Finding, ForeignAnswer, fewest_blocks, fewest_values
 from pgstrata.compare.headlines import DIFFERENT
+from pgstrata.compare.import_doubts import fewest_blocks, fewest_values
+from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
@@ -25,6 +26,7 @@ from pgstrata.report.verdicts import (
     words_of,
 )
 from pgstrata.report.words import capitalise
+from pgstrata.sources.table import UNNAMED
 from pgstrata.stats.boundaries import C_DIFF
 from pgstrata.units import Direction, render_percent_change
 
@@ -45,7 +47,7 @@ _RANKS: Final = (
 _SAID: Final = frozenset({"undecided", "insufficient_blocks", "insufficient_values"})
 
 
-def render_decision(answer: ForeignAnswer) -> str:
+def render_decision(answer: ImportAnswer) -> str:
     """The answer in words, tables, doubts; no line is longer than 78 columns, if the names allow it."""
     parts = [
         [line for text in _say_answer(answer) for line in _wrap(f"{capitalise(text)}.")],
@@ -65,27 +67,26 @@ def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
 # ------------------------------------------------------------------------------------------------ sentences
 
 
-def _say_answer(answer: ForeignAnswer) -> Iterator[str]:
+def _say_answer(answer: ImportAnswer) -> Iterator[str]:
     """A sentence for each headline; where they would be too many, a count and the differences."""
-    ordered = sorted(answer.headlines, key=lambda finding: _RANKS.index(finding.comparison.verdict))
+    ordered = sorted(answer.headlines, key=lambda item: _RANKS.index(item.verdict))
     if len(ordered) <= _MOST_SENTENCES:
-        yield from (say_finding(answer, finding) for finding in ordered)
+        yield from (say_finding(answer, item) for item in ordered)
         return
     labels: dict[str, int] = {}
-    for finding in ordered:
-        label = _label(answer, finding.comparison)
+    for item in ordered:
+        label = _label(answer, item)
         labels[label] = labels.get(label, 0) + 1
     parts = ", ".join(f"{label} in {number}" for label, number in labels.items())
-    yield f"{count(len(ordered), 'comparison')} with {answer.baseline}: {parts}"
-    told = [finding for finding in ordered if finding.comparison.verdict in DIFFERENT]
-    yield from (say_finding(answer, finding) for finding in told[:_MOST_SENTENCES])
+    yield f"{count(len(ordered), 'comparison')} with {answer.question.baseline}: {parts}"
+    told = [item for item in ordered if item.verdict in DIFFERENT]
+    yield from (say_finding(answer, item) for item in told[:_MOST_SENTENCES])
 
 
-def say_finding(answer: ForeignAnswer, finding: Finding) -> str:
+def say_finding(answer: ImportAnswer, item: Comparison) -> str:
     """One comparison as a sentence without a full stop."""
-    item = finding.comparison
-    name, base, place = item.environment, answer.baseline, _place(answer, item)
-    limit, over = render_threshold(answer.threshold), f"at one look over {_count_values(answer, finding)}"
+    name, base, place = item.environment, answer.question.baseline, _place(answer, item)
+    limit, over = render_threshold(answer.question.threshold), f"at one look over {_count_values(answer, item)}"
     sure = f"at {render_confidence(item.confidence)} confidence, {over}"
     match item.verdict:
         case Verdict.BETTER | Verdict.WORSE:
@@ -100,16 +101,16 @@ def say_finding(answer: ForeignAnswer, finding: Finding) -> str:
             between = render_between(item.interval)
             return f"{name} and {base} cannot be told apart{place} (inconclusive): {between} {sure}"
         case Verdict.INSUFFICIENT:
-            return _say_insufficient(answer, finding)
+            return _say_insufficient(answer, item)
         case _:
             head = f"the difference between {name} and {base} is {item.verdict}{place}"
             return f"{head}: no single percentage describes it, {over}"
 
 
-def _say_difference(answer: ForeignAnswer, item: Comparison) -> str:
+def _say_difference(answer: ImportAnswer, item: Comparison) -> str:
     """Faster or slower where the metric is known; otherwise higher or lower, and which of them is better."""
     words = _words(answer, item)
-    name, base, word = item.environment, answer.baseline, verdict_word(item, words)
+    name, base, word = item.environment, answer.question.baseline, verdict_word(item, words)
     if item.metric not in METRICS:
         good = "better" if word == words.better else "worse"
         return f"the {item.metric} of {name} is {word} than that of {base}, which is {good}"
@@ -120,21 +121,21 @@ def _say_difference(answer: ForeignAnswer, item: Comparison) -> str:
     )
 
 
-def _words(answer: ForeignAnswer, item: Comparison) -> Words:
+def _words(answer: ImportAnswer, item: Comparison) -> Words:
     """Of a metric that pgstrata does not know only higher and lower can be said."""
     if item.metric in METRICS:
         return words_of(item.metric)
-    better, worse = ("higher", "lower") if answer.direction is Direction.HIGHER else ("lower", "higher")
-    return Words(better=better, worse=worse, direction=answer.direction)
+    better, worse = ("higher", "lower") if answer.question.direction is Direction.HIGHER else ("lower", "higher")
+    return Words(better=better, worse=worse, direction=answer.question.direction)
 
 
-def _label(answer: ForeignAnswer, item: Comparison) -> str:
+def _label(answer: ImportAnswer, item: Comparison) -> str:
     """The verdict in a table; where the word does not tell whether it is better, that too."""
     label = verdict_label(item, _words(answer, item))
     return f"{label}, {item.verdict}" if item.verdict in DIFFERENT and item.metric not in METRICS else label
 
 
-def _place(answer: ForeignAnswer, item: Comparison) -> str:
+def _place(answer: ImportAnswer, item: Comparison) -> str:
     if len(answer.cells) <= 1:
         return ""
     return f" over {TOGETHER}" if _is_whole(item) else f" on {item.cell}"
@@ -145,81 +146,75 @@ def _is_whole(item: Comparison) -> bool:
     return item.cell == ALL_CELLS and not item.exploratory
 
 
-def _count_values(answer: ForeignAnswer, finding: Finding) -> str:
+def _count_values(answer: ImportAnswer, item: Comparison) -> str:
     if answer.paired:
-        return count(finding.comparison.blocks, "block")
-    return f"{finding.values:,} values against {finding.base_values:,}"
+        return count(item.blocks, "block")
+    return f"{item.values:,} values against {item.baseline_values:,}"
 
 
-def _say_insufficient(answer: ForeignAnswer, finding: Finding) -> str:
-    item = finding.comparison
-    name, base, place = item.environment, answer.baseline, _place(answer, item)
+def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
+    name, base, place = item.environment, answer.question.baseline, _place(answer, item)
     shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
     if answer.paired:
-        blocks = _count_values(answer, finding).replace("block", "usable block")
+        blocks = _count_values(answer, item).replace("block", "usable block")
         needed = fewest_blocks(item.level)
         return f"too early to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
     fewest = fewest_values(item.level)
-    there = f"{finding.values} against {finding.base_values}"
+    there = f"{item.values} against {item.baseline_values}"
     return (
         f"too few values to tell {name} from {base}{place}: {there} support no interval{shared}, it takes {fewest} "
         f"against {fewest}"
     )
 
 
-def _say_terms(answer: ForeignAnswer) -> str:
+def _say_terms(answer: ImportAnswer) -> str:
     """What the reader may have left to defaults, and what several headlines share."""
-    base = f"Baseline: {answer.baseline}" + ("" if answer.baseline_named else ", the first in the file")
-    named = METRICS[answer.metric].title if answer.metric in METRICS else answer.metric
-    of = "" if answer.metric == UNNAMED else f" of {named}"
-    better = f"{answer.direction} values{of} are better"
+    base = f"Baseline: {answer.question.baseline}" + ("" if answer.baseline_named else ", the first in the file")
+    named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
+    of = "" if answer.question.metric == UNNAMED else f" of {named}"
+    better = f"{answer.question.direction} values{of} are better"
     family = len(answer.headlines)
     shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
     explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
     order = f" {said}." if (said := say_order(answer)) else ""
-    return f"{base}; {better}; threshold {render_threshold(answer.threshold)}{shared}{explored}.{order}"
+    return f"{base}; {better}; threshold {render_threshold(answer.question.threshold)}{shared}{explored}.{order}"
 
 
 # ------------------------------------------------------------------------------------------------ tables
 
 
-def _tables(answer: ForeignAnswer) -> Iterator[list[str]]:
+def _tables(answer: ImportAnswer) -> Iterator[list[str]]:
     """One table of environments; where there are several cells one of cells for each environment."""
     if len(answer.cells) <= 1:
         yield from render_tables(*_environment_table(answer))
         return
-    for environment in answer.environments:
-        findings = [
-            finding
-            for finding in (*answer.headlines, *answer.explored)
-            if finding.comparison.environment == environment
-        ]
-        names, columns = _cell_table(answer, findings)
+    for environment in answer.question.environments:
+        items = [item for item in (*answer.headlines, *answer.explored) if item.environment == environment]
+        names, columns = _cell_table(answer, items)
         for number, table in enumerate(render_tables(names, columns)):
-            yield [*(_wrap(f"{environment} against {answer.baseline}") if number == 0 else []), *table]
+            yield [*(_wrap(f"{environment} against {answer.question.baseline}") if number == 0 else []), *table]
 
 
-def _environment_table(answer: ForeignAnswer) -> tuple[Column, list[Column]]:
+def _environment_table(answer: ImportAnswer) -> tuple[Column, list[Column]]:
     """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
-    names = Column(title="environment", cells=tuple(finding.comparison.environment for finding in answer.headlines))
+    names = Column(title="environment", cells=tuple(item.environment for item in answer.headlines))
     return names, _figure_columns(answer, answer.headlines)
 
 
-def _cell_table(answer: ForeignAnswer, findings: Sequence[Finding]) -> tuple[Column, list[Column]]:
-    cells = ("all cells" if _is_whole(finding.comparison) else finding.comparison.cell for finding in findings)
-    return Column(title="cell", cells=tuple(cells)), _figure_columns(answer, findings)
+def _cell_table(answer: ImportAnswer, items: Sequence[Comparison]) -> tuple[Column, list[Column]]:
+    cells = ("all cells" if _is_whole(item) else item.cell for item in items)
+    return Column(title="cell", cells=tuple(cells)), _figure_columns(answer, items)
 
 
-def _figure_columns(answer: ForeignAnswer, findings: Sequence[Finding]) -> list[Column]:
-    items = [finding.comparison for finding in findings]
+def _figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Column]:
     number = (
         Column(title="blocks", cells=tuple(f"{item.blocks:,}" for item in items))
         if answer.paired
-        else Column(title="values", cells=tuple(f"{item.values:,} : {item.base_values:,}" for item in findings))
+        else Column(title="values", cells=tuple(f"{item.values:,} : {item.baseline_values:,}" for item in items))
     )
     return [
         Column(title="baseline", cells=tuple(_render(item.baseline_value) for item in items)),
-        Column(title=answer.metric, cells=tuple(_render(item.value) for item in items)),
+        Column(title=answer.question.metric, cells=tuple(_render(item.value) for item in items)),
         Column(title="effect", cells=tuple(_render_effect(item.effect) for item in items)),
         Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
         number,
@@ -238,7 +233,7 @@ def _render_effect(effect: float | None) -> str:
     return render_percent_change(effect) if effect is not None else "-"
 
 
-def _single_steps(answer: ForeignAnswer) -> list[str]:
+def _single_steps(answer: ImportAnswer) -> list[str]:
     said = [line for text in say_single_steps(answer) for line in _wrap(text, first="- ", rest="  ")]
     return ["Steps in single cells, exploratory", *said] if said else []
 
@@ -246,7 +241,7 @@ def _single_steps(answer: ForeignAnswer) -> list[str]:
 # ------------------------------------------------------------------------------------------------ doubts
 
 
-def _doubts(answer: ForeignAnswer) -> list[str]:
+def _doubts(answer: ImportAnswer) -> list[str]:
     texts = list(dict.fromkeys(_doubt_texts(answer)))
     left = len(texts) - _MOST_DOUBTS
     if left > 0:
@@ -258,27 +253,27 @@ def _end(text: str) -> str:
     return text if text.endswith("?") else f"{text}."
 
 
-def _doubt_texts(answer: ForeignAnswer) -> Iterable[str]:
+def _doubt_texts(answer: ImportAnswer) -> Iterable[str]:
     yield from (warning.text for warning in answer.warnings)
-    for finding in answer.headlines:
-        yield from (warning.text for warning in finding.comparison.warnings if warning.code not in _SAID)
+    for item in answer.headlines:
+        yield from (warning.text for warning in item.warnings if warning.code not in _SAID)
 
 
 # ------------------------------------------------------------------------------------------------ JSON
 
 
-def decision_json(answer: ForeignAnswer) -> str:
+def decision_json(answer: ImportAnswer) -> str:
     """A document of the shape of `show --json`; what only a study has is null."""
     document = {
         "schema": SCHEMA,
         "study": None,
         "question": None,
         "source": answer.source,
-        "baseline": _environment(answer.baseline),
-        "metric": answer.metric,
-        "threshold": answer.threshold,
+        "baseline": _environment(answer.question.baseline),
+        "metric": answer.question.metric,
+        "threshold": answer.question.threshold,
         "paired": answer.paired,
-        "comparisons": [_comparison(answer, finding) for finding in (*answer.headlines, *answer.explored)],
+        "comparisons": [_comparison(answer, item) for item in (*answer.headlines, *answer.explored)],
         "pairs": [],
         "rig": None,
         "floor": None,
@@ -296,7 +291,7 @@ def decision_json(answer: ForeignAnswer) -> str:
     return render_document(document)
 
 
-def _axis(answer: ForeignAnswer, axis: OrderedAxis) -> dict[str, Any]:
+def _axis(answer: ImportAnswer, axis: OrderedAxis) -> dict[str, Any]:
     return axis_fields(axis, cell=ALL_CELLS if is_over_all(answer, axis) else {"identity": axis.cell})
 
 
@@ -304,16 +299,15 @@ def _environment(name: str) -> dict[str, Any]:
     return {"name": name, "levels": {}, "control": None}
 
 
-def _comparison(answer: ForeignAnswer, finding: Finding) -> dict[str, Any]:
-    item = finding.comparison
+def _comparison(answer: ImportAnswer, item: Comparison) -> dict[str, Any]:
     return {
         **comparison_fields(
             item,
             environment=_environment(item.environment),
-            reference=answer.baseline,
+            reference=answer.question.baseline,
             cell=ALL_CELLS if _is_whole(item) else {"identity": item.cell},
-            direction=answer.direction,
+            direction=answer.question.direction,
         ),
-        "values": finding.values,
-        "baseline_values": finding.base_values,
+        "values": item.values,
+        "baseline_values": item.baseline_values,
     }

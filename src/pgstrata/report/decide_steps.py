@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pgstrata.compare.foreign import UNNAMED, ForeignAnswer
+from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.names import TOGETHER, count
 from pgstrata.report.ordered import say_step, say_trend
+from pgstrata.sources.table import UNNAMED
 from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import Direction
 
@@ -17,7 +18,7 @@ _MOST_AXES: Final = 8
 _MOST_LEVELS: Final = 12
 
 
-def say_main_steps(answer: ForeignAnswer) -> Iterator[str]:
+def say_main_steps(answer: ImportAnswer) -> Iterator[str]:
     """What holds of the whole file; without blocks of every cell, because nothing ties them together."""
     axes = [axis for axis in answer.axes if not _is_single(answer, axis)]
     yield from (_say_axis(answer, axis) for axis in axes[:_MOST_AXES])
@@ -26,7 +27,7 @@ def say_main_steps(answer: ForeignAnswer) -> Iterator[str]:
         yield f"--json has the steps of {count(left, 'more cell')}"
 
 
-def say_single_steps(answer: ForeignAnswer) -> list[str]:
+def say_single_steps(answer: ImportAnswer) -> list[str]:
     """Of single cells behind a headline over several, exploratory."""
     axes = [axis for axis in answer.axes if _is_single(answer, axis)]
     said = [_say_axis(answer, axis) for axis in axes[:_MOST_AXES]]
@@ -34,7 +35,7 @@ def say_single_steps(answer: ForeignAnswer) -> list[str]:
     return [*said, f"--json has {left} more"] if left > 0 else said
 
 
-def say_order(answer: ForeignAnswer) -> str:
+def say_order(answer: ImportAnswer) -> str:
     """In which order the levels were taken, and at which level steps were looked for."""
     if not answer.axes:
         return ""
@@ -45,11 +46,11 @@ def say_order(answer: ForeignAnswer) -> str:
     return f"Ordered as they first appear in the file: {named}; steps by permutation {blocks}, at {level}"
 
 
-def _is_single(answer: ForeignAnswer, axis: OrderedAxis) -> bool:
+def _is_single(answer: ImportAnswer, axis: OrderedAxis) -> bool:
     return answer.paired and len(answer.cells) > 1 and axis is not answer.axes[0]
 
 
-def _say_axis(answer: ForeignAnswer, axis: OrderedAxis) -> str:
+def _say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
     """Along the environments: 17 brought +4.2 % [+3.1, +5.3] throughput (better, p = 0.002), over 9 blocks."""
     head = f"along the environments{_place(answer, axis)}"
     if axis.p is None or axis.smallest_p is None:
@@ -64,20 +65,20 @@ def _say_axis(answer: ForeignAnswer, axis: OrderedAxis) -> str:
     return f"{ends}: no step stands out (p = {axis.p:.2g}){over}{say_trend(axis)}"
 
 
-def _place(answer: ForeignAnswer, axis: OrderedAxis) -> str:
+def _place(answer: ImportAnswer, axis: OrderedAxis) -> str:
     if len(answer.cells) <= 1:
         return ""
     return f" on {axis.cell}" if _is_single(answer, axis) or not answer.paired else f" over {TOGETHER}"
 
 
-def _say_step(answer: ForeignAnswer, step: AxisStep) -> str:
+def _say_step(answer: ImportAnswer, step: AxisStep) -> str:
     """The level, what it brought, and whether that is good."""
-    named = METRICS[answer.metric].title if answer.metric in METRICS else answer.metric
-    what = "" if answer.metric == UNNAMED else f" {named}"
-    good = "better" if (step.effect > 1) is (answer.direction is Direction.HIGHER) else "worse"
+    named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
+    what = "" if answer.question.metric == UNNAMED else f" {named}"
+    good = "better" if (step.effect > 1) is (answer.question.direction is Direction.HIGHER) else "worse"
     return f"{step.after} brought {say_step(step)}{what} ({good}, p = {step.p:.2g})"
 
 
-def is_over_all(answer: ForeignAnswer, axis: OrderedAxis) -> bool:
+def is_over_all(answer: ImportAnswer, axis: OrderedAxis) -> bool:
     """Whether an axis is about the whole file; a file may have a cell that is called "all" too."""
     return axis.cell == ALL_CELLS and not _is_single(answer, axis)

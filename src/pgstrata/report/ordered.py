@@ -81,7 +81,7 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     groups = axis_groups(plan.experiment, axis)
     runs = [run for run in answer.study.runs if axis.cell in {ALL_CELLS, run.cell}]
     arms = sort_runs(runs, frozenset({plan.experiment.metric}))
-    logs = read_levels(ask(plan), arms, [name for group in groups for name in group], axis.cell)
+    logs = read_levels(arms, axis.metric, [name for group in groups for name in group], ask(plan).cells_of(axis.cell))
     blocks = sorted({block for found in logs.values() for block in found})
     points: list[LevelPoint] = []
     for block in blocks:

@@ -1,4 +1,4 @@
-"""A table of results as text: separator, header, rows. What cannot be used is refused with its line and a remedy."""
+"""A table of what others measured, as text: separator, header, rows. What cannot be used is refused with a remedy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.observation import Observation, PairingKey
 
 SEPARATORS: Final = (",", ";", "\t")
 COLUMNS: Final = ("block", "environment", "cell", "metric", "value")
@@ -27,28 +29,19 @@ _LEAVE_OUT: Final = "leave out the whole row of a run that gave no result: what 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One result: `value` is finite and above zero; `block` and `cell` are empty where the table has no such column."""
-
-    line: int
-    block: str
-    environment: str
-    cell: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The usable columns of a table, and the rows of one metric in the order of the file.
+    """The usable columns of a table, and the rows of one metric as observations, in the order of the file.
 
-    `metric` is `UNNAMED` where neither the table nor its reader names one; `ignored` are further columns.
+    `metric` is `UNNAMED` where neither the table nor its reader names one; `ignored` are further columns. Values are
+    finite and above zero. Blocks are numbered as they first appear; without a column for them nothing has a key, and
+    without one for cells all is of `ALL_CELLS`.
     """
 
     source: str
     columns: frozenset[str]
     ignored: tuple[str, ...]
     metric: str
-    rows: tuple[Row, ...]
+    observations: tuple[Observation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +82,13 @@ def parse_table(text: str, source: str, *, metric: str | None = None) -> Table:
     if "metric" in places:
         metric = _choose_metric(rows, source, metric)
         rows = [row for row in rows if row.fields["metric"] == metric]
+    metric = metric or UNNAMED
     return Table(
         source=source,
         columns=frozenset(places),
         ignored=ignored,
-        metric=metric or UNNAMED,
-        rows=_to_rows(rows, source, unique="block" in places),
+        metric=metric,
+        observations=_to_observations(rows, source, metric, unique="block" in places),
     )
 
 
@@ -195,33 +189,35 @@ def _choose_metric(rows: Sequence[_Record], source: str, asked: str | None) -> s
 # ------------------------------------------------------------------------------------------------ fields to values
 
 
-def _to_rows(records: Sequence[_Record], source: str, *, unique: bool) -> tuple[Row, ...]:
-    """The rows, all of whose fields can be used; `unique` if block, environment and cell may come together once."""
-    rows, faults = [], []
+def _to_observations(records: Sequence[_Record], source: str, metric: str, *, unique: bool) -> tuple[Observation, ...]:
+    """Rows whose fields can all be used; `unique` if block, environment and cell may come together once."""
+    found, faults = [], []
     lines: dict[tuple[str, str, str], int] = {}
+    keys: dict[str, PairingKey] = {}
     for record in records:
+        fields = record.fields
         fault = _find_fault(record)
         if fault is None and unique:
-            key = (record.fields["block"], record.fields["environment"], record.fields.get("cell", ""))
-            first = lines.setdefault(key, record.line)
-            fault = _say_twice(record.line, first, key) if first != record.line else None
+            place = (fields["block"], fields["environment"], fields.get("cell", ""))
+            first = lines.setdefault(place, record.line)
+            fault = _say_twice(record.line, first, place) if first != record.line else None
         if fault is not None:
             faults.append(fault)
-        elif not faults:
-            rows.append(_to_row(record))
+            continue
+        label = fields.get("block")
+        if label is not None and label not in keys:
+            keys[label] = PairingKey(number=len(keys) + 1, label=label)
+        found.append(
+            Observation(
+                target=fields["environment"],
+                cell=fields.get("cell", ALL_CELLS),
+                measurements={metric: float(fields["value"])},
+                provenance=f"{source}:{record.line}",
+                key=keys[label] if label is not None else None,
+            )
+        )
     _refuse(source, faults)
-    return tuple(rows)
-
-
-def _to_row(record: _Record) -> Row:
-    fields = record.fields
-    return Row(
-        line=record.line,
-        block=fields.get("block", ""),
-        environment=fields["environment"],
-        cell=fields.get("cell", ""),
-        value=float(fields["value"]),
-    )
+    return tuple(found)
 
 
 def _find_fault(record: _Record) -> _Fault | None:

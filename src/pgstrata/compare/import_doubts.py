@@ -1,4 +1,4 @@
-"""What must be doubted of a table of results, as warnings with stable codes.
+"""What must be doubted of what others measured, as warnings with stable codes.
 
 About the table: ignored_columns, no_blocks, one_look, direction_assumed, order_of_file. About a comparison:
 insufficient_blocks, insufficient_values, undecided, unstable, blocks_left_out, outliers, identical.
@@ -14,17 +14,18 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.foreign.arms import Heaps, Pairs
-from pgstrata.compare.foreign.stability import say_instability
-from pgstrata.compare.foreign.steps import order_by_number
-from pgstrata.model.answer import Comparison, ResultWarning, Verdict
+from pgstrata.compare.arms import Arms, find_arm
+from pgstrata.compare.axes import order_by_number
+from pgstrata.compare.doubts import Finding, warn_of_verdict
+from pgstrata.compare.pairs import Pairing
+from pgstrata.model.answer import ResultWarning, Verdict
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.question import Question
 from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import MAX_BLOCKS, boundary
 from pgstrata.stats.floor import MAD_TO_SD
-from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.unpaired import unpaired_critical
-from pgstrata.units import Direction, render_percent_change
+from pgstrata.units import Direction
 
 _NO_BLOCKS: Final = (
     "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
@@ -56,27 +57,19 @@ def fewest_values(level: float) -> int:
     return next(n for n in count(1) if unpaired_critical(n, n, level) is not None)
 
 
-def doubt_table(
-    *,
-    metric: str,
-    direction: Direction,
-    ignored: Sequence[str],
-    paired: bool,
-    most_blocks: int,
-    ordered: Sequence[str] = (),
+def doubt_import(
+    question: Question, *, ignored: Sequence[str], most_blocks: int, ordered: Sequence[str]
 ) -> tuple[ResultWarning, ...]:
     """Doubts about all comparisons of a table.
 
     Args:
-        metric: its name.
-        direction: which way it is good.
+        question: what was asked of it.
         ignored: columns that are not used.
-        paired: whether there are blocks.
         most_blocks: the largest number that one of the comparisons is made of.
         ordered: the levels of an ordered axis, empty where none was asked for.
     """
     warnings = []
-    if not paired:
+    if not question.blocks:
         text = f"{_NO_BLOCKS}{_NO_BLOCKS_ORDERED if ordered else ''}"
         warnings.append(ResultWarning(code="no_blocks", text=text))
     by_number = order_by_number(ordered) if ordered else ()
@@ -92,7 +85,8 @@ def doubt_table(
             "difference shows, one will"
         )
         warnings.append(ResultWarning(code="one_look", text=text))
-    if metric not in METRICS and direction is Direction.HIGHER and _sounds_low(metric.casefold()):
+    metric = question.metric
+    if metric not in METRICS and question.direction is Direction.HIGHER and _sounds_low(metric.casefold()):
         text = f"higher values of {metric} are taken as better; --lower-is-better if they are not"
         warnings.append(ResultWarning(code="direction_assumed", text=text))
     if ignored:
@@ -102,51 +96,82 @@ def doubt_table(
     return tuple(warnings)
 
 
-def doubt_pairs(
-    pairs: Pairs, comparison: Comparison, d: FloatArray, instability: Stability | None
+def doubt_comparison(
+    finding: Finding, arms: Arms, labels: Mapping[int, str], cells: Sequence[str]
 ) -> tuple[ResultWarning, ...]:
-    """Doubts about one comparison in blocks; d are its oriented differences, shape (blocks,)."""
-    doubts = [*_doubt_verdict(comparison), *_doubt_blocks(pairs)]
-    if instability is not None:
-        return (*doubts, say_instability(instability, pairs.environment, pairs.baseline))
-    return (*doubts, *_doubt_values(pairs, d))
+    """Doubts about one comparison.
+
+    Args:
+        finding: what it came to.
+        arms: all observations, for what is missing.
+        labels: names of blocks by their number.
+        cells: those that it is over.
+    """
+    pairing, verdict = finding.pairing, finding.verdict
+    if not pairing.paired and verdict is Verdict.INSUFFICIENT:
+        n, m, fewest = pairing.values.size, pairing.base_values.size, fewest_values(finding.decision.alpha)
+        text = f"{n} against {m} values support no interval at this level; {fewest} against {fewest} do"
+        return (ResultWarning(code="insufficient_values", text=text),)
+    if finding.instability is not None:
+        return (*_doubt_blocks(pairing, arms, labels, cells), _say_instability(pairing, finding.instability))
+    doubts = (*warn_of_verdict(finding), *_doubt_blocks(pairing, arms, labels, cells))
+    return (*doubts, *_doubt_values(pairing, labels)) if pairing.paired else doubts
 
 
-def doubt_heaps(heaps: Heaps, comparison: Comparison) -> tuple[ResultWarning, ...]:
-    """Doubts about one comparison without blocks."""
-    if comparison.verdict is not Verdict.INSUFFICIENT:
-        return tuple(_doubt_verdict(comparison))
-    n, m, fewest = heaps.values.size, heaps.base_values.size, fewest_values(comparison.level)
-    text = f"{n} against {m} values support no interval at this level; {fewest} against {fewest} do"
-    return (ResultWarning(code="insufficient_values", text=text),)
+def _say_instability(pairing: Pairing, found: Stability) -> ResultWarning:
+    """Two groups, or too many that lie apart."""
+    name, base = pairing.environment, pairing.question.baseline
+    if found.modes is not None:
+        share = found.modes.share_high
+        larger = max(share, 1 - share)
+        text = (
+            f"the blocks of {name} against {base} fall into two groups of {larger * 100:.0f} and "
+            f"{(1 - larger) * 100:.0f} %: look for what differs between them"
+        )
+    else:
+        text = (
+            f"{found.rate * 100:.0f} % of the blocks of {name} against {base} lie more than "
+            f"{math.expm1(found.limit) * 100:.0f} % from their median"
+        )
+    return ResultWarning(code="unstable", text=text)
 
 
-def _doubt_verdict(comparison: Comparison) -> Iterator[ResultWarning]:
-    if comparison.verdict is Verdict.INSUFFICIENT:
-        blocks, fewest = comparison.blocks, fewest_blocks(comparison.level)
-        text = f"{blocks} usable {'block' if blocks == 1 else 'blocks'}, {fewest - blocks} more needed for an interval"
-        yield ResultWarning(code="insufficient_blocks", text=text)
-    if comparison.verdict is Verdict.INCONCLUSIVE and comparison.interval is not None:
-        low, high = (render_percent_change(ratio) for ratio in (comparison.interval.low, comparison.interval.high))
-        yield ResultWarning(code="undecided", text=f"the difference lies between {low} and {high}")
-
-
-def _doubt_blocks(pairs: Pairs) -> Iterator[ResultWarning]:
+def _doubt_blocks(
+    pairing: Pairing, arms: Arms, labels: Mapping[int, str], cells: Sequence[str]
+) -> Iterator[ResultWarning]:
     """Blocks that lack a row, by what they lack."""
-    if not pairs.lacks:
-        return
     by_lack: dict[tuple[str, ...], list[str]] = {}
-    for block, lack in pairs.lacks.items():
-        by_lack.setdefault(lack, []).append(block)
+    for block, lack in _find_lacks(pairing, arms, cells).items():
+        by_lack.setdefault(lack, []).append(labels[block])
+    if not by_lack:
+        return
     parts = [f"{_name_blocks(blocks)} no row of {_name_some(lack)}" for lack, blocks in by_lack.items()]
-    left, there = len(pairs.lacks), len(pairs.lacks) + len(pairs.blocks)
+    left = sum(len(blocks) for blocks in by_lack.values())
+    there = left + len(pairing.blocks)
     text = (
-        f"{left:,} of {there:,} blocks {'is' if left == 1 else 'are'} left out of {pairs.environment} against "
-        f"{pairs.baseline}: {'; '.join(parts[:_MOST_NAMED])}{_rest(len(parts), 'and so on')}"
+        f"{left:,} of {there:,} blocks {'is' if left == 1 else 'are'} left out of {pairing.environment} against "
+        f"{pairing.question.baseline}: {'; '.join(parts[:_MOST_NAMED])}{_rest(len(parts), 'and so on')}"
     )
     if left > _MANY_LEFT_OUT * there:
         text += ". What is left may be a selection"
     yield ResultWarning(code="blocks_left_out", text=text)
+
+
+def _find_lacks(pairing: Pairing, arms: Arms, cells: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """What each block that is left out has no row of: patched, or patched on large where it is there in other cells."""
+    sides = {
+        name: [find_arm(arms, name, cell).blocks for cell in cells]
+        for name in (pairing.environment, pairing.question.baseline)
+    }
+    found: dict[int, tuple[str, ...]] = {}
+    for block in sorted(set().union(*(blocks for side in sides.values() for blocks in side))):
+        said: list[str] = []
+        for name, side in sides.items():
+            absent = [cell for cell, blocks in zip(cells, side, strict=True) if block not in blocks]
+            said += [name] if len(absent) == len(cells) else [f"{name} on {cell}" for cell in absent]
+        if said:
+            found[block] = tuple(said)
+    return found
 
 
 def _name_blocks(blocks: Sequence[str]) -> str:
@@ -164,14 +189,14 @@ def _rest(number: int, words: str = "") -> str:
     return (f", {words}" if words else f" and {left:,} more") if left > 0 else ""
 
 
-def _doubt_values(pairs: Pairs, d: FloatArray) -> Iterator[ResultWarning]:
-    name, base = pairs.environment, pairs.baseline
+def _doubt_values(pairing: Pairing, labels: Mapping[int, str]) -> Iterator[ResultWarning]:
+    name, base, d = pairing.environment, pairing.question.baseline, pairing.differences
     if d.size and not d.any():
         text = f"the same values in every block of {name} and {base}: is it one series of results twice?"
         yield ResultWarning(code="identical", text=text)
-    far = _find_far(pairs.blocks, d)
+    far = _find_far(pairing)
     if far:
-        named = _name_some([f"block {block}" for block in far])
+        named = _name_some([f"block {labels[block]}" for block in far])
         text = (
             f"far from the other blocks of {name} against {base}: {named}; kept, and of limited weight: see what "
             "happened there"
@@ -179,14 +204,14 @@ def _doubt_values(pairs: Pairs, d: FloatArray) -> Iterator[ResultWarning]:
         yield ResultWarning(code="outliers", text=text)
 
 
-def _find_far(blocks: Sequence[str], d: FloatArray) -> Mapping[str, float]:
+def _find_far(pairing: Pairing) -> list[int]:
     """Blocks whose differences lie far from the middle one, the farthest first."""
+    d = pairing.differences
     if d.size < _FEWEST_FOR_FAR:
-        return {}
+        return []
     away = np.abs(d - np.median(d))
     limit = max(_FAR_AT_LEAST, _FAR * MAD_TO_SD * float(np.median(away)))
-    places = [int(place) for place in np.argsort(-away, kind="stable") if away[place] > limit]
-    return {blocks[place]: float(d[place]) for place in places}
+    return [pairing.blocks[place] for place in np.argsort(-away, kind="stable").tolist() if away[place] > limit]
 
 
 def _sounds_low(metric: str) -> bool:

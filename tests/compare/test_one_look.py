@@ -9,28 +9,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.compare.foreign import ForeignQuestion, Row, Table, decide_table, parse_table
-from pgstrata.compare.foreign.decide import MOST_HEADLINES
+from pgstrata.compare.one_look import MOST_HEADLINES, ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
+from pgstrata.model.observation import Observation, PairingKey
+from pgstrata.sources.table import Table, parse_table
 from pgstrata.units import Direction
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
 # no ratio of small integers lies on its edge
-ASK = ForeignQuestion(threshold=0.0312345, baseline="a")
+ASK = ImportTerms(threshold=0.0312345, baseline="a")
 
 
 def make_table(rows, *, metric="tps", blocks=True, cells=False, ignored=()):
     """Rows are (block, environment, value) or (block, environment, value, cell)."""
     columns = {"environment", "value"} | ({"block"} if blocks else set()) | ({"cell"} if cells else set())
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(str(row[0]) for row in rows), start=1)}
     return Table(
-        source="r.csv", columns=frozenset(columns), ignored=ignored, metric=metric,
-        rows=tuple(
-            Row(line=line, block=str(row[0]) if blocks else "", environment=row[1], value=float(row[2]),
-                cell=row[3] if cells else "")
+        source="r.csv",
+        columns=frozenset(columns),
+        ignored=ignored,
+        metric=metric,
+        observations=tuple(
+            Observation(
+                target=row[1],
+                cell=row[3] if cells else ALL_CELLS,
+                measurements={metric: float(row[2])},
+                provenance=f"r.csv:{line}",
+                key=PairingKey(number=numbers[str(row[0])], label=str(row[0])) if blocks else None,
+            )
             for line, row in enumerate(rows, start=2)
         ),
-    )  # fmt: skip
+    )
 
 
 def noisy(centre, n, shift=0):
@@ -44,12 +54,12 @@ def series(n, **centres):
 
 
 def decide(rows, question=ASK, **more):
-    return decide_table(make_table(rows, **more), question)
+    return decide_import(make_table(rows, **more), question)
 
 
 def headline(rows, question=ASK, **more):
     (finding,) = decide(rows, question, **more).headlines
-    return finding.comparison
+    return finding
 
 
 def codes(comparison):
@@ -77,8 +87,8 @@ def test_blocks_decide_as_they_do_in_a_study(b, verdict):
 
 def test_the_first_environment_is_the_baseline_unless_another_one_is_named():
     rows = series(12, b=1000, a=1100)
-    assert decide(rows, ForeignQuestion()).baseline == "b"
-    assert decide(rows, ForeignQuestion(baseline="a")).environments == ("b",)
+    assert decide(rows, ImportTerms()).question.baseline == "b"
+    assert decide(rows, ImportTerms(baseline="a")).question.environments == ("b",)
 
 
 def test_lower_is_better_of_metrics_that_are_not_known_only_if_it_is_said():
@@ -119,11 +129,11 @@ def test_ten_thousand_blocks_are_decided_in_seconds():
             f"{block},{name},{drift * level * math.exp(rng.gauss(0, 0.05))}" for name, level in (("a", 1), ("b", 1.01))
         ]
     begin = time.monotonic()
-    answer = decide_table(parse_table("\n".join(lines), "r.csv"), ASK)
+    answer = decide_import(parse_table("\n".join(lines), "r.csv"), ASK)
     assert time.monotonic() - begin < 20
     (finding,) = answer.headlines
-    assert finding.comparison.verdict is Verdict.NEGLIGIBLE
-    assert finding.comparison.effect == pytest.approx(1.01, abs=0.002)
+    assert finding.verdict is Verdict.NEGLIGIBLE
+    assert finding.effect == pytest.approx(1.01, abs=0.002)
     assert text_of(answer.warnings, "one_look").startswith("beyond 24 blocks")
 
 
@@ -190,7 +200,7 @@ def test_a_block_with_one_arm_is_left_out_and_named():
 def test_a_block_without_either_arm_concerns_others():
     rows = series(12, a=1000, b=1000, c=1000)
     rows = [row for row in rows if row[0] != 5 or row[1] == "c"]
-    assert [codes(finding.comparison) for finding in decide(rows).headlines] == [[], ["blocks_left_out"]]
+    assert [codes(finding) for finding in decide(rows).headlines] == [[], ["blocks_left_out"]]
 
 
 def test_environments_that_share_no_block_are_not_compared():
@@ -202,9 +212,9 @@ def test_a_headline_needs_every_cell_in_a_block():
     rows = [(block, name, 100, cell) for block in range(12) for name in "ab" for cell in ("x", "y")]
     rows.remove((4, "b", 100, "y"))
     answer = decide(rows, cells=True)
-    assert [finding.comparison.blocks for finding in answer.headlines] == [11]
-    assert [finding.comparison.blocks for finding in answer.explored] == [12, 11]
-    assert "block 4 has no row of b on y" in text_of(answer.headlines[0].comparison.warnings, "blocks_left_out")
+    assert [finding.blocks for finding in answer.headlines] == [11]
+    assert [finding.blocks for finding in answer.explored] == [12, 11]
+    assert "block 4 has no row of b on y" in text_of(answer.headlines[0].warnings, "blocks_left_out")
 
 
 # ------------------------------------------------------------------------------------- several cells, several environments
@@ -223,34 +233,34 @@ def cells_of(effects, n=12):
 def test_the_headline_is_the_geometric_mean_over_cells_and_cells_are_exploratory():
     answer = decide(cells_of({"x": 1.21, "y": 1.0}), cells=True)
     (finding,) = answer.headlines
-    assert (finding.comparison.cell, finding.comparison.exploratory) == (ALL_CELLS, False)
-    assert finding.comparison.effect == pytest.approx(1.1, abs=0.01)
-    assert [(item.comparison.cell, item.comparison.exploratory) for item in answer.explored] == [
+    assert (finding.cell, finding.exploratory) == (ALL_CELLS, False)
+    assert finding.effect == pytest.approx(1.1, abs=0.01)
+    assert [(item.cell, item.exploratory) for item in answer.explored] == [
         ("x", True),
         ("y", True),
     ]
-    assert [item.comparison.verdict for item in answer.explored] == [Verdict.BETTER, Verdict.EQUIVALENT]
-    p = [item.comparison.repeated_p for item in answer.explored]
-    assert answer.explored[0].comparison.adjusted_p == pytest.approx(min(1, 2 * p[0]))
+    assert [item.verdict for item in answer.explored] == [Verdict.BETTER, Verdict.EQUIVALENT]
+    p = [item.repeated_p for item in answer.explored]
+    assert answer.explored[0].adjusted_p == pytest.approx(min(1, 2 * p[0]))
 
 
 def test_a_single_cell_is_its_own_headline():
     answer = decide(cells_of({"x": 1.1}), cells=True)
-    assert [finding.comparison.cell for finding in answer.headlines] == ["x"]
+    assert [finding.cell for finding in answer.headlines] == ["x"]
     assert answer.explored == ()
 
 
 def test_headlines_share_the_error_probability():
     answer = decide(series(24, a=1000, b=1100, c=1000, d=1000))
-    levels = {finding.comparison.environment: finding.comparison.level for finding in answer.headlines}
+    levels = {finding.environment: finding.level for finding in answer.headlines}
     # .045 / 3 rounded down to the grid; the difference found leaves .045 / 2 to the others
     assert levels == {"b": 0.01, "c": 0.02, "d": 0.02}
-    assert answer.headlines[0].comparison.confidence == 0.99
+    assert answer.headlines[0].confidence == 0.99
 
 
 def test_with_many_environments_few_blocks_are_too_few():
     names = {name: 1000 * (2 if name == "b" else 1) for name in "abcdefghij"}
-    found = decide(series(8, **names)).headlines[0].comparison
+    found = decide(series(8, **names)).headlines[0]
     assert (found.verdict, found.level) == (Verdict.INSUFFICIENT, 0.005)
     assert text_of(found.warnings, "insufficient_blocks") == "8 usable blocks, 2 more needed for an interval"
 
@@ -258,7 +268,7 @@ def test_with_many_environments_few_blocks_are_too_few():
 def test_more_headlines_than_the_levels_allow_are_refused():
     names = {f"e{n}": 1000 for n in range(MOST_HEADLINES + 2)}
     with pytest.raises(UsageError, match=r"91 headlines are too many: at most 90") as caught:
-        decide(series(7, **names), ForeignQuestion())
+        decide(series(7, **names), ImportTerms())
     assert "split the file" in caught.value.remedy
 
 
@@ -280,8 +290,8 @@ def test_three_runs_against_three_support_no_interval():
 def test_four_against_four_support_one():
     answer = decide(heap(a=[100, 101, 102, 103], b=[200, 201, 202, 203]), blocks=False)
     (finding,) = answer.headlines
-    assert (finding.comparison.verdict, finding.comparison.lane) == (Verdict.BETTER, Lane.ONE_LOOK)
-    assert (finding.values, finding.base_values, answer.paired) == (4, 4, False)
+    assert (finding.verdict, finding.lane) == (Verdict.BETTER, Lane.ONE_LOOK)
+    assert (finding.values, finding.baseline_values, answer.paired) == (4, 4, False)
     assert "there is no column block" in text_of(answer.warnings, "no_blocks")
 
 
@@ -289,7 +299,7 @@ def test_without_blocks_each_cell_is_a_headline():
     rows = [(0, name, 100 + 3 * k + (50 if name == "b" and cell == "x" else 0), cell)
             for k in range(10) for name in "ab" for cell in ("x", "y")]  # fmt: skip
     answer = decide(rows, blocks=False, cells=True)
-    found = [finding.comparison for finding in answer.headlines]
+    found = answer.headlines
     assert [(item.cell, item.verdict) for item in found] == [("x", Verdict.BETTER), ("y", Verdict.INCONCLUSIVE)]
     assert [item.level for item in found] == [0.02, 0.045]
     assert answer.explored == ()
@@ -298,7 +308,7 @@ def test_without_blocks_each_cell_is_a_headline():
 def test_an_environment_that_lacks_a_cell_is_told_apart_from_one_that_is_equal():
     rows = [(0, "a", k + 1, cell) for k in range(9) for cell in ("x", "y")] + [(0, "b", k + 1, "x") for k in range(9)]
     found = decide(rows, blocks=False, cells=True).headlines[1]
-    assert (found.comparison.verdict, found.comparison.value, found.values) == (Verdict.INSUFFICIENT, None, 0)
+    assert (found.verdict, found.value, found.values) == (Verdict.INSUFFICIENT, None, 0)
 
 
 # ------------------------------------------------------------------------------------- doubts about the table
@@ -325,10 +335,10 @@ def test_columns_that_are_not_used_are_named():
 @pytest.mark.parametrize(
     ("rows", "question", "said"),
     [
-        ([(1, "a", 1)], ForeignQuestion(), "r.csv: a is the only environment: there is nothing to compare it with"),
+        ([(1, "a", 1)], ImportTerms(), "r.csv: a is the only environment: there is nothing to compare it with"),
         (
             [(1, "a", 1), (1, "b", 1)],
-            ForeignQuestion(baseline="c"),
+            ImportTerms(baseline="c"),
             "--baseline: r.csv has no environment 'c'\n  -> choose one of a, b",
         ),
     ],
@@ -420,9 +430,9 @@ def test_lower_is_better_turns_the_verdict_and_no_figure(pairs):
 def test_cells_may_come_in_any_order_too(blocks, rng):
     rows = [(block, name, value, cell) for block, four in enumerate(blocks)
             for (name, cell), value in zip((("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")), four, strict=True)]  # fmt: skip
-    found = decide(rows, cells=True).headlines[0].comparison
+    found = decide(rows, cells=True).headlines[0]
     rng.shuffle(rows)
-    shuffled = decide(rows, cells=True).headlines[0].comparison
+    shuffled = decide(rows, cells=True).headlines[0]
     assert essence(shuffled) == essence(found)
     assert figures(shuffled) == pytest.approx(figures(found), rel=1e-9)
 
@@ -446,4 +456,4 @@ def test_without_blocks_units_order_and_arms_do_not_matter_either(heaps, scale, 
 
 
 def test_the_direction_is_part_of_the_answer():
-    assert decide(series(12, a=1, b=1), metric="server_cpu_per_tx").direction is Direction.LOWER
+    assert decide(series(12, a=1, b=1), metric="server_cpu_per_tx").question.direction is Direction.LOWER

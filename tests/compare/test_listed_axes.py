@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.compare.foreign import ForeignQuestion, decide_table, parse_table
-from pgstrata.compare.foreign.steps import order_by_number
+from pgstrata.compare.axes import order_by_number
+from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.sources.table import parse_table
 
 LEVELS = ("v14", "v15", "v16", "v17", "v18")
 
@@ -29,7 +30,7 @@ def write(levels=LEVELS, *, n=6, step=0.06, at=2, cells=("",), blocks=True, seed
 
 
 def ask(text, **question):
-    return decide_table(parse_table(text, "r.csv"), ForeignQuestion(ordered=True, **question))
+    return decide_import(parse_table(text, "r.csv"), ImportTerms(ordered=True, **question))
 
 
 def codes(answer):
@@ -65,7 +66,7 @@ def test_the_order_is_that_of_first_appearance_whatever_the_baseline():
 
 def test_headlines_are_the_same_with_and_without_steps():
     text = write(n=9)
-    plain = decide_table(parse_table(text, "r.csv"), ForeignQuestion())
+    plain = decide_import(parse_table(text, "r.csv"), ImportTerms())
     assert ask(text).headlines == plain.headlines
     assert (plain.axes, plain.levels) == ((), ())
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.compare.foreign import parse_table
 from pgstrata.errors import UsageError
+from pgstrata.sources.table import parse_table
 
 HEADER = "block,environment,value\n"
 
@@ -21,16 +21,16 @@ def refusal(text, **more):
 def test_separator_and_line_ends_are_found_out(separator, end):
     lines = ["block,environment,value", "1,a,10", "1,b,12.5"]
     text = end.join(line.replace(",", separator) for line in lines)
-    rows = parse_table(text, "r.csv").rows
-    assert [(row.line, row.block, row.environment, row.value) for row in rows] == [
-        (2, "1", "a", 10),
-        (3, "1", "b", 12.5),
+    rows = parse_table(text, "r.csv").observations
+    assert [(row.provenance, row.key.label, row.target, row.measurements["value"]) for row in rows] == [
+        ("r.csv:2", "1", "a", 10),
+        ("r.csv:3", "1", "b", 12.5),
     ]
 
 
 def test_columns_may_stand_in_any_order_and_spelling_and_others_are_passed_over():
     table = parse_table("Host, Value ,ENVIRONMENT,when\nx,10,a,now\ny,11,b,then\n", "r.csv")
-    assert [row.value for row in table.rows] == [10, 11]
+    assert [row.measurements[table.metric] for row in table.observations] == [10, 11]
     assert table.ignored == ("Host", "when")
     assert table.columns == {"value", "environment"}
 
@@ -41,25 +41,25 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name():
 
 def test_quoted_fields_may_hold_separators_line_ends_and_marks():
     text = f'{HEADER}1,"a, the ""first""",10\n1,"b\n  two",20\n2,c,30\n'
-    rows = parse_table(text, "r.csv").rows
-    assert [row.environment for row in rows] == ['a, the "first"', "b two", "c"]
-    assert [row.line for row in rows] == [2, 3, 5]
+    rows = parse_table(text, "r.csv").observations
+    assert [row.target for row in rows] == ['a, the "first"', "b two", "c"]
+    assert [row.provenance for row in rows] == ["r.csv:2", "r.csv:3", "r.csv:5"]
 
 
 def test_what_a_terminal_would_obey_is_taken_out_of_names():
-    (row,) = parse_table(f"{HEADER}1,\x1b[2Ja,1\n", "r.csv").rows
-    assert row.environment == "\ufffd[2Ja"
+    (row,) = parse_table(f"{HEADER}1,\x1b[2Ja,1\n", "r.csv").observations
+    assert row.target == "\ufffd[2Ja"
 
 
 def test_blank_lines_and_lines_of_separators_are_passed_over():
-    rows = parse_table(f"\n{HEADER}\n1,a,1\n,,\n  \n1,b,2,,\n", "r.csv").rows
-    assert [row.line for row in rows] == [4, 7]
+    rows = parse_table(f"\n{HEADER}\n1,a,1\n,,\n  \n1,b,2,,\n", "r.csv").observations
+    assert [row.provenance for row in rows] == ["r.csv:4", "r.csv:7"]
 
 
 @pytest.mark.parametrize("text", ["10", "+10.0", "1e1", ".1e2", "10.", "1E+01"])
 def test_numbers_are_read_in_their_usual_forms(text):
-    (row,) = parse_table(f"{HEADER}1,a,{text}\n", "r.csv").rows
-    assert row.value == 10
+    (row,) = parse_table(f"{HEADER}1,a,{text}\n", "r.csv").observations
+    assert row.measurements == {"value": 10}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_two_rows_of_one_place_are_an_error_with_both_lines():
 
 
 def test_without_blocks_values_of_one_environment_may_repeat():
-    assert len(parse_table("environment,value\na,1\na,1\n", "r.csv").rows) == 2
+    assert len(parse_table("environment,value\na,1\na,1\n", "r.csv").observations) == 2
 
 
 def test_many_bad_rows_are_one_message_with_the_first_few():
@@ -156,7 +156,7 @@ def test_two_metrics_without_a_choice_are_an_error_that_names_both():
 
 def test_of_two_metrics_one_is_taken_and_the_other_one_need_not_be_usable():
     table = parse_table(MIXED, "r.csv", metric="tps")
-    assert [row.value for row in table.rows] == [10, 12]
+    assert [row.measurements[table.metric] for row in table.observations] == [10, 12]
     assert "r.csv:5: column value: 'NaN'" in refusal(MIXED, metric="p99")
 
 
@@ -176,7 +176,7 @@ def test_a_metric_may_be_given_to_a_table_that_names_none():
 def read_or_refuse(text):
     """The rows, or the error's remedy: never anything empty, never anything else."""
     try:
-        return parse_table(text, "r.csv").rows
+        return parse_table(text, "r.csv").observations
     except UsageError as error:
         return error.remedy
 

@@ -1,0 +1,237 @@
+"""The rule on what others measured: one look at all there is, because nobody looked while it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pgstrata.compare.arms import Arms, sort_observations
+from pgstrata.compare.axes import FEWEST_LEVELS, find_listed_axes
+from pgstrata.compare.comparisons import adjust, find, to_comparison
+from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
+from pgstrata.compare.judging import Judged, make_rule
+from pgstrata.compare.pairs import Pairing, over_cells, pair_loose, pair_metric
+from pgstrata.errors import UsageError
+from pgstrata.model.answer import Comparison, OrderedAxis, ResultWarning
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.question import Question
+from pgstrata.sources.table import Table
+from pgstrata.stats.boundaries import C_DIFF, GRID
+from pgstrata.stats.family import step_down
+from pgstrata.stats.rule import Decision, Rule, decide_once
+from pgstrata.stats.unpaired import decide_unpaired
+from pgstrata.units import Direction
+
+MOST_HEADLINES: Final = round(C_DIFF.alpha / GRID[-1])
+"""So many can share the error probability: each gets the smallest level there is."""
+
+_MOST_NAMED: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportTerms:
+    """What the reader of a table says of it; None where nothing was said. `threshold` is a ratio (0.03)."""
+
+    threshold: float = 0.03
+    baseline: str | None = None
+    metric: str | None = None
+    lower_is_better: bool = False
+    ordered: bool = False
+    """Whether the environments are levels of one ordered axis, in the order in which they first appear."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportAnswer:
+    """The comparisons of a table: headlines, which decide, then the cells behind headlines over several.
+
+    The baseline is the first environment of the table unless it was named. `cells` is empty where the table has no such
+    column. The cell of a comparison is `ALL_CELLS` for what holds of the whole file: the headline over several cells,
+    or a file without cells.
+    """
+
+    source: str
+    question: Question
+    baseline_named: bool
+    cells: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[ResultWarning, ...]
+    levels: tuple[str, ...] = ()
+    """All environments in the order of the file, where that was asked for."""
+    axes: tuple[OrderedAxis, ...] = ()
+    """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether the table has blocks."""
+        return self.question.blocks > 0
+
+    @property
+    def headlines(self) -> tuple[Comparison, ...]:
+        """The comparisons that decide."""
+        return tuple(item for item in self.comparisons if not item.exploratory)
+
+    @property
+    def explored(self) -> tuple[Comparison, ...]:
+        """The cells behind headlines over several."""
+        return tuple(item for item in self.comparisons if item.exploratory)
+
+
+def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
+    """Every environment of a table against the baseline.
+
+    With blocks: differences within blocks, the headline of an environment over the geometric mean of all cells, the
+    cells behind it exploratory. Without blocks the unpaired form, each cell a headline of its own, because nothing ties
+    a run in one cell to a run in another. Headlines share the error probability (`step_down`). Steps along ordered
+    environments are told beside them and change none of them.
+
+    Raises:
+        UsageError: there is no such baseline, nothing to compare with it, too much of it, too few levels of an ordered
+            axis, or the direction asked for contradicts the metric's own.
+    """
+    names = tuple(dict.fromkeys(each.target for each in table.observations))
+    question = _ask(table, terms, names)
+    _refuse_many(question, table.source)
+    if terms.ordered:
+        _refuse_few(names, table.source)
+    arms = sort_observations(table.observations)
+    comparisons = _decide_paired(question, arms, table) if question.blocks else _decide_unpaired(question, arms)
+    levels = names if terms.ordered else ()
+    return ImportAnswer(
+        source=table.source,
+        question=question,
+        baseline_named=terms.baseline is not None,
+        cells=question.cells if "cell" in table.columns else (),
+        comparisons=comparisons,
+        warnings=doubt_import(
+            question,
+            ignored=table.ignored,
+            most_blocks=max(item.blocks for item in comparisons if not item.exploratory),
+            ordered=levels,
+        ),
+        levels=levels,
+        axes=find_listed_axes(question, arms, levels) if levels else (),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the question
+
+
+def _ask(table: Table, terms: ImportTerms, names: Sequence[str]) -> Question:
+    if terms.baseline is not None and terms.baseline not in names:
+        known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+        raise UsageError(
+            f"{table.source} has no environment {terms.baseline!r}",
+            where="--baseline",
+            remedy=f"choose one of {known}",
+        )
+    if len(names) == 1:
+        raise UsageError(
+            f"{names[0]} is the only environment: there is nothing to compare it with",
+            where=table.source,
+            remedy="add the rows of another one",
+        )
+    baseline = terms.baseline or names[0]
+    return Question(
+        metric=table.metric,
+        direction=_choose_direction(table.metric, lower_is_better=terms.lower_is_better),
+        threshold=terms.threshold,
+        baseline=baseline,
+        environments=tuple(name for name in names if name != baseline),
+        cells=tuple(dict.fromkeys(each.cell for each in table.observations)),
+        blocks=len({each.key.number for each in table.observations if each.key is not None}),
+    )
+
+
+def _choose_direction(metric: str, *, lower_is_better: bool) -> Direction:
+    """That of a known metric; of others higher values are better unless the reader says otherwise."""
+    known = METRICS.get(metric)
+    if known is None:
+        return Direction.LOWER if lower_is_better else Direction.HIGHER
+    if lower_is_better and known.direction is Direction.HIGHER:
+        raise UsageError(
+            f"{metric} is {known.title}, and higher values of it are better",
+            where="--lower-is-better",
+            remedy="leave the option out, or rename the metric if it is another quantity",
+        )
+    return known.direction
+
+
+def _refuse_many(question: Question, source: str) -> None:
+    number = len(question.environments) * (1 if question.blocks else len(question.cells))
+    if number <= MOST_HEADLINES:
+        return
+    remedy = "split the file: fewer environments in each"
+    if not question.blocks:
+        remedy = "number the blocks, so that all cells of an environment are one headline, or split the file"
+    raise UsageError(
+        f"{number:,} headlines are too many: at most {MOST_HEADLINES} can share an error probability of "
+        f"{C_DIFF.alpha * 100:g} %",
+        where=source,
+        remedy=remedy,
+    )
+
+
+def _refuse_few(levels: Sequence[str], source: str) -> None:
+    if len(levels) < FEWEST_LEVELS:
+        raise UsageError(
+            f"an ordered axis takes {FEWEST_LEVELS} environments or more, and {source} has {len(levels)}: "
+            f"{', '.join(levels)}",
+            where="--ordered",
+            remedy="leave the option out, or add the rows of other levels",
+        )
+
+
+# ------------------------------------------------------------------------------------------------ decisions
+
+
+def _decide_paired(question: Question, arms: Arms, table: Table) -> tuple[Comparison, ...]:
+    """Headlines over all cells, and where there are several each of these, exploratory."""
+    labels = {each.key.number: each.key.label for each in table.observations if each.key is not None}
+    cells = [[pair_metric(arms, question, name, cell) for cell in question.cells] for name in question.environments]
+    several = len(question.cells) > 1
+    heads = [over_cells(pairings) if several else pairings[0] for pairings in cells]
+
+    def decide(chosen: Sequence[int], level: float) -> Sequence[Decision]:
+        return decide_once([heads[place].sample for place in chosen], [_rule(question, level)] * len(chosen))
+
+    single = [pairing for pairings in cells for pairing in pairings if several]
+    explored = decide_once([pairing.sample for pairing in single], [_rule(question, C_DIFF.alpha)] * len(single))
+    return adjust(
+        [
+            *_compare(heads, step_down(len(heads), decide), arms, labels, question.cells),
+            *_compare(single, explored, arms, labels, ()),
+        ]
+    )
+
+
+def _decide_unpaired(question: Question, arms: Arms) -> tuple[Comparison, ...]:
+    """Every environment in every cell, all of them headlines."""
+    pairings = [pair_loose(arms, question, name, cell) for name in question.environments for cell in question.cells]
+    higher = question.direction is Direction.HIGHER
+
+    def decide(chosen: Sequence[int], level: float) -> list[Decision]:
+        rule = _rule(question, level)
+        sides = [(pairings[place].values, pairings[place].base_values) for place in chosen]
+        return [decide_unpaired(values, base, rule=rule, higher_is_better=higher) for values, base in sides]
+
+    return tuple(_compare(pairings, step_down(len(pairings), decide), arms, {}, question.cells))
+
+
+def _rule(question: Question, level: float) -> Rule:
+    return replace(make_rule(question), alpha=level)
+
+
+def _compare(
+    pairings: Sequence[Pairing],
+    decisions: Sequence[Decision],
+    arms: Arms,
+    labels: Mapping[int, str],
+    cells: Sequence[str],
+) -> list[Comparison]:
+    """Headlines over these cells; without cells each in its own, exploratory."""
+    found = []
+    for pairing, decision in zip(pairings, decisions, strict=True):
+        finding = find(Judged(pairing=pairing, decision=decision, headline=bool(cells)), over=True)
+        found.append(to_comparison(finding, doubt_comparison(finding, arms, labels, cells or (pairing.cell,))))
+    return found
