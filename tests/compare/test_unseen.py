@@ -11,11 +11,8 @@ from pgstrata.compare.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.runs import Reason
 from pgstrata.model.server import Fingerprint
-from pgstrata.report.html import render_html
 from pgstrata.report.json_form import answer_json
-from pgstrata.report.table import render_terminal
-from pgstrata.report.text import render_text
-from pgstrata.report.why import render_why
+from rendering import render_html, render_terminal, render_text, render_why
 from studies import BASE, OTHER, make_plan, make_runs, noisy
 
 HOSTILE = "<b onclick=x>[red]gone[/red] & done"

@@ -23,10 +23,10 @@ from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json_form import answer_json
-from pgstrata.report.text import render_text
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents
+from rendering import render_text
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 

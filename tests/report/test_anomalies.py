@@ -12,11 +12,9 @@ from rich.console import Console
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
 from pgstrata.report.anomalies import MOST_SAID, anomaly_sentences
 from pgstrata.report.charts import draw_along
-from pgstrata.report.html import render_html
 from pgstrata.report.json_form import answer_json
 from pgstrata.report.points import find_axes
-from pgstrata.report.table import render_terminal
-from pgstrata.report.text import render_text
+from rendering import render_html, render_terminal, render_text
 
 CELL = "simple-update-s10-c{}"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pgstrata.model.stacks import RunStacks
 from pgstrata.report.flames import draw_flames, make_flames
 from pgstrata.report.frames import LEAST_WIDTH, MOST_FRAMES, arrange_frames, compare_stacks
-from pgstrata.report.html import render_html
+from rendering import render_html
 
 _CELL = "simple-update-s10-c2"
 _EVIL = "<script>alert(1)</script>\x1b"

@@ -7,8 +7,8 @@ import pytest
 
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
-from pgstrata.report.html import render_html
 from pgstrata.report.meanwhile import find_meanwhile
+from rendering import render_html
 
 SECONDS = tuple(float(second) for second in range(1, 31))
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from pgstrata.report.answer.tables import percentile_table
 from pgstrata.report.quantiles import draw_quantiles, name_percentile, shifts_of
-from pgstrata.report.sheets import make_cell_parts
+from pgstrata.report.rows import arrange_cells
 
 _CELL = "simple-update-s10-c2"
 _ALL = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
@@ -35,9 +36,11 @@ def test_three_percentiles_make_a_chart_and_two_do_not(desk):
 def test_the_table_has_a_column_for_each_percentile_with_its_threshold(desk):
     answer = shifted(desk, 10, 99)
     shifts = (*answer.shifts, desk.shift(50, environment="pg18-async", baseline_value=0.004, threshold=0.032))
-    parts = make_cell_parts(dataclasses.replace(answer, shifts=shifts), ())
-    (shift,) = [part.shift for part in parts if part.shift]
-    assert shift.titles == ("p10, threshold 3 %", "p50, threshold 3.2 %", "p99, threshold 3 %")
-    lines = dict(shift.lines)
-    assert [text for text, _, _ in lines["16"]] == ["1.8 ms", "4 ms", "1.8 ms"]
-    assert lines["18"][1] == ("-", "baseline", "")
+    answer = dataclasses.replace(answer, shifts=shifts)
+    cell = next(each for each in arrange_cells(answer) if each.cell.identity == _CELL)
+    table = percentile_table(answer, cell.cell, cell.rows)
+    assert [column.title for column in table.columns] == [
+        "p10, threshold 3 %", "p50, threshold 3.2 %", "p99, threshold 3 %",
+    ]  # fmt: skip
+    assert [column.cells[table.names.cells.index("16")] for column in table.columns] == ["1.8 ms", "4 ms", "1.8 ms"]
+    assert table.columns[1].texts[table.names.cells.index("18")] == "-"

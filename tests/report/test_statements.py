@@ -7,9 +7,8 @@ import pytest
 
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
-from pgstrata.report.html import render_html
 from pgstrata.report.json_form import answer_json
-from pgstrata.report.why import render_why
+from rendering import render_html, render_why
 
 _CELL = "simple-update-s10-c2"
 _EVIL = "SELECT '<script>\x1b[31m' FROM t WHERE a = $1"
@@ -43,8 +42,8 @@ def test_a_plan_that_differs_is_shown_with_both_texts(answer):
     text = render_why(found)
     said = "The plan of UPDATE t SET a = $1 WHERE b = $2 differs: Index Scan using t_b on t -> Seq Scan on t."
     assert said in " ".join(text.split())
-    assert "16:\n      Index Scan using t_b on t  (cost=0.29..8.31 rows=1 width=97)\n" in text
-    assert "18:\n      Seq Scan on t  (cost=0.29..8.31 rows=1 width=97)\n" in text
+    assert "16:\n    Index Scan using t_b on t  (cost=0.29..8.31 rows=1 width=97)\n" in text
+    assert "18:\n    Seq Scan on t  (cost=0.29..8.31 rows=1 width=97)\n" in text
     assert "1 statement has the same plan in both" in text
     assert max(map(len, text.splitlines())) <= 78
     (fields,) = json.loads(answer_json(found, why=True))["why"]["plans"]

@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pgstrata.report.table import render_terminal
+from rendering import render_terminal
 
 
 def show(answer, width):
@@ -62,7 +62,7 @@ def test_headlines_stand_apart_and_first(desk):
     text = show(desk.headlines(desk.answer()), 120)
     assert (
         0
-        < text.index("All 2 cells together, against 16")
+        < text.index("All 2 cells together (geometric mean), against 16")
         < text.index("simple-update, scale 10, 2 clients (exploratory)")
     )
     assert "after 9" in text

@@ -18,8 +18,9 @@ from pgstrata.model.attribution import (
     Unattributed,
     ValueInterval,
 )
-from pgstrata.report.html import render_html
-from pgstrata.report.why_sheets import make_why
+from pgstrata.report.answer.causes import causes_section
+from pgstrata.report.blocks.model import Details, Figure, Paragraph
+from rendering import render_html
 
 _US = 1e-6
 _CELL = "simple-update-s10-c2"
@@ -96,23 +97,24 @@ def test_statements_are_foreign_text(answer):
 
 
 def test_levels_of_an_ordered_factor_are_stacked(answer):
-    sheet = make_why(answer)
-    assert [figure.title for figure in sheet.levels] == [
+    blocks = causes_section(answer).blocks
+    assert [block.title for block in blocks if isinstance(block, Figure)] == [
         "Along server: simple-update, scale 10, 2 clients (means over 9 blocks)"
     ]
-    assert sheet.missing == ("18: the difference cannot be split: no sessions; do",)
+    assert blocks[-1].blocks[0].items == ("18: the difference cannot be split: no sessions; do.",)
 
 
 def test_of_many_differences_the_largest_come_first_and_the_rest_are_folded(answer):
     many = tuple(
         attribution(total=contribution(None, reference=900, difference=difference)) for difference in range(70)
     )
-    sheet = make_why(dataclasses.replace(answer, attributions=many))
-    assert len(sheet.parts) == 60
-    assert sheet.left == 10
-    assert [part.open for part in sheet.parts].count(True) == 4
-    assert [part.figure is not None for part in sheet.parts].count(True) == 12
-    assert "69" in sheet.parts[0].said
+    blocks = causes_section(dataclasses.replace(answer, attributions=many, unattributed=())).blocks
+    parts = [block for block in blocks if isinstance(block, Details)]
+    assert len(parts) == 60
+    assert any("10 smaller differences" in block.plain for block in blocks if isinstance(block, Paragraph))
+    assert [part.open for part in parts].count(True) == 4
+    assert [any(isinstance(block, Figure) for block in part.blocks) for part in parts].count(True) == 12
+    assert "69" in parts[0].blocks[0].plain
 
 
 def test_without_attributions_nothing_is_said(desk):

@@ -8,14 +8,15 @@ from pathlib import Path
 from pgstrata.app.answer import load_answer
 from pgstrata.app.stacks import load_stacks
 from pgstrata.errors import DiskFullError, PgstrataError
-from pgstrata.report.html import render_html
+from pgstrata.report.answer.document import make_document
+from pgstrata.report.blocks.page import emit_page
 
 
 def write_report(study: Path, output: Path | None, *, pairs: bool, query_text: bool = True) -> Path:
     """The file that was written: by default report.html in the study's folder."""
     target = output or study / "report.html"
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
-    text = render_html(replace(answer, stacks=load_stacks(study, answer.study)))
+    text = emit_page(make_document(replace(answer, stacks=load_stacks(study, answer.study))))
     partial = target.with_name(f".{target.name}.new")
     try:
         partial.write_text(text, encoding="utf-8")

@@ -29,17 +29,20 @@ def show_answer(
 
         print(answer_json(answer, why=why))
     elif why:
-        from pgstrata.report.why import render_why
+        from pgstrata.report.answer.causes import make_why_document
+        from pgstrata.report.blocks.text import emit_text
 
-        print(render_why(answer))
+        print(emit_text(make_why_document(answer)))
     elif form == "text" or not sys.stdout.isatty():
-        from pgstrata.report.text import render_text
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.text import emit_text
 
-        print(render_text(answer))
+        print(emit_text(make_document(answer)))
     else:
         from rich.console import Console
 
-        from pgstrata.report.table import render_terminal
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.terminal import emit_terminal
 
         console = Console()
-        console.print(render_terminal(answer, console.width))
+        console.print(emit_terminal(make_document(answer), console.width))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.columns import WIDTH, wrap_text
+from pgstrata.report.blocks.layout import WIDTH, wrap_text
 from pgstrata.report.fields import SCHEMA, interval_field, number_field, render_document
 from pgstrata.report.names import count, name_where
 from pgstrata.report.verdicts import render_between, render_figures, shown_interval, verdict_label

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
 from pgstrata.model.anomaly import AnomalyKind, Repeat
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.drawing import (
     INK,
     LINES,
     WIDTH,
-    Figure,
     axis_of_steps,
     colour_scale,
     load_altair,
@@ -68,7 +69,7 @@ def draw_over_time(answer: Answer, cell: str, title: str) -> Figure | None:
     if are_far_apart([max(line.values) for line in lines]):
         chart = chart.resolve_scale(y="independent")
         title, label = (f"{text}; each panel has a scale of its own" for text in (title, label))
-    return Figure(title=title, label=label, svg=render_figure(chart, rows))
+    return Figure(title=title, label=label, draw=partial(render_figure, chart, rows))
 
 
 def choose_seconds(last: float) -> list[int]:
@@ -100,7 +101,7 @@ def draw_by_block(answer: Answer, cell: str, title: str) -> Figure | None:
         chart = chart.resolve_scale(color="independent", shape="independent")
     title_of = METRICS[answer.study.plan.experiment.metric].title
     label = f"{title_of} of {count(len(rows), 'run')} by block, on a logarithmic scale; invalid runs are crosses"
-    return Figure(title=title, label=label, svg=render_figure(chart, rows))
+    return Figure(title=title, label=label, draw=partial(render_figure, chart, rows))
 
 
 def _dot_row(answer: Answer, dot: Dot, panels: Sequence[Panel]) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
     title = f"{what[:1].upper()}{what[1:]} against {axis.name}: {axis.title}"
     label = f"{title}: median of the runs, whiskers from the smallest to the largest"
     title, label = (f"{text}; rings mark kinks" for text in (title, label)) if kinks else (title, label)
-    return Figure(title=title, label=label, svg=render_figure(alt.layer(*layers), rows))
+    return Figure(title=title, label=label, draw=partial(render_figure, alt.layer(*layers), rows))
 
 
 def _places_of_kinks(answer: Answer, axis: Axis) -> set[tuple[str, float]]:

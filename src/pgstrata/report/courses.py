@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pgstrata.model.answer import Answer, Comparison, Lane, Verdict
 from pgstrata.model.experiment import Experiment
-from pgstrata.report.drawing import BETTER, INK, MINUS, OPEN, WIDTH, WORSE, Figure, render_specification
+from pgstrata.report.blocks.model import Figure
+from pgstrata.report.drawing import BETTER, INK, MINUS, OPEN, WIDTH, WORSE, render_specification
 from pgstrata.report.looks import Look, Story, domain_of
 from pgstrata.report.names import name_environment
 from pgstrata.report.points import break_label
@@ -34,7 +36,7 @@ def draw_courses(answer: Answer, stories: Sequence[Story], title: str) -> Figure
     chart = {"data": {"name": "rows"}, "columns": _COLUMNS, "spacing": 26, "concat": panels}
     described = (f"{_name(story.comparison, experiment)}: {describe_course(story.comparison)}" for story in stories)
     label = f"How the verdicts came about, block by block. {'; '.join(described)}"
-    return Figure(title=title, label=label, svg=render_specification(chart, rows))
+    return Figure(title=title, label=label, draw=partial(render_specification, chart, rows))
 
 
 def describe_course(comparison: Comparison) -> str:

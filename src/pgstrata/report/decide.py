@@ -10,7 +10,8 @@ from pgstrata.compare.import_doubts import fewest_blocks, fewest_values
 from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.blocks.layout import WIDTH, render_tables, wrap_text
+from pgstrata.report.blocks.model import Column
 from pgstrata.report.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
 from pgstrata.report.fields import SCHEMA, axis_fields, comparison_fields, render_document, warning_fields
 from pgstrata.report.names import TOGETHER, count

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pgstrata.model.changes import LOCAL
 from pgstrata.model.doctor import Examination, Fitness, LayerFinding, Possible, Probe
-from pgstrata.report.columns import wrap_text
+from pgstrata.report.blocks.layout import wrap_text
 
 _STYLES = {Possible.YES: "green", Possible.NOT_FOR_USER: "yellow", Possible.NOT_ON_HOST: "red"}
 _FACTORS = ("factor", "possible", "what there is, or what it takes")

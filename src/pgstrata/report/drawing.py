@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pgstrata.model.experiment import Experiment
@@ -32,15 +31,6 @@ LINES = "split(datum.label, '\\n')"
 _PADDING = {"left": 14, "right": 14, "top": 4, "bottom": 4}
 # Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
 _LEGEND_COLUMNS = ((12, 5), (20, 4), (28, 3), (48, 2))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A chart: `svg` to be put into a page as it is, `label` for those who do not see it."""
-
-    title: str
-    label: str
-    svg: str
 
 
 def load_altair() -> Any:

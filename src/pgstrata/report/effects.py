@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.drawing import (
     BETTER,
     INK,
@@ -21,7 +23,6 @@ from pgstrata.report.drawing import (
     OPEN,
     WIDTH,
     WORSE,
-    Figure,
     axis_of_steps,
     colour_scale,
     load_altair,
@@ -52,8 +53,11 @@ def draw_effects(answer: Answer, cell: str, title: str) -> Figure | None:
     rows = [_effect_row(experiment, item, domain) for item in found]
     outside = any(row["arrow"] or row["low_end"] is not None or row["high_end"] is not None for row in rows)
     label = "; ".join(f"{row['name']}: {row['words']}".replace("\n", "") for row in rows)
-    svg = render_figure(_effects_chart(experiment, rows, domain, outside=outside), rows)
-    return Figure(title=title, label=f"Differences with intervals. {label}", svg=svg)
+    return Figure(
+        title=title,
+        label=f"Differences with intervals. {label}",
+        draw=lambda: render_figure(_effects_chart(experiment, rows, domain, outside=outside), rows),
+    )
 
 
 def _effects_chart(
@@ -178,7 +182,7 @@ def draw_effects_along(answer: Answer, axis: Axis) -> Figure | None:
     return Figure(
         title=heading,
         label=f"{heading}, with intervals; the band is the threshold of {render_threshold(experiment.threshold)}",
-        svg=render_figure(alt.layer(*_threshold_layers(experiment, "y"), whiskers, lines, points), rows),
+        draw=partial(render_figure, alt.layer(*_threshold_layers(experiment, "y"), whiskers, lines, points), rows),
     )
 
 

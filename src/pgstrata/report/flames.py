@@ -9,7 +9,8 @@ from typing import Final
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.stacks import RunStacks
-from pgstrata.report.drawing import BETTER, INK, OPEN, WIDTH, WORSE, Figure
+from pgstrata.report.blocks.model import Figure
+from pgstrata.report.drawing import BETTER, INK, OPEN, WIDTH, WORSE
 from pgstrata.report.frames import Change, Flames, Frame, arrange_frames, compare_stacks
 from pgstrata.report.names import count, name_cell, name_environment
 from pgstrata.report.timeparts import cut_name
@@ -35,7 +36,7 @@ class FunctionLine:
     after: str
     change: str
     error: str
-    state: str
+    resolved: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ def _functions(flames: Flames) -> tuple[FunctionLine, ...]:
         FunctionLine(
             name=_readable(name), before=render_duration(change.reference), after=render_duration(change.value),
             change=_signed(change.difference), error=render_duration(change.error),
-            state="resolved" if change.resolved else "unresolved",
+            resolved=change.resolved,
         )
         for name, change in ranked[:_MOST_FUNCTIONS]
     )  # fmt: skip
@@ -144,12 +145,16 @@ def _readable(name: str) -> str:
 def draw_flames(flames: Flames, title: str, reference: str) -> Figure:
     """The graph, roots at the bottom; every frame says its figures where a mouse rests on it."""
     frames = arrange_frames(flames)
+    label = _describe(title, frames, reference)
+    return Figure(title=title, label=label, draw=lambda: _render(frames, flames.whole.value, reference))
+
+
+def _render(frames: Sequence[Frame], whole: float, reference: str) -> str:
     deepest = max((frame.depth for frame in frames), default=0)
     most = max((abs(frame.change.difference) for frame in frames if frame.change.resolved), default=0.0)
     height = (deepest + 1) * _ROW
-    marks = "".join(_draw(frame, height, most, flames.whole.value, reference) for frame in frames)
-    svg = f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">{marks}</svg>'
-    return Figure(title=title, label=_describe(title, frames, reference), svg=svg)
+    marks = "".join(_draw(frame, height, most, whole, reference) for frame in frames)
+    return f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">{marks}</svg>'
 
 
 def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) -> str:

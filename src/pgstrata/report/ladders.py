@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
 from pgstrata.model.answer import Answer, OrderedAxis
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.drawing import (
     BETTER,
     INK,
     MINUS,
     OPEN,
     WIDTH,
-    Figure,
     load_altair,
     own_rows,
     render_figure,
@@ -47,7 +48,7 @@ def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
     layers += _steps(axis, max(row["y"] for row in rows))
     chart = alt.layer(*layers).properties(width=WIDTH - 90, height=230)
     title = f"Along {name_factor(axis.factor)}: {name_place(axis.cell, experiment)}"
-    return Figure(title=title, label=say_axis(axis, experiment), svg=render_figure(chart, rows))
+    return Figure(title=title, label=say_axis(axis, experiment), draw=partial(render_figure, chart, rows))
 
 
 def _rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any]]:

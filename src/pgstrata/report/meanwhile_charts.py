@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from pgstrata.model.answer import Answer
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.charts import choose_seconds
 from pgstrata.report.drawing import (
     INK,
     WIDTH,
-    Figure,
     colour_scale,
     dash_scale,
     load_altair,
@@ -51,7 +52,9 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
     last = max(row["time"] for row in rows)
     panels = [_panel(answer, panel, place, last, labels) for place, panel in enumerate(found.panels)]
     chart = alt.concat(*panels, columns=_COLUMNS, spacing=18).resolve_scale(color="shared", strokeDash="shared")
-    return Figure(title=title + _left_out(answer, found), label=_describe(found), svg=render_figure(chart, rows))
+    return Figure(
+        title=title + _left_out(answer, found), label=_describe(found), draw=partial(render_figure, chart, rows)
+    )
 
 
 def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, labels: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pgstrata.model.answer import Answer, QuantileShift
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.drawing import (
     INK,
     MINUS,
     WIDTH,
-    Figure,
     colour_scale,
     load_altair,
     own_rows,
@@ -62,7 +64,7 @@ def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
     whiskers = base.transform_filter("datum.low !== null").mark_rule(strokeWidth=1.6).encode(y=low, y2="high:Q")
     points = base.mark_point(filled=True, size=50, opacity=1).encode(y=y, shape=shape_scale(experiment, labels))
     label = "Difference of each percentile of latency with its pointwise interval; below zero is faster"
-    return Figure(title=title, label=label, svg=render_figure(alt.layer(zero, whiskers, points), rows))
+    return Figure(title=title, label=label, draw=partial(render_figure, alt.layer(zero, whiskers, points), rows))
 
 
 def _percent(ratio: float | None) -> float | None:

@@ -1,14 +1,15 @@
-"""More calls or slower calls: statements as their servers counted them, in lines and fields."""
+"""More calls or slower calls: statements as their servers counted them, in blocks and fields."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pgstrata.compare.queries import compare_queries
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.queries import QueriesCompared, QueryChange
-from pgstrata.report.columns import WIDTH, Column, render_tables, wrap_text
+from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Table, Tone
 from pgstrata.report.names import count
 
 _MOST_ROWS: Final = 12
@@ -36,15 +37,13 @@ def compared_queries(answer: Answer, environment: str, cell: str) -> QueriesComp
     return compare_queries(answer.study.runs, environment=environment, reference=baseline, cell=cell)
 
 
-def query_lines(answer: Answer, environment: str, cell: str) -> list[str]:
-    """For `show --why`: a table of statements, or why there is none; at most 78 columns."""
+def query_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...]:
+    """A table of statements, or why there is none."""
     found = compared_queries(answer, environment, cell)
     if found is None:
-        return _wrap(_say_missing(answer))
-    lines = _table(found) if found.changes else []
-    for text in found.lost:
-        lines += _wrap(f"Runs are left out here: {text}.")
-    return lines
+        return (Listing((_say_missing(answer),)),)
+    lost = tuple(f"Runs are left out here: {text}." for text in found.lost)
+    return (*(_table(found) if found.changes else ()), *([Listing(lost)] if lost else []))
 
 
 def query_fields(answer: Answer) -> list[dict[str, Any]]:
@@ -97,14 +96,9 @@ def _say_missing(answer: Answer) -> str:
     return _HOW_LOADED if len(own) == len(experiment.environments) else _HOW_RUNNING
 
 
-def _wrap(text: str) -> list[str]:
-    return wrap_text(text, WIDTH, first="- ", rest="  ")
-
-
-def _table(found: QueriesCompared) -> list[str]:
-    shown = found.changes[:_MOST_ROWS]
-    names = Column(title="µs per transaction", cells=tuple(_name(change.query) for change in shown))
-    columns = [
+def _table(found: QueriesCompared) -> Iterator[Block]:
+    shown, left = found.changes[:_MOST_ROWS], found.changes[_MOST_ROWS:]
+    columns = (
         Column(title="calls", cells=tuple(f"{change.reference_calls:.2f}" for change in shown)),
         Column(title="after", cells=tuple(f"{change.calls:.2f}" for change in shown)),
         Column(title="µs a call", cells=tuple(_micro(change.reference_latency) for change in shown)),
@@ -112,14 +106,17 @@ def _table(found: QueriesCompared) -> list[str]:
         Column(title="by calls", cells=tuple(_change(change.by_calls) for change in shown)),
         Column(title="by latency", cells=tuple(_change(change.by_latency) for change in shown)),
         Column(title="±", cells=tuple(_half(change) for change in shown)),
-    ]
-    lines = [line for table in render_tables(names, columns) for line in table]
-    left = found.changes[_MOST_ROWS:]
+    )
+    names = Column(title="µs per transaction", cells=tuple(_name(change.query) for change in shown))
+    yield Table(names=names, columns=columns)
     if left:
         rest = sum(change.difference for change in left)
-        lines += _wrap(f"and {count(len(left), 'statement')} more, {_change(rest)} µs together")
-    return [*lines, *_wrap(f"As pg_stat_statements counted them, means over {count(found.blocks, 'block')}; the ± is "
-                           "that of both changes together, at 95 %.")]  # fmt: skip
+        yield Paragraph(f"And {count(len(left), 'statement')} more, {_change(rest)} µs together.", Tone.NOTE)
+    yield Paragraph(
+        f"As pg_stat_statements counted them, means over {count(found.blocks, 'block')}; the ± is that of both changes "
+        "together, at 95 %.",
+        Tone.NOTE,
+    )
 
 
 def _name(query: str) -> str:

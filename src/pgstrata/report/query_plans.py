@@ -1,22 +1,17 @@
-"""Plans of the same statements that differ between environments, in words, lines and fields."""
+"""Plans of the same statements that differ between environments, in words, blocks and fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any, Final
 
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
-from pgstrata.report.columns import WIDTH, wrap_text
-from pgstrata.report.names import count, name_cell, name_environment
+from pgstrata.report.blocks.model import Block, Listing, Section, Verbatim
+from pgstrata.report.names import count, name_environment
 
 _MOST_LINES: Final = 40
-_MOST_PARTS: Final = 60
 _STATEMENT_WIDTH: Final = 200
-_PLAN: Final = "      "
 
 
 def compared_plans(answer: Answer, environment: str, cell: str) -> PlansCompared | None:
@@ -47,22 +42,31 @@ def say_plans(item: PlansCompared) -> list[str]:
     return texts
 
 
-def plan_lines(answer: Answer, environment: str, cell: str) -> list[str]:
-    """For `show --why`: differing plans with both texts, then the others in a sentence; at most 78 columns."""
+def plan_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...]:
+    """Differing plans with both texts, then the others in a sentence."""
     found = compared_plans(answer, environment, cell)
     if found is None:
-        return []
+        return ()
     experiment = answer.study.plan.experiment
-    names = (name_environment(experiment.environment(name), experiment) for name in (found.reference, environment))
-    before, after = names
-    lines: list[str] = []
+    before, after = (
+        name_environment(experiment.environment(name), experiment) for name in (found.reference, environment)
+    )
+    blocks: list[Block] = []
     for item in found.differences:
-        lines += _wrap(say_plan(item))
-        for name, plan in ((before, item.reference_plan), (after, item.plan)):
-            lines += [*wrap_text(f"{name}:", WIDTH, first="    ", rest="    "), *_plan_text(plan)]
-    for text in say_plans(found):
-        lines += _wrap(text)
-    return lines
+        blocks += [Listing((_sentence(say_plan(item)),)), *plan_text_blocks(item, before, after)]
+    others = tuple(map(_sentence, say_plans(found)))
+    return (*blocks, *([Listing(others)] if others else []))
+
+
+def plan_text_blocks(item: PlanDifference, before: str, after: str) -> tuple[Block, ...]:
+    """Both plans, each below the name of its environment."""
+    texts = ((before, item.reference_plan), (after, item.plan))
+    return tuple(Section(f"{name}:", (Verbatim("\n".join(plan_texts(plan))),)) for name, plan in texts)
+
+
+def differing_plans(answer: Answer) -> list[PlanDifference]:
+    """Those of all environments and cells that differ from the baseline's."""
+    return [item for compared in _all_compared(answer) for item in compared.differences]
 
 
 def plan_texts(plan: QueryPlan) -> list[str]:
@@ -70,46 +74,6 @@ def plan_texts(plan: QueryPlan) -> list[str]:
     lines = [_visible(line) for line in plan.text.splitlines()]
     left = len(lines) - _MOST_LINES
     return [*lines[:_MOST_LINES], f"... and {count(left, 'line')} more"] if left > 0 else lines
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanPart:
-    """A plan that differs: where, how, and both texts with the names of their environments, the baseline's first."""
-
-    title: str
-    said: str
-    texts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSheets:
-    """Plans that differ, for the HTML report; `left` are not among them."""
-
-    parts: tuple[PlanPart, ...]
-    left: int
-
-
-def make_plan_sheets(answer: Answer) -> PlanSheets:
-    """The plans of all environments and cells that differ from the baseline's."""
-    found = [item for compared in _all_compared(answer) for item in compared.differences]
-    return PlanSheets(
-        parts=tuple(_part(answer, item) for item in found[:_MOST_PARTS]), left=max(0, len(found) - _MOST_PARTS)
-    )
-
-
-def _part(answer: Answer, item: PlanDifference) -> PlanPart:
-    experiment = answer.study.plan.experiment
-    before, after = (
-        name_environment(experiment.environment(name), experiment) for name in (item.reference, item.environment)
-    )
-    said = say_plan(item)
-    return PlanPart(
-        title=f"{after} against {before}: {name_cell(experiment.cell(item.cell), experiment)}",
-        said=f"{said[:1].upper()}{said[1:]}",
-        texts=tuple(
-            (name, "\n".join(plan_texts(plan))) for name, plan in ((before, item.reference_plan), (after, item.plan))
-        ),
-    )
 
 
 def plan_fields(answer: Answer) -> list[dict[str, Any]]:
@@ -152,14 +116,8 @@ def _plan_fields(plan: QueryPlan) -> dict[str, Any]:
     return {"planned_with": plan.planned_with.value, "shape": list(plan.shape), "text": plan.text}
 
 
-def _wrap(text: str) -> list[str]:
-    return wrap_text(f"{text[:1].upper()}{text[1:]}.", WIDTH, first="- ", rest="  ")
-
-
-def _plan_text(plan: QueryPlan) -> Iterable[str]:
-    for line in plan_texts(plan):
-        indent = _PLAN + " " * min(len(line) - len(line.lstrip()), WIDTH // 2)
-        yield from wrap(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ")
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _visible(text: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.model.runs import RunRecord
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.drawing import (
     WIDTH,
-    Figure,
     colour_scale,
     load_altair,
     own_rows,
@@ -55,7 +56,7 @@ def draw_rounds(answer: Answer, cell: str, title: str) -> Figure | None:
     header = alt.Header(labelAnchor="start", labelFontWeight="bold")
     chart = chart.facet(facet=alt.Facet("visit:N", sort=order, title=None, header=header), columns=2)
     label = f"Throughput of every slice in {count(len(visits), 'visit')}, a colour for each environment"
-    return Figure(title=title, label=label, svg=render_figure(chart, rows))
+    return Figure(title=title, label=label, draw=partial(render_figure, chart, rows))
 
 
 def _slices(run: RunRecord) -> Iterator[tuple[float, float]]:

@@ -14,6 +14,7 @@ from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.report.blocks.model import Fact
 from pgstrata.report.names import count, name_environment, name_place
 from pgstrata.report.verdicts import name_reference
 from pgstrata.units import render_bytes, render_value
@@ -50,14 +51,6 @@ class CellRows:
 
     cell: Cell
     rows: tuple[EnvironmentRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One thing that was observed or asked for: its name, and its value as text."""
-
-    name: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.contributions import choose_unit
-from pgstrata.report.drawing import INK, WIDTH, Figure, render_specification
+from pgstrata.report.drawing import INK, WIDTH, render_specification
 from pgstrata.report.points import break_label
 from pgstrata.report.timeparts import (
     PALE,
@@ -64,7 +66,7 @@ def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str)
         f"Time per transaction of {names[0]}, {render_duration(total.reference)}, its parts up and down, and that of "
         f"{names[1]}, {render_duration(total.value)}. {said}"
     )
-    return Figure(title=title, label=label, svg=render_specification(chart, rows))
+    return Figure(title=title, label=label, draw=partial(render_specification, chart, rows))
 
 
 def _rows(
@@ -191,7 +193,7 @@ def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
     label = "; ".join(_say_stack(stack) for stack in stacks)
     return Figure(title=title, label=f"Time per transaction by what it was spent on. {label}",
-                  svg=render_specification(chart, rows))  # fmt: skip
+                  draw=partial(render_specification, chart, rows))  # fmt: skip
 
 
 def _say_stack(stack: Stack) -> str:

@@ -1,0 +1,227 @@
+"""The sections that are charts: along the load, along ordered factors, and how the study went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from pgstrata.compare.headlines import primary_comparisons
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
+from pgstrata.model.experiment import Cell
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.blocks.model import (
+    Block,
+    Column,
+    Details,
+    Figure,
+    Inline,
+    Marked,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    end,
+)
+from pgstrata.report.charts import draw_along, draw_by_block, draw_over_time
+from pgstrata.report.courses import draw_courses
+from pgstrata.report.effects import draw_effects_along
+from pgstrata.report.ladders import draw_axis
+from pgstrata.report.looks import tell_stories
+from pgstrata.report.meanwhile_charts import draw_meanwhile
+from pgstrata.report.names import name_cell
+from pgstrata.report.ordered import primary_axes, say_axis
+from pgstrata.report.points import find_axes, spread
+from pgstrata.report.rounds import MOST_VISITS, draw_rounds
+from pgstrata.report.scatter import find_scatter, name_scatter
+from pgstrata.report.verdicts import render_spread, render_threshold
+from pgstrata.report.words import capitalise
+
+MOST_PANELS = 240
+_MOST_AXES = 8
+_MOST_DOTS = 6000
+_MOST_SLICES = 4000
+_MOST_COURSES = 36
+_MOST_MEANWHILE = 48
+_MOST_STEPS = 4
+_FEW_CELLS = 4
+_STEPS = (
+    "Each dot is one block: how far a level lies from the mean of that block over all levels, so that what the machine "
+    "did to the whole block drops out. Bars are medians. Dashed lines mark steps that a permutation of the levels "
+    "within blocks does not explain."
+)
+_COURSES = (
+    "A dot for each block: the difference from the baseline in that block. The coloured line is the estimate so far, "
+    "the bars are the intervals after so many blocks. Measuring ends, at the dashed line, when a thin bar leaves zero "
+    "behind (a difference) or a thick one fits into the grey band of the threshold (no difference that matters). Empty "
+    "dots came later and were not looked at; arrows lie outside."
+)
+_ROUNDS = (
+    "Some visits with every slice: the environments took turns within seconds, and what the machine did hit all of "
+    "them alike. A visit counts once, with the median of its rounds."
+)
+_SCATTER = (
+    "Robust standard deviations of the differences: of single rounds within a visit, of the visits as they were seen, "
+    "and between the starts of visits beyond what their rounds explain, with its upper 90\xa0% limit. More rounds help "
+    "against the first only."
+)
+_TIMES = (
+    "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
+    "says otherwise. Dips are often checkpoints."
+)
+_MEANWHILE = (
+    "Medians over the runs of each environment, second by second (of runs longer than two minutes in longer steps): "
+    "the throughput, with a triangle where a checkpoint began in any run, and up to eight courses. First come those "
+    "whose level is clearly different from the baseline's (rates are compared per transaction), the farthest apart "
+    "first, then those that move most. All courses are in the study's catalogue, in its table "
+)
+_BLOCKS = (
+    "Every run; those of one block are joined. Where the machine drifts, whole blocks wander together, and the "
+    "difference inside a block stays. Crosses are runs that are not in the estimate; one with an arrow lies outside. "
+    "The scale is logarithmic: the same height is the same ratio, in every panel, and an environment far from the rest "
+    "has a panel of its own. The dashed line is the median of the baseline."
+)
+
+
+def along_load(answer: Answer) -> tuple[Section, ...]:
+    """Throughput and differences against clients and scale; nothing without several of either."""
+    experiment = answer.study.plan.experiment
+    axes = find_axes(experiment)[:_MOST_AXES]
+    drawn = [draw(answer, axis) for axis in axes for draw in (draw_along, draw_effects_along)]
+    figures = tuple(figure for figure in drawn if figure is not None)
+    title = METRICS[experiment.metric].title
+    explained = (
+        f"{title[:1].upper()}{title[1:]}: medians of the runs; whiskers reach from the smallest run to the largest. "
+        f"Differences: whiskers are intervals, the grey band is the threshold of "
+        f"{render_threshold(experiment.threshold)}."
+    )
+    return (Section("Along the load", (Paragraph(explained, Tone.HELP), *figures)),) if figures else ()
+
+
+def step_section(answer: Answer) -> Section | None:
+    """Every axis in words; those over all cells, and a few of the others with a step, as charts too."""
+    experiment = answer.study.plan.experiment
+    axes = primary_axes(answer)
+    shown = [axis for axis in axes if axis.steps or axis.cell == axes[0].cell][:_MOST_STEPS]
+    blocks: list[Block] = []
+    for axis in axes:
+        blocks.append(Paragraph(end(capitalise(say_axis(axis, experiment)))))
+        figure = draw_axis(answer, axis) if axis in shown else None
+        blocks += [figure] if figure is not None else []
+    if not blocks:
+        return None
+    return Section("Steps along ordered factors", (Paragraph(_STEPS, Tone.HELP), *blocks))
+
+
+def opens_details(answer: Answer) -> bool:
+    """Whether there are so few cells that their charts need not be folded away."""
+    return len(answer.study.plan.experiment.cells) <= _FEW_CELLS
+
+
+def drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...]:
+    """Of a very large study only so many cells, evenly chosen, that the file stays small.
+
+    Args:
+        answer: the study.
+        marks: marks that all cells together would need.
+        most: marks that there may be.
+    """
+    cells = answer.study.plan.experiment.cells
+    return tuple(spread(cells, max(1, most * len(cells) // max(1, marks))))
+
+
+# ------------------------------------------------------------------------------------------------ how the study went
+
+
+def how_it_went(answer: Answer) -> tuple[Section, ...]:
+    """How the verdicts came about, slices, seconds, host and server meanwhile, blocks: those that can be drawn."""
+    plan = answer.study.plan
+    cells = plan.experiment.cells
+    panels = len(cells) * len(plan.experiment.environments)
+    rounds = sum(plan.design(cell.identity).rounds for cell in cells)
+    slices = drawable_cells(answer, marks=rounds * MOST_VISITS * len(plan.experiment.environments), most=_MOST_SLICES)
+    sliced = sum(plan.design(cell.identity).sliced for cell in cells)
+    parts = (
+        _courses(answer),
+        _folded(answer, "Turn by turn", _ROUNDS, draw_rounds, slices, of=sliced, more=_scatter(answer)),
+        _folded(answer, "Over time", _TIMES, draw_over_time, drawable_cells(answer, marks=panels, most=MOST_PANELS)),
+        _folded(
+            answer, "What host and server did meanwhile", (_MEANWHILE, Marked("series", "code"), "."), draw_meanwhile,
+            drawable_cells(answer, marks=panels, most=_MOST_MEANWHILE),
+        ),
+        _folded(
+            answer, "Block by block", _BLOCKS, draw_by_block,
+            drawable_cells(answer, marks=len(answer.study.runs), most=_MOST_DOTS),
+        ),
+    )  # fmt: skip
+    return tuple(part for part in parts if part is not None)
+
+
+def _folded(
+    answer: Answer, title: str, explained: Inline, draw: Callable[[Answer, str, str], Figure | None],
+    cells: Iterable[Cell], *, of: int = 0, more: tuple[Block, ...] = (),
+) -> Section | None:  # fmt: skip
+    """A chart for each cell, folded where there are many; None without any. `of` so many cells charts can be drawn."""
+    experiment = answer.study.plan.experiment
+    drawn = [draw(answer, cell.identity, name_cell(cell, experiment)) for cell in cells]
+    figures = [figure for figure in drawn if figure is not None]
+    if not figures:
+        return None
+    whole = of or len(experiment.cells)
+    left = f" Only {len(figures)} of {whole} cells are drawn." if len(figures) < whole else ""
+    text = (*((explained,) if isinstance(explained, str) else explained), left)
+    return Section(title, (Paragraph(text, Tone.HELP), *_fold(answer, figures), *more))
+
+
+def _fold(answer: Answer, figures: Iterable[Figure]) -> list[Details]:
+    return [Details(figure.title, (replace(figure, title=""),), open=opens_details(answer)) for figure in figures]
+
+
+def _courses(answer: Answer) -> Section | None:
+    """How the verdicts came about: headlines first, then cells while there is room."""
+    experiment = answer.study.plan.experiment
+    titles = {
+        ALL_CELLS: "All cells together",
+        **{cell.identity: name_cell(cell, experiment) for cell in experiment.cells},
+    }
+    primary = primary_comparisons(answer)
+    chosen: list[Comparison] = []
+    for cell in titles:
+        found = [comparison for comparison in primary if comparison.cell == cell]
+        if not chosen or len(chosen) + len(found) <= _MOST_COURSES:
+            chosen += found[:_MOST_COURSES]
+    stories = tell_stories(answer, chosen)
+    drawn = [
+        draw_courses(answer, [story for story in stories if story.comparison.cell == cell], title)
+        for cell, title in titles.items()
+    ]
+    figures = [figure for figure in drawn if figure is not None]
+    if not figures:
+        return None
+    left = len(primary) - len(chosen)
+    explained = f"{_COURSES} {left} more are not drawn." if left else _COURSES
+    return Section("How the verdicts came about", (Paragraph(explained, Tone.HELP), *_fold(answer, figures)))
+
+
+def _scatter(answer: Answer) -> tuple[Block, ...]:
+    """Where the scatter of all cells in slices comes from."""
+    experiment = answer.study.plan.experiment
+    found = [(cell, item) for cell in experiment.cells for item in find_scatter(answer.study, cell.identity)]
+    if not found:
+        return ()
+    parts = [item.components for _, item in found]
+    spreads = {
+        "between rounds": [part.sigma_round for part in parts],
+        "of visits, as seen": [part.sigma_visit for part in parts],
+        "between starts": [part.sigma_start for part in parts],
+        "at most": [part.sigma_start_upper for part in parts],
+    }
+    table = Table(
+        names=Column(title="environment", cells=tuple(name_scatter(item, answer.study) for _, item in found)),
+        columns=(
+            Column(title="cell", cells=tuple(name_cell(cell, experiment) for cell, _ in found), words=True),
+            *(Column(title=title, cells=tuple(map(render_spread, values))) for title, values in spreads.items()),
+            Column(title="visits", cells=tuple(str(part.visits) for part in parts)),
+        ),
+    )
+    title = "Where the scatter of the differences comes from"
+    return (Details(title, (Paragraph(_SCATTER, Tone.HELP), table)),)

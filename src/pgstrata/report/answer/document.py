@@ -1,0 +1,238 @@
+"""The report of a study as one document, for every emitter."""
+
+from __future__ import annotations
+
+from pgstrata.compare.headlines import headline_comparisons
+from pgstrata.model.answer import ALL_CELLS, Answer
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.anomalies import anomaly_sentences
+from pgstrata.report.answer.causes import causes_section, flames_section, plans_section
+from pgstrata.report.answer.charts import (
+    MOST_PANELS,
+    along_load,
+    drawable_cells,
+    how_it_went,
+    opens_details,
+    step_section,
+)
+from pgstrata.report.answer.surroundings import (
+    limits_section,
+    measured_where,
+    reproduction,
+    settings_section,
+    summarise_runs,
+    time_section,
+    unusual_section,
+)
+from pgstrata.report.answer.tables import (
+    cell_table,
+    contrast_table,
+    glance_table,
+    headline_table,
+    pair_table,
+    percentile_table,
+    statement_table,
+)
+from pgstrata.report.blocks.model import (
+    Block,
+    Details,
+    Document,
+    Listing,
+    OnPage,
+    Paragraph,
+    Section,
+    Tone,
+    end,
+)
+from pgstrata.report.contrasts import contrast_rows
+from pgstrata.report.designs import cell_notes, headline_note, say_values
+from pgstrata.report.doubts import doubt_sentences
+from pgstrata.report.effects import draw_effects
+from pgstrata.report.names import count, name_cell
+from pgstrata.report.profile import make_profile
+from pgstrata.report.quantiles import draw_quantiles
+from pgstrata.report.rows import CellRows, arrange_cells, arrange_headlines, arrange_pairs, note_pairs, title_pairs
+from pgstrata.report.verdicts import name_baseline, render_threshold
+from pgstrata.report.why import cause_sentences
+from pgstrata.report.words import Sentence, answer_sentences, capitalise
+
+_BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
+_PERCENTILES = (
+    "Each percentile is that of single runs, compared block by block like throughput: the effect with its interval and "
+    "verdict. Exploratory: each percentile has a threshold of its own, and its interval and verdict hold for it alone, "
+    "not for all of them together. Only percentiles with at least 100 sampled transactions on their rarer side are "
+    "given."
+)
+_ANOMALIES = (
+    "Points that do not fit with the other points of their curve, and runs far from the median of their environment. "
+    "They stay in every estimate; new blocks alone say what became of them, and change no verdict."
+)
+_CONTRASTS = (
+    "What each factor does on average over all combinations of the others, and by how much that changes with another "
+    "factor: contrasts within the blocks, judged by the same rule. Exploratory."
+)
+
+
+def make_document(answer: Answer) -> Document:
+    """Everything that is to be said and shown of a study, in the order in which it is read."""
+    study = answer.study
+    sections = (
+        _headlines(answer),
+        _glance(answer),
+        OnPage(lambda: along_load(answer)),
+        _anomalies(answer),
+        _cells(answer),
+        causes_section(answer),
+        flames_section(answer),
+        plans_section(answer),
+        _pairs(answer),
+        _contrasts(answer),
+        step_section(answer),
+        OnPage(lambda: how_it_went(answer)),
+        limits_section(answer),
+        measured_where(study),
+        settings_section(study),
+        unusual_section(study),
+        time_section(study),
+        reproduction(study),
+    )
+    return Document(
+        name=f"Study {study.name}",
+        title=study.plan.experiment.question,
+        summary=summarise_runs(study),
+        answer=(
+            *map(say_sentence, answer_sentences(answer)),
+            *(Paragraph(end(text), Tone.MINOR) for text in cause_sentences(answer)),
+        ),
+        doubts=doubt_sentences(answer),
+        sections=tuple(section for section in sections if section is not None),
+        colophon=(
+            f"Study {study.name} · plan {study.plan.identity} · created {study.created} · pgstrata {study.version}"
+        ),
+    )
+
+
+def say_sentence(sentence: Sentence) -> Paragraph:
+    """A sentence of the answer as a paragraph."""
+    tone = Tone.ALARM if sentence.alarm else Tone.MINOR if sentence.minor else Tone.PLAIN
+    return Paragraph(end(sentence.text), tone)
+
+
+def _help(text: str) -> Paragraph:
+    return Paragraph(text, Tone.HELP)
+
+
+def _notes(texts: tuple[str, ...]) -> tuple[Paragraph, ...]:
+    return tuple(Paragraph(end(text), Tone.NOTE) for text in texts if text)
+
+
+def _band(answer: Answer) -> str:
+    return _BAND.format(render_threshold(answer.study.plan.experiment.threshold))
+
+
+# ------------------------------------------------------------------------------------------------ comparisons
+
+
+def _headlines(answer: Answer) -> Section | None:
+    """The environments over all cells together, where there are several."""
+    rows = arrange_headlines(answer)
+    if not rows:
+        return None
+    experiment = answer.study.plan.experiment
+    baseline = name_baseline(experiment)
+    cells = len(experiment.cells)
+    explained = (
+        f"The geometric mean over the {cells} cells, block by block, against {baseline}. These are the headlines: "
+        f"corrected for their number, so that none of them loses its verdict afterwards. {_band(answer)}"
+    )
+    chart = draw_effects(answer, ALL_CELLS, "")
+    blocks: tuple[Block, ...] = (
+        _help(explained),
+        *([chart] if chart else []),
+        headline_table(rows),
+        *_notes((headline_note(answer),)),
+    )
+    return Section(f"All {count(cells, 'cell')} together (geometric mean), against {baseline}", blocks, brief=True)
+
+
+def _glance(answer: Answer) -> OnPage | None:
+    """One table with the verdicts of all cells, where there are many."""
+    cells = arrange_cells(answer)
+    if opens_details(answer):
+        return None
+    return OnPage(lambda: (Section("At a glance", (glance_table(answer, cells),)),))
+
+
+def _anomalies(answer: Answer) -> Section | None:
+    found = tuple(end(text) for text in anomaly_sentences(answer))
+    return Section("What looked wrong", (_help(_ANOMALIES), Listing(found)), brief=True) if found else None
+
+
+def _cells(answer: Answer) -> Section:
+    explored = bool(headline_comparisons(answer))
+    metric = METRICS[answer.study.plan.experiment.metric].title
+    explained = (
+        f"{_upper(metric)} and its cost per transaction over the usable runs. Effects are differences from the "
+        f"baseline, block by block, with the interval that belongs to them. {_band(answer)}"
+    )
+    if explored:
+        explained += " Single cells are exploratory; adjusted p allows for their number."
+    experiment = answer.study.plan.experiment
+    drawn = drawable_cells(answer, marks=len(experiment.cells) * len(experiment.environments), most=MOST_PANELS)
+    cells = [_cell(answer, cell, drawn=cell.cell in drawn) for cell in arrange_cells(answer)]
+    title = "Cell by cell" if explored else "What was measured"
+    return Section(title, (_help(explained), *cells), brief=True)
+
+
+def _cell(answer: Answer, cell: CellRows, *, drawn: bool) -> Section:
+    """The comparison, its chart if `drawn`, how it was measured; percentiles and statements where they were asked."""
+    experiment = answer.study.plan.experiment
+    name = name_cell(cell.cell, experiment)
+    chart = draw_effects(answer, cell.cell.identity, "") if drawn else None
+    values = _upper(f"{METRICS[experiment.metric].title}: {say_values(answer.study.plan, cell.cell)}")
+    title = f"{name} (exploratory)" if headline_comparisons(answer) else name
+    blocks: tuple[Block, ...] = (
+        *([chart] if chart else []),
+        cell_table(answer, cell),
+        *_notes((values, *cell_notes(answer, cell.cell))),
+        OnPage(lambda: _percentiles(answer, cell, name, drawn=drawn)),
+        *_statements(answer, cell, name),
+    )
+    return Section(title, blocks)
+
+
+def _percentiles(answer: Answer, cell: CellRows, name: str, *, drawn: bool) -> tuple[Block, ...]:
+    table = percentile_table(answer, cell.cell, cell.rows)
+    if table is None:
+        return ()
+    figure = draw_quantiles(answer, cell.cell.identity, "") if drawn else None
+    blocks: tuple[Block, ...] = (_help(_PERCENTILES), *([figure] if figure else []), table)
+    is_open = figure is not None and opens_details(answer)
+    return (Details(f"Latency by percentile: {name}", blocks, open=is_open),)
+
+
+def _statements(answer: Answer, cell: CellRows, name: str) -> tuple[Block, ...]:
+    profile = make_profile(answer.study, cell.cell.identity)
+    if not profile.rows:
+        return ()
+    blocks = (Paragraph(capitalise(profile.note), Tone.NOTE), statement_table(cell, profile.rows))
+    return (Details(f"Statements: {name}", blocks, open=opens_details(answer)),)
+
+
+def _pairs(answer: Answer) -> Section | None:
+    rows = arrange_pairs(answer)
+    if not rows:
+        return None
+    explained = _help("Of each pair the first is compared with the second.")
+    return Section(title_pairs(answer), (explained, pair_table(rows), *_notes((note_pairs(answer),))), brief=True)
+
+
+def _contrasts(answer: Answer) -> Section | None:
+    rows = contrast_rows(answer)
+    if not rows:
+        return None
+    return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), contrast_table(rows)))
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

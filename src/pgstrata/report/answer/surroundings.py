@@ -1,0 +1,165 @@
+"""What stands at the end of a report: rig, servers, settings, runs that are not simply valid, limits, reproduction."""
+
+from __future__ import annotations
+
+from pgstrata.compare import exclusive_settings
+from pgstrata.model.answer import Answer, Study
+from pgstrata.report.blocks.model import (
+    Block,
+    Column,
+    Details,
+    Fact,
+    Facts,
+    Listing,
+    Marked,
+    OnPage,
+    Paragraph,
+    Section,
+    Shape,
+    Table,
+    Tone,
+    Verbatim,
+)
+from pgstrata.report.fold import fold_experiment
+from pgstrata.report.limits import unmeasured
+from pgstrata.report.names import count, name_environment
+from pgstrata.report.rows import (
+    asked_settings,
+    dead_times,
+    differing_facts,
+    group_servers,
+    observed_environments,
+    render_status,
+    rig_facts,
+    unusual_runs,
+)
+from pgstrata.units import render_duration
+
+_MOST_RUNS_IN_TEXT = 20
+_MOST_RUNS = 200
+_MOST_DIFFERENCES = 200
+
+
+def summarise_runs(study: Study) -> str:
+    """9 of 12 planned blocks, 36 runs, 18 min measured, 1 not simply valid."""
+    planned = len(study.plan.blocks)
+    seconds = render_duration(sum(run.measured_seconds for run in study.runs))
+    unusual = len(unusual_runs(study))
+    text = f"{study.measured_blocks} of {count(planned, 'planned block')}, {count(len(study.runs), 'run')}"
+    return f"{text}, {seconds} measured" + (f", {unusual} not simply valid" if unusual else "")
+
+
+def measured_where(study: Study) -> Section:
+    """The machine and the servers."""
+    rig = Facts(rig_facts(study) or (Fact(name="nothing is known", value=""),))
+    servers = tuple(Facts(facts, title="; ".join(names)) for names, facts in group_servers(study))
+    groups = (Section("Rig", (rig,)), Section("Servers", servers))
+    return Section("Where it was measured", groups, parallel=True)
+
+
+# ------------------------------------------------------------------------------------------------ settings
+
+
+def settings_section(study: Study) -> Section:
+    """Settings that were asked for, those of all environments first, and on a page what was observed to differ."""
+    experiment = study.plan.experiment
+    common, own = asked_settings(study)
+    groups = [("In all environments", common)] if common else []
+    groups += [(name_environment(experiment.environment(name), experiment), facts) for name, facts in own.items()]
+    blocks: list[Block] = [
+        Section(title, (Verbatim("\n".join(f"{fact.name} = {fact.value}" for fact in facts)),))
+        for title, facts in groups
+    ]
+    if not blocks:
+        blocks.append(Paragraph("No setting was asked for beyond the servers' own defaults.", Tone.NOTE))
+    return Section("Settings", (*blocks, OnPage(lambda: _fingerprints(study))))
+
+
+def _fingerprints(study: Study) -> tuple[Block, ...]:
+    experiment = study.plan.experiment
+    differences = differing_facts(study)
+    blocks: list[Block] = [
+        Paragraph(f"Only in {' and '.join(servers)} ({len(names)}): {', '.join(names)}")
+        for servers, names in exclusive_settings(study.environments, experiment)
+    ]
+    shown, left = differences[:_MOST_DIFFERENCES], len(differences) - _MOST_DIFFERENCES
+    if shown:
+        columns = tuple(
+            Column(title=name_environment(environment, experiment), words=True,
+                   cells=tuple("-" if values[place] is None else values[place] or "(empty)" for _, values in shown))
+            for place, environment in enumerate(observed_environments(study))
+        )  # fmt: skip
+        names = Column(title="fact", cells=tuple(name for name, _ in shown))
+        blocks.append(Table(names=names, columns=columns, style="facts"))
+    if left > 0:
+        blocks.append(Paragraph(f"… and {left} more.", Tone.NOTE))
+    title = "Fingerprints: everything that was observed to differ between the environments"
+    return (Details(title, tuple(blocks)),) if blocks else ()
+
+
+# ------------------------------------------------------------------------------------------------ runs
+
+
+def unusual_section(study: Study) -> Section:
+    """Runs that are not simply valid, with the reasons."""
+    found = unusual_runs(study)
+    runs, left = found[:_MOST_RUNS], len(found) - _MOST_RUNS
+    reasons = ("; ".join(reason.text for reason in run.reasons) or "no reason given" for run in runs)
+    table = Table(
+        names=Column(title="run", cells=tuple(run.identity for run in runs)),
+        columns=(
+            Column(title="status", cells=tuple(map(render_status, runs)), words=True, joint=": "),
+            Column(title="why", cells=tuple(reasons), words=True, joint=": "),
+        ),
+        shape=Shape.SENTENCES,
+        most=_MOST_RUNS_IN_TEXT,
+        code=True,
+    )
+    more = (Paragraph(f"… and {left} more.", Tone.HELP),) if left > 0 else ()
+    blocks: tuple[Block, ...] = (table, *more) if runs else (Paragraph("None.", Tone.NOTE),)
+    return Section("Runs that are not simply valid", blocks)
+
+
+def limits_section(answer: Answer) -> Section:
+    """What nobody may read out of this study."""
+    return Section("What this does not say", (Listing(unmeasured(answer)),))
+
+
+def time_section(study: Study) -> OnPage | None:
+    """What the time around the measured windows was spent on."""
+    times = dead_times(study)
+    if not times:
+        return None
+    measured = render_duration(sum(run.measured_seconds for run in study.runs))
+    around = render_duration(sum(time.total for time in times))
+    totals = (measured, *(render_duration(time.total) for time in times))
+    table = Table(
+        names=Column(title="step", cells=("measured", *(time.step for time in times))),
+        columns=(
+            Column(title="median of a run", cells=("", *(render_duration(time.median) for time in times))),
+            Column(title="all runs", cells=totals),
+        ),
+        style="narrow",
+    )
+    details = Details(f"{measured} measured, {around} around it", (table,))
+    return OnPage(lambda: (Section("Where the time went", (details,)),))
+
+
+def reproduction(study: Study) -> Section:
+    """The experiment as it was written, and what to do with it."""
+    experiment = study.plan.experiment
+    how = (f"With pgstrata {study.version}, ", Marked("pgstrata run experiment.toml", "code"), " with this as ",
+           Marked("experiment.toml", "code"), ":")  # fmt: skip
+    blocks: tuple[Block, ...] = (
+        Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
+        Paragraph(how),
+        Verbatim(experiment.text.rstrip("\n"), _fold),
+        *([OnPage(lambda: (Listing(experiment.notes),))] if experiment.notes else []),
+    )
+    return Section("How to reproduce", blocks)
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """The experiment within so many columns; how it is to be read where lines had to be cut."""
+    lines, is_cut = fold_experiment(text, width)
+    return [*(["(lines that end in a backslash go on in the next one)"] if is_cut else []), *lines]

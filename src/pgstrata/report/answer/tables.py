@@ -1,0 +1,192 @@
+"""Tables of comparisons: effects of environments, of pairs, of factors, costs and percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgstrata.compare.headlines import headline_comparisons
+from pgstrata.model.answer import Answer, QuantileShift
+from pgstrata.model.experiment import Cell
+from pgstrata.report.blocks.model import Column, Place, Shape, Table
+from pgstrata.report.contrasts import ContrastRow
+from pgstrata.report.names import name_cell, name_environment
+from pgstrata.report.profile import StatementRow
+from pgstrata.report.quantiles import name_percentile, shifts_of
+from pgstrata.report.rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
+from pgstrata.report.verdicts import (
+    render_adjusted,
+    render_decided,
+    render_figures,
+    render_interval,
+    render_p,
+    render_sureness,
+    render_threshold,
+    shown_interval,
+    verdict_label,
+)
+from pgstrata.units import render_duration, render_percent_change
+
+_BASELINE = "baseline"
+
+
+def headline_table(rows: Sequence[EnvironmentRow]) -> Table:
+    """Environments over all cells."""
+    return Table(names=_names(rows), columns=(*_effect_columns(rows), *_decision_columns(rows, explored=False)))
+
+
+def pair_table(rows: Sequence[EnvironmentRow]) -> Table:
+    """Pairs of environments, with the blocks behind them, and p adjusted for their number."""
+    found = [row.comparison for row in rows if row.comparison]
+    columns = (
+        *_effect_columns(rows),
+        Column(title="blocks", cells=tuple(str(item.blocks) for item in found), place=Place.MORE),
+        Column(title="adjusted p", cells=tuple(map(render_adjusted, found)), place=Place.MORE),
+    )
+    # names of pairs are long: on a terminal rather broken than without the figures
+    return Table(names=_names(rows, "pair"), columns=columns, breaks=len("environment"))
+
+
+def cell_table(answer: Answer, cell: CellRows) -> Table:
+    """The primary metric of a cell's environments, what they differ by, and what a transaction costs."""
+    metric = answer.study.plan.experiment.metric
+    rows = cell.rows
+    value = tuple(render_measurement(row.value, metric) for row in rows)
+    used = [place for place in range(len(COSTS)) if any(row.costs[place] is not None for row in rows)]
+    costs = (
+        Column(
+            title=COST_TITLES[COSTS[place]],
+            cells=tuple(render_measurement(row.costs[place], COSTS[place]) for row in rows),
+            place=Place.ASIDE,
+        )
+        for place in used
+    )
+    columns = (
+        Column(title=metric, cells=value, place=Place.LEAD),
+        *_effect_columns(rows),
+        *_decision_columns(rows, explored=bool(headline_comparisons(answer))),
+        Column(title="runs", cells=tuple(str(row.runs) for row in rows), place=Place.MORE),
+        *costs,
+    )
+    return Table(names=_names(rows), columns=columns, aside=("per transaction", "CPU and WAL per transaction"))
+
+
+def glance_table(answer: Answer, cells: Sequence[CellRows]) -> Table:
+    """A row for each cell, a column for each environment that is compared: the whole study at once."""
+    experiment = answer.study.plan.experiment
+    columns = []
+    for place, environment in enumerate(experiment.environments):
+        if environment.name != experiment.baseline:
+            effect, _, verdict = _effect_columns([cell.rows[place] for cell in cells])
+            columns.append(Column(title=name_environment(environment, experiment), cells=effect.cells,
+                                  beside=verdict.cells, verdicts=verdict.verdicts, words=True))  # fmt: skip
+    names = Column(title="cell", cells=tuple(name_cell(cell.cell, experiment) for cell in cells))
+    return Table(names=names, columns=tuple(columns))
+
+
+def contrast_table(rows: Sequence[ContrastRow]) -> Table:
+    """Main effects and interactions; those of single cells say so."""
+    verdicts = tuple(row.kind for row in rows)
+    columns = [
+        Column(title="effect", cells=tuple(row.effect for row in rows), joint=": "),
+        Column(title="interval, %", cells=tuple(row.interval for row in rows), joint=" "),
+        Column(title="verdict", cells=tuple(row.verdict for row in rows), verdicts=verdicts, words=True),
+        Column(title="decided", cells=tuple(row.decided for row in rows), words=True),
+        Column(title="p", cells=tuple(row.p for row in rows), joint=", p "),
+    ]
+    if len({row.cell for row in rows}) > 1:
+        columns.append(Column(title="cell", cells=tuple(row.cell for row in rows), words=True, joint=", on "))
+    names = Column(title="contrast", cells=tuple(row.name for row in rows))
+    return Table(names=names, columns=tuple(columns), shape=Shape.SENTENCES)
+
+
+def statement_table(cell: CellRows, rows: Sequence[StatementRow]) -> Table:
+    """Latencies of statements in each environment, with their differences from the baseline."""
+    columns = tuple(
+        Column(
+            title=environment.name,
+            cells=tuple(_duration(row.seconds[place]) for row in rows),
+            beside=tuple(_change(row.changes[place]) for row in rows),
+        )
+        for place, environment in enumerate(cell.rows)
+    )
+    names = Column(title="statement", cells=tuple(row.text for row in rows))
+    return Table(names=names, columns=columns, shape=Shape.RECORDS, code=True, style="facts")
+
+
+def percentile_table(answer: Answer, cell: Cell, rows: Sequence[EnvironmentRow]) -> Table | None:
+    """The latencies of the baseline, then what each environment makes of them; None without any percentile."""
+    shifts = sorted(shifts_of(answer, cell.identity), key=lambda item: item.quantile)
+    if not shifts:
+        return None
+    baseline = answer.study.plan.experiment.baseline
+    shown = [row for row in rows if row.comparison is not None or row.environment.name == baseline]
+    found = {(item.environment, item.quantile): item for item in shifts}
+    # whichever environment has a percentile, it has the latency of the baseline beside its own
+    steps: dict[float, QuantileShift] = {}
+    for item in shifts:
+        steps.setdefault(item.quantile, item)
+    columns = []
+    for quantile, step in steps.items():
+        items = [found.get((row.environment.name, quantile)) if row.comparison else None for row in shown]
+        own = render_measurement(step.baseline_value, step.metric)
+        columns.append(
+            Column(
+                title=f"{name_percentile(step)}, threshold {render_threshold(step.threshold)}",
+                cells=tuple(
+                    own if row.environment.name == baseline else render_figures(item) if item else "-"
+                    for row, item in zip(shown, items, strict=True)
+                ),
+                beside=tuple(verdict_label(item) if item else "" for item in items),
+                verdicts=tuple(item.verdict.value if item else _BASELINE for item in items),
+                words=True,
+            )
+        )
+    return Table(names=_names(shown), columns=tuple(columns))
+
+
+# ------------------------------------------------------------------------------------------------ columns
+
+
+def _names(rows: Sequence[EnvironmentRow], title: str = "environment") -> Column:
+    return Column(title=title, cells=tuple(row.name for row in rows))
+
+
+def _effect_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
+    """Effect, interval and verdict of each environment."""
+    found = [row.comparison for row in rows]
+    effects = (("-" if item.effect is None else render_percent_change(item.effect)) if item else "" for item in found)
+    intervals = ((render_interval(shown_interval(item)) or "-") if item else "" for item in found)
+    return [
+        Column(title="effect", cells=tuple(effects)),
+        Column(title="interval, %", cells=tuple(intervals)),
+        Column(
+            title="verdict",
+            cells=tuple(verdict_label(item) if item else _BASELINE for item in found),
+            verdicts=tuple(item.verdict.value if item else _BASELINE for item in found),
+            words=True,
+        ),
+    ]
+
+
+def _decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool) -> list[Column]:
+    """After how many blocks the verdict fell, and how far from chance it is; the confidence of headlines.
+
+    `explored` cells have a p adjusted for their number instead of a confidence of their own.
+    """
+    found = [row.comparison for row in rows]
+    title, sureness = ("adjusted p", render_adjusted) if explored else ("confidence", render_sureness)
+    decided = tuple(render_decided(item) if item else "" for item in found)
+    p = tuple(render_p(item.repeated_p, item) if item else "" for item in found)
+    return [
+        Column(title="decided", cells=decided, words=True, place=Place.MORE),
+        Column(title="p", cells=p, place=Place.MORE),
+        Column(title=title, cells=tuple(sureness(item) if item else "" for item in found), place=Place.MORE),
+    ]
+
+
+def _duration(seconds: float | None) -> str:
+    return "-" if seconds is None else render_duration(seconds)
+
+
+def _change(ratio: float | None) -> str:
+    return "" if ratio is None else render_percent_change(ratio)

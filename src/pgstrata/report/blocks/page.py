@@ -1,0 +1,70 @@
+"""Blocks as one HTML file that needs nothing else: no script, no network, no fonts from elsewhere."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from pgstrata.model.answer import Verdict
+from pgstrata.report.blocks.model import Column, Document, Figure
+from pgstrata.report.ties import tie
+
+# Colour never stands alone.
+_SIGNS = {
+    Verdict.BETTER.value: "▲",
+    Verdict.WORSE.value: "▼",
+    Verdict.EQUIVALENT.value: "=",
+    Verdict.NEGLIGIBLE.value: "≈",
+    Verdict.INCONCLUSIVE.value: "?",
+    Verdict.INSUFFICIENT.value: "…",
+    Verdict.UNSTABLE.value: "!",
+    Verdict.COLLAPSED.value: "✕",
+}
+# Words of at most so many letters are not broken.
+_SHORT = 24
+
+
+class _Copied(str):
+    """Text that is to be copied out of the page: no blank of it becomes another one."""
+
+    __slots__ = ()
+
+
+def emit_page(document: Document) -> str:
+    """The whole document. Foreign text is escaped everywhere."""
+    templates = Environment(
+        loader=PackageLoader("pgstrata.report.blocks", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_tie_text,
+    )
+    templates.filters["svg"] = _trusted_svg
+    templates.filters["verbatim"] = _Copied
+    templates.filters["sign"] = _sign
+    templates.filters["short"] = _is_short
+    templates.filters["kind"] = _name_kind
+    return templates.get_template("page.html.j2").render(document=document).lstrip()
+
+
+def _tie_text(value: object) -> object:
+    """A number and its unit stay in one line; charts and what is copied out are left alone."""
+    return tie(value) if type(value) is str else value
+
+
+def _trusted_svg(figure: Figure) -> Markup:
+    """Charts are drawn from escaped text by the renderer of the charts; they are the only markup that is not ours."""
+    return Markup(figure.svg)  # noqa: S704
+
+
+def _sign(verdict: str) -> str:
+    return f"{_SIGNS[verdict]} " if verdict in _SIGNS else ""
+
+
+def _is_short(column: Column) -> bool:
+    return max(map(len, column.cells), default=0) <= _SHORT
+
+
+def _name_kind(block: object) -> str:
+    return type(block).__name__

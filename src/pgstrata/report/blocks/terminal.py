@@ -1,0 +1,124 @@
+"""Blocks for a terminal: the answer, what is brief of the rest, doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from pgstrata.report.blocks.layout import width_of, wrap_text
+from pgstrata.report.blocks.model import (
+    Block,
+    Column,
+    Document,
+    Listing,
+    Paragraph,
+    Place,
+    Section,
+    Table,
+    Tone,
+)
+
+# Blanks that rich puts between two columns.
+_GAP = 3
+_LEAST_NAME = len("environment")
+_STYLES = {"better": "green", "worse": "red", "collapsed": "red", "unstable": "yellow", "baseline": "dim"}
+
+
+def emit_terminal(document: Document, width: int) -> RenderableType:
+    """Something that a rich console can print; `width` in columns decides how much stands in the tables."""
+    parts: list[RenderableType] = [
+        _wrapped([paragraph.plain], width, style="bold red" if paragraph.tone is Tone.ALARM else "bold")
+        for paragraph in document.answer
+    ]
+    for section in document.sections:
+        if isinstance(section, Section) and section.brief:
+            parts += _section(section, width, _count_shown(section, width))
+    if document.doubts:
+        parts.append(_apart(_wrapped(document.doubts, width, first="! ", style="yellow")))
+    parts.append(_apart(Text(document.summary, style="dim")))
+    return Group(*parts)
+
+
+def _apart(part: RenderableType) -> RenderableType:
+    return Padding(part, (1, 0, 0, 0))
+
+
+def _wrapped(texts: Iterable[str], width: int, *, first: str = "", style: str = "") -> Text:
+    lines = [line for text in texts for line in wrap_text(text, width, first=first, rest=" " * len(first))]
+    return Text("\n".join(lines), style=style)
+
+
+def _section(section: Section, width: int, shown: int) -> list[RenderableType]:
+    """Its blocks below its title, then the sections in it; nothing where there is nothing to show."""
+    own: list[RenderableType] = []
+    for block in section.blocks:
+        own += _block(block, width, shown)
+    within = [part for block in section.blocks if isinstance(block, Section) for part in _section(block, width, shown)]
+    title = _apart(_wrapped([section.title], width, style="bold"))
+    return [*([title, *own] if own else []), *within]
+
+
+def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
+    match block:
+        case Table():
+            return _table(block, width, shown)
+        case Listing():
+            return [_wrapped(block.items, width, first="- ")]
+        case Paragraph(tone=Tone.NOTE):
+            return [_wrapped([block.plain], width, first=" ", style="dim")]
+        case _:
+            return []
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
+    columns = [*table.at(Place.LEAD, Place.MAIN), *table.at(Place.MORE, Place.ASIDE)[:shown]]
+    found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    found.add_column(table.names.title, overflow="fold", min_width=_LEAST_NAME)
+    for column in columns:
+        # Only names are broken where there is no room: figures stay in one piece.
+        fixed = None if column.words else width_of(column)
+        found.add_column(column.title, justify="left" if column.words else "right", width=fixed)
+    for place, name in enumerate(table.names.cells):
+        # Text, not str: square brackets of a name would be read as markup.
+        found.add_row(Text(name), *(_cell(column, place) for column in columns))
+    aside = any(column.place is Place.ASIDE for column in columns)
+    return [found, *([_wrapped([table.aside[1]], width, first=" ", style="dim")] if aside else [])]
+
+
+def _cell(column: Column, place: int) -> Text:
+    style = _STYLES.get(column.verdicts[place], "") if column.verdicts else ""
+    return Text(column.texts[place], style=style)
+
+
+def _count_shown(section: Section, width: int) -> int:
+    """How many of the figures behind the comparison all tables of a section show: the same columns in each."""
+    return min((_count_fitting(table, width) for table in _tables(section.blocks)), default=0)
+
+
+def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Section):
+            yield from _tables(block.blocks)
+
+
+def _count_fitting(table: Table, width: int) -> int:
+    """For how many of the lesser columns there is room beside the names, which may be broken where they are long."""
+    names = max(_LEAST_NAME, *map(len, table.names.cells)) if not table.breaks else _LEAST_NAME
+    left = width - names - 2 - sum(_GAP + width_of(column) for column in table.at(Place.LEAD, Place.MAIN))
+    number = 0
+    for column in table.at(Place.MORE, Place.ASIDE):
+        left -= _GAP + width_of(column)
+        if left < 0:
+            break
+        number += 1
+    return number
