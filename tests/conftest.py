@@ -42,8 +42,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_asked_for(part, soak, item):
-    marker = item.get_closest_marker("soak")
-    alone = any(map(item.get_closest_marker, ("root", "alone")))
+    of = item.get_closest_marker
+    marker = of("soak")
+    alone = bool(of("alone") or (of("root") and not of("company")))
     return (marker.args[0] if marker else None) == soak and (part is None or alone == (part == "alone"))
 
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from program import pgstrata
+
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
 
 
@@ -25,8 +27,7 @@ FASTER, SLOWER, SAME = (table({"main": 1000, "change": level}) for level in (110
 def decide(place, text, *arguments, file="results.csv", **more):
     if text is not None:
         (place / "results.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    words = [sys.executable, "-m", "pgstrata", "decide", file, *arguments]
-    return subprocess.run(words, cwd=place, capture_output=True, timeout=60, text=True, **more)
+    return pgstrata(place, "decide", file, *arguments, **more)
 
 
 # every other block is 30 % faster

@@ -13,6 +13,7 @@ import pytest
 pytestmark = [
     pytest.mark.server,
     pytest.mark.root,
+    pytest.mark.company,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.getuid() != 0, reason="needs root"),
 ]
@@ -43,12 +44,14 @@ class SmallDisk:
         self.ballast = root / "ballast"
 
     def fill(self, left=0):
-        with self.ballast.open("wb") as file:
+        with self.ballast.open("ab") as file:
             for _ in range(100):
                 figures = os.statvfs(self.root)
-                size = max(1, figures.f_bavail * figures.f_frsize - left)
+                size = figures.f_bavail * figures.f_frsize - left
+                if size <= 0:
+                    return
                 with suppress(OSError):  # somebody else was faster: once more
-                    os.posix_fallocate(file.fileno(), 0, size)
+                    os.posix_fallocate(file.fileno(), file.tell(), size)
                     return
 
     def make_space(self):
@@ -80,19 +83,20 @@ def place(disk, sandbox):
 
 
 def run_until(place, file, study, disk, sign, left):
-    """Run, and fill the disk as soon as an event holds `sign`; the program, ended."""
+    """Run, and fill the disk as soon as an event holds `sign`, and again at each one after it; the program, ended."""
     process = place.start("run", file, "--study", study, "--events")
-    said = []
+    said, full = [], False
     try:
         for line in process.stdout:
             said.append(line)
-            if sign in line:
+            full = full or sign in line
+            if full:
                 disk.fill(left)
-                break
-        rest, _ = process.communicate(timeout=120)
+        process.wait(timeout=120)
     finally:
         process.kill()
-    return process.returncode, "".join(said) + rest
+        process.stdout.close()
+    return process.returncode, "".join(said)
 
 
 def servers_below(folder):
@@ -146,7 +150,10 @@ def test_while_a_dataset_is_cloned(place, disk):
 
 def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
     study = place.root / "study-full-wal"
-    file = place.file(EXPERIMENT, "full.toml")
+    # as much WAL on a busy machine as on an idle one, and not more than the whole disk holds
+    place.file("SELECT pg_logical_emit_message(false, 'wal', repeat('x', 300000));\n", "wal.sql")
+    writing = 'scripts = [{ file = "wal.sql" }]\nrate = 100'
+    file = place.file(EXPERIMENT.replace('workload = "simple-update"', writing), "full.toml")
     code, said = run_until(place, file, study, disk, '"text": "measure"', 4 * MB)
     assert (code, "Traceback" in said) == (4, False), said
     assert "the disk was full during the run" in said

@@ -143,6 +143,7 @@ def test_a_cache_that_cannot_be_written_is_named(scripted, no_such_program, tmp_
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_a_full_disk_is_called_full_and_nothing_stays(pip, tmp_path, small_wheel):
     wheel, archive = small_wheel()

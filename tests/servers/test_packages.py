@@ -146,6 +146,7 @@ print(build.process_environment["LD_LIBRARY_PATH"])
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.server
 @pytest.mark.slow
 def test_a_server_starts_where_a_library_is_really_missing(tmp_path):

@@ -161,6 +161,7 @@ def test_a_folder_that_cannot_be_made_is_reported_with_its_path(tmp_path):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_as_root_the_server_user_owns_data_and_sockets_and_may_enter_the_rest(tmp_path):
     made = below(tmp_path)

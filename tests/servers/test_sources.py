@@ -195,6 +195,7 @@ def entered():
 
 
 @pytest.mark.root
+@pytest.mark.company
 @as_root
 def test_an_installation_that_the_server_user_cannot_enter_is_copied_once(entered, installation):
     closed = entered / "closed"
@@ -210,6 +211,7 @@ def test_an_installation_that_the_server_user_cannot_enter_is_copied_once(entere
 
 
 @pytest.mark.root
+@pytest.mark.company
 @as_root
 def test_an_installation_that_cannot_be_moved_names_the_folder_that_is_closed(entered, installation):
     closed = entered / "closed"

@@ -34,6 +34,7 @@ def remount_read_only(folder):
 
 
 @pytest.mark.root
+@pytest.mark.company
 def test_a_disk_that_fills_up_loses_nothing_that_was_committed(tmp_path, bench):
     plan = bench.plan(40)
     with mounted(tmp_path / "small", 1024) as place:
@@ -47,6 +48,7 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_committed(tmp_path, bench):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.parametrize("free", [0, 4, 8, 16, 24, 32, 48])
 def test_a_full_disk_at_any_moment_is_survived_and_the_study_goes_on(tmp_path, bench, free):
     plan = bench.plan()
@@ -73,6 +75,7 @@ def fill(place, free_kilobytes):
 
 
 @pytest.mark.root
+@pytest.mark.company
 def test_creating_a_study_on_a_full_disk_is_a_disk_full_error(tmp_path, bench):
     with mounted(tmp_path / "small", 64) as place:
         fill(place, 0)
@@ -81,6 +84,7 @@ def test_creating_a_study_on_a_full_disk_is_a_disk_full_error(tmp_path, bench):
 
 
 @pytest.mark.root
+@pytest.mark.company
 def test_a_read_only_study_can_be_shown_but_not_continued(tmp_path, bench):
     plan = bench.plan()
     with mounted(tmp_path / "place", 4096) as place:
@@ -95,6 +99,7 @@ def test_a_read_only_study_can_be_shown_but_not_continued(tmp_path, bench):
 
 
 @pytest.mark.root
+@pytest.mark.company
 def test_a_study_whose_writer_was_killed_can_be_shown_where_nothing_can_be_written(tmp_path, bench):
     plan = bench.plan()
     with mounted(tmp_path / "place", 4096) as place:

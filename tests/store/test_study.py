@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ from pgstrata.ports.store import FinishedRun
 from pgstrata.store import catalogue
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore, reparse_study
+from timing import least_seconds
 
 
 def test_what_is_committed_can_be_loaded(tmp_path, bench):
@@ -340,7 +340,5 @@ def test_5000_runs_are_loaded_in_less_than_a_second_of_cpu(tmp_path, bench):
     with StudyStore.create(folder, plan, "0.1.0") as store, catalogue.transaction(store._connection):
         for run in plan.runs:
             catalogue.save_run(store._connection, bench.record(bench.header(run, plan), 1000.0))
-    begun = time.process_time()
-    study = load_study(folder, metrics=("tps",))
-    assert time.process_time() - begun < 1.0
-    assert len(study.runs) == 5000
+    assert len(load_study(folder, metrics=("tps",)).runs) == 5000
+    assert least_seconds(lambda: load_study(folder, metrics=("tps",)), 1.0) < 1.0

@@ -1,6 +1,5 @@
 import contextlib
 import math
-import time
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from pgstrata.drivers.pgbench import transactions
 from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
+from timing import least_seconds
 
 WORDS = ("failed", "serialization", "deadlock", "skipped")
 
@@ -110,6 +110,5 @@ def test_quantiles_grow_and_lie_within_half_a_microsecond_of_a_latency(latencies
 @pytest.mark.alone
 def test_a_hundred_thousand_lines_take_less_than_a_third_of_a_second():
     log = log_of(range(100_000), " 80 0")
-    started = time.process_time()
     assert parse_transactions(log).samples == 100_000
-    assert time.process_time() - started < 0.3
+    assert least_seconds(lambda: parse_transactions(log), 0.3) < 0.3
