@@ -1,8 +1,9 @@
-"""Measurements to comparisons: pairs by block, verdicts, what is open still, and the doubts that travel with them.
+"""Observations to comparisons: pairs by block, verdicts, what is open still, and the doubts that travel with them.
 
-What belongs here: which runs enter an estimate, in which orientation, what has to be said about those that do not, what
-the loop still has to measure, and which observed differences between environments nobody declared. What does not: the
-formulas (`pgstrata.stats`), the words of verdicts and their layout (`pgstrata.report`).
+What belongs here: which observations are paired, in which orientation, what has to be said about those that are not,
+what the loop still has to measure, and which observed differences between environments nobody declared. What does not:
+where observations come from (`pgstrata.sources`), the formulas (`pgstrata.stats`), the words of verdicts and their
+layout (`pgstrata.report`).
 """
 
 from pgstrata.compare.axes import find_axes

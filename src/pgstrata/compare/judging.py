@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pgstrata.compare.arms import Arms
-from pgstrata.compare.pairs import Pairing, over_cells, pair_metric
+from pgstrata.compare.pairs import Pairing, over_cells, pair_cells
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
@@ -85,9 +85,9 @@ def judge_primary(question: Question, arms: Arms) -> Primary:
 
     Headlines of controls are judged alone, those of all other environments as one family; cells each alone.
     """
-    cells = [[pair_metric(arms, question, name, cell) for cell in question.cells] for name in question.environments]
+    cells = [pair_cells(arms, question, name) for name in question.environments]
     several = len(question.cells) > 1
-    heads = [over_cells(pairings) if several else pairings[0] for pairings in cells]
+    heads = [over_cells(pairings) for pairings in cells]
     family = _judge_family([head for head in heads if head.control is None])
     controls = [head for head in heads if head.control is not None]
     alone = [*controls, *(pairing for pairings in cells for pairing in pairings if several)]

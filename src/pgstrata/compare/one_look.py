@@ -11,7 +11,7 @@ from pgstrata.compare.axes import FEWEST_LEVELS, find_listed_axes
 from pgstrata.compare.comparisons import adjust, find, to_comparison
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.judging import Judged, make_rule
-from pgstrata.compare.pairs import Pairing, over_cells, pair_loose, pair_metric
+from pgstrata.compare.pairs import Pairing, over_cells, pair_cells, pair_loose
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Comparison, OrderedAxis, ResultWarning
 from pgstrata.model.metrics import METRICS
@@ -188,14 +188,13 @@ def _refuse_few(levels: Sequence[str], source: str) -> None:
 def _decide_paired(question: Question, arms: Arms, table: Table) -> tuple[Comparison, ...]:
     """Headlines over all cells, and where there are several each of these, exploratory."""
     labels = {each.key.number: each.key.label for each in table.observations if each.key is not None}
-    cells = [[pair_metric(arms, question, name, cell) for cell in question.cells] for name in question.environments]
-    several = len(question.cells) > 1
-    heads = [over_cells(pairings) if several else pairings[0] for pairings in cells]
+    cells = [pair_cells(arms, question, name) for name in question.environments]
+    heads = [over_cells(pairings) for pairings in cells]
 
     def decide(chosen: Sequence[int], level: float) -> Sequence[Decision]:
         return decide_once([heads[place].sample for place in chosen], [_rule(question, level)] * len(chosen))
 
-    single = [pairing for pairings in cells for pairing in pairings if several]
+    single = [pairing for pairings in cells for pairing in pairings if len(pairings) > 1]
     explored = decide_once([pairing.sample for pairing in single], [_rule(question, C_DIFF.alpha)] * len(single))
     return adjust(
         [

@@ -143,6 +143,11 @@ def pair_loose(arms: Arms, question: Question, environment: str, cell: str) -> P
     )
 
 
+def pair_cells(arms: Arms, question: Question, environment: str) -> list[Pairing]:
+    """One environment against the baseline in each cell."""
+    return [pair_metric(arms, question, environment, cell) for cell in question.cells]
+
+
 def pair_all(arms: Arms, questions: Sequence[Question]) -> list[Pairing]:
     """As `pair_metric`, by environment, cell and question, in the order of the first question.
 
@@ -188,7 +193,7 @@ def _pick(found: Mapping[int, float], blocks: Sequence[int]) -> FloatArray:
 
 
 def over_cells(pairings: Sequence[Pairing]) -> Pairing:
-    """One environment over all its cells: in each block the geometric mean of their ratios.
+    """One environment over all its cells: in each block the geometric mean of their ratios. Or its only cell.
 
     Only blocks with all cells count. Cells in which the baseline collapsed are left out of all blocks.
 
@@ -196,6 +201,8 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
         pairings: of one environment and metric, one for each cell.
     """
     first = pairings[0]
+    if len(pairings) == 1:
+        return first
     kept = [pairing for pairing in pairings if not pairing.baseless]
     blocks = sorted(set.intersection(*(set(pairing.blocks) for pairing in kept))) if kept else []
     places = [np.searchsorted(pairing.blocks, blocks) for pairing in kept]

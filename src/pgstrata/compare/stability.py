@@ -22,6 +22,7 @@ from pgstrata.stats.anomaly import (
 )
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Decision
+from pgstrata.units import render_percent_change
 
 _UNEQUAL_RATES = 0.05
 
@@ -57,7 +58,7 @@ def unstable_sides(pairing: Pairing, used: int) -> list[str]:
 def say_instability(pairing: Pairing, used: int, found: Stability) -> ResultWarning:
     """What keeps the differences from being one percentage, and in which environment it is seen."""
     if found.modes is not None:
-        low, high = (_signed(pairing.ratio(d)) for d in (found.modes.low, found.modes.high))
+        low, high = (render_percent_change(pairing.ratio(d)) for d in (found.modes.low, found.modes.high))
         share = found.modes.share_high
         text = (
             f"the blocks fall into two groups, {_percent(1 - share)} of them around {low} and "
@@ -92,10 +93,6 @@ def _count_anomalies(values: Sequence[float] | FloatArray, floor: float | None) 
     if kept.size < JUDGED_FROM:
         return 0, 0
     return int((np.abs(kept - np.median(kept)) > run_limit(floor, kept)).sum()), kept.size
-
-
-def _signed(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.1f} %"
 
 
 def _percent(share: float) -> str:

@@ -11,7 +11,7 @@ from pgstrata.compare.arms import Arms, sort_runs
 from pgstrata.compare.comparisons import adjust, find, to_comparison
 from pgstrata.compare.doubts import find_doubts
 from pgstrata.compare.judging import Judged, ask, find_floor, judge_primary, make_rule
-from pgstrata.compare.pairs import Pairing, over_cells, pair_all, pair_metric
+from pgstrata.compare.pairs import over_cells, pair_all, pair_cells
 from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
@@ -111,12 +111,11 @@ def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ..
     arms = sort_runs(runs, frozenset((experiment.metric,)))
     asked = [each for each in experiment.environments if each.control is None]
     asked.sort(key=lambda each: each.name != experiment.baseline)
-    pairings: list[Pairing] = []
     question = ask(plan)
-    for reference, environment in combinations(asked, 2):
-        against = replace(question, baseline=reference.name)
-        cells = [pair_metric(arms, against, environment.name, cell) for cell in question.cells]
-        pairings.append(over_cells(cells) if len(cells) > 1 else cells[0])
+    pairings = [
+        over_cells(pair_cells(arms, replace(question, baseline=reference.name), environment.name))
+        for reference, environment in combinations(asked, 2)
+    ]
     decisions = decide_many(
         [pairing.sample for pairing in pairings],
         [make_rule(question, find_floor(pairing)) for pairing in pairings],
