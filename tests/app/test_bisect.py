@@ -18,7 +18,7 @@ from pgstrata.errors import (
 from pgstrata.model.answer import Comparison, Interval, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
-from pgstrata.report.bisect import bisection_json, render_bisection
+from pgstrata.report.commands.bisect import bisection_json, render_bisection
 from pgstrata.testing import RecordingEvents
 from studies import CELL, make_environment, make_experiment
 

@@ -320,7 +320,7 @@ def test_a_plan_takes_the_rounds_that_pay_best_on_this_host_and_says_why(file):
 def test_a_plan_of_a_host_without_floors_is_made_and_shown_without_numpy(file):
     code = (
         "import sys; from pathlib import Path; from pgstrata.app.question import load_plan; "
-        "from pgstrata.report.plan import plan_json, render_plan; "
+        "from pgstrata.report.planning.plan import plan_json, render_plan; "
         "plan = load_plan(Path('asked.toml')); render_plan(plan); plan_json(plan); "
         "sys.exit('numpy' in sys.modules)"
     )

@@ -14,7 +14,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.errors import HostLostError, PlanRefusedError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.server import Fingerprint
-from pgstrata.report.plan import render_plan
+from pgstrata.report.planning.plan import render_plan
 from pgstrata.store.study import StudyStore
 
 ELSEWHERE = FILE.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]')

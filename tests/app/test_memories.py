@@ -7,7 +7,7 @@ import pytest
 from pgstrata.app.question import load_plan
 from pgstrata.app.site import SSH_CONFIG
 from pgstrata.errors import HostLostError
-from pgstrata.report.plan import render_plan
+from pgstrata.report.planning.plan import render_plan
 
 pytestmark = pytest.mark.skipif(not shutil.which("ssh"), reason="ssh missing")
 

@@ -11,7 +11,7 @@ from pgstrata.compare.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.runs import Reason
 from pgstrata.model.server import Fingerprint
-from pgstrata.report.json_form import answer_json
+from pgstrata.report.json.answer import answer_json
 from rendering import render_html, render_terminal, render_text, render_why
 from studies import BASE, OTHER, make_plan, make_runs, noisy
 

@@ -22,7 +22,7 @@ from pgstrata.app.wiring import make_derive
 from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
-from pgstrata.report.json_form import answer_json
+from pgstrata.report.json.answer import answer_json
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents

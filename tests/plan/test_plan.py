@@ -32,7 +32,7 @@ from pgstrata.model.workload import Data, Workload
 from pgstrata.plan import auto_warmup, workload_of
 from pgstrata.plan import make_plan as make_plan_for
 from pgstrata.plan.refusals import refuse_room
-from pgstrata.report.plan import plan_json, render_plan
+from pgstrata.report.planning.plan import plan_json, render_plan
 from pgstrata.workloads import builtin_workloads
 
 GB = 1024**3

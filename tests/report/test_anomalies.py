@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from pgstrata.model.anomaly import Anomaly, AnomalyKind, Repeat
-from pgstrata.report.anomalies import MOST_SAID, anomaly_sentences
-from pgstrata.report.charts import draw_along
-from pgstrata.report.json_form import answer_json
-from pgstrata.report.points import find_axes
+from pgstrata.report.figures.run_points import find_axes
+from pgstrata.report.figures.runs import draw_along
+from pgstrata.report.json.answer import answer_json
+from pgstrata.report.sentences.anomalies import MOST_SAID, anomaly_sentences
 from rendering import render_html, render_terminal, render_text
 
 CELL = "simple-update-s10-c{}"

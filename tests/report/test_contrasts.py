@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Verdict
-from pgstrata.report.contrasts import contrast_rows, contrast_sentences
+from pgstrata.report.sentences.contrasts import contrast_rows, contrast_sentences
 
 
 def with_effects(desk, *effects, cells=1):

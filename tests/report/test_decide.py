@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
-from pgstrata.report.decide import decision_json, render_decision
-from pgstrata.report.json_form import answer_json
+from pgstrata.report.commands.decide import decision_json, render_decision
+from pgstrata.report.json.answer import answer_json
 from pgstrata.sources.table import parse_table
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
-from pgstrata.report.doctor import doctor_json, render_terminal, render_text, say_verdict
+from pgstrata.report.commands.doctor import doctor_json, render_terminal, render_text, say_verdict
 from pgstrata.units import Unit
 
 QUIET = Examination(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.model.answer import Interval, Verdict
-from pgstrata.report.fields import comparison_fields, interval_field, number_field, render_document
-from pgstrata.report.verdicts import Words, verdict_label, verdict_word
+from pgstrata.report.json.fields import comparison_fields, interval_field, number_field, render_document
+from pgstrata.report.sentences.verdicts import Words, verdict_label, verdict_word
 from pgstrata.units import Direction
 
 

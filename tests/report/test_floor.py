@@ -10,9 +10,10 @@ import pytest
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import Block
-from pgstrata.report.components import say_components
-from pgstrata.report.designs import floor_note
-from pgstrata.report.floor import (
+from pgstrata.report.answer.notes import floor_note
+from pgstrata.report.json.answer import answer_json
+from pgstrata.report.planning.components import say_components
+from pgstrata.report.planning.floor import (
     find_sights,
     floor_json,
     floors_json,
@@ -21,9 +22,8 @@ from pgstrata.report.floor import (
     say_measured,
     visible_effect,
 )
-from pgstrata.report.json_form import answer_json
-from pgstrata.report.plan import plan_json, render_plan
-from pgstrata.report.power import power_json
+from pgstrata.report.planning.plan import plan_json, render_plan
+from pgstrata.report.planning.power import power_json
 from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
 from pgstrata.stats.power import smallest_effect
 
@@ -235,7 +235,7 @@ def test_a_plan_without_a_floor_waits_for_no_numpy(desk):
     import subprocess
 
     code = (
-        "import sys; import pgstrata.report.plan, pgstrata.app.question; "
+        "import sys; import pgstrata.report.planning.plan, pgstrata.app.question; "
         "sys.exit('numpy' in sys.modules or 'sqlite3' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.report.fold import fold_experiment
+from pgstrata.report.answer.experiment_text import fold_experiment
 
 _EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 

@@ -9,7 +9,7 @@ import pytest
 
 from pgstrata.compare.gate import Gate, GateReason
 from pgstrata.model.answer import Verdict
-from pgstrata.report.gate import gate_json, render_gate, say_reason
+from pgstrata.report.commands.gate import gate_json, render_gate, say_reason
 
 FROZEN = ("tps", 0.03)
 

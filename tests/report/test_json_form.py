@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 from pgstrata.model.answer import Lane, Verdict
-from pgstrata.report.json_form import answer_json
+from pgstrata.report.json.answer import answer_json
 
 
 def test_the_document_has_the_promised_fields(desk):

@@ -8,7 +8,7 @@ from pgstrata.model.answer import Lane, Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
-from pgstrata.report.limits import unmeasured
+from pgstrata.report.sentences.limits import unmeasured
 
 
 def joined(answer):

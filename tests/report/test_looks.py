@@ -7,8 +7,8 @@ import pytest
 from pgstrata.compare import compare_study
 from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Interval, Lane, Verdict
-from pgstrata.report.courses import describe_course, draw_courses
-from pgstrata.report.looks import domain_of, tell_stories
+from pgstrata.report.figures.verdict_courses import describe_course, draw_courses
+from pgstrata.report.figures.verdict_looks import domain_of, tell_stories
 
 
 def judged(desk, **changes):

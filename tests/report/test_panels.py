@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.report.charts import are_far_apart, choose_seconds, draw_by_block, draw_over_time
-from pgstrata.report.panels import arrange_panels, choose_ticks
-from pgstrata.report.points import Dot
+from pgstrata.report.figures.panels import arrange_panels, choose_ticks
+from pgstrata.report.figures.run_points import Dot
+from pgstrata.report.figures.runs import are_far_apart, choose_seconds, draw_by_block, draw_over_time
 
 _VALUES = st.floats(1e-6, 1e9)
 
@@ -106,8 +106,8 @@ def test_an_invalid_run_far_away_stands_at_the_edge_with_an_arrow(desk):
 
 
 def test_the_load_is_drawn_on_a_logarithmic_scale_where_one_environment_would_flatten_the_others(desk):
-    from pgstrata.report.charts import draw_along
-    from pgstrata.report.points import find_axes
+    from pgstrata.report.figures.run_points import find_axes
+    from pgstrata.report.figures.runs import draw_along
 
     for fast, expected in ((9.0, True), (1.2, False)):
         answer = desk.answer(cells=tuple(map(desk.cell, (1, 4, 16))), blocks=1, effects=(1.0, 0.95, fast, 1.0))

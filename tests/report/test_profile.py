@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 from pgstrata.model.runs import StatementLatency, Validity
-from pgstrata.report.profile import make_profile, profile_statements
+from pgstrata.report.answer.statements import make_profile, profile_statements
 
 _CELL = "simple-update-s10-c2"
 

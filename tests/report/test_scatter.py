@@ -3,8 +3,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from pgstrata.report.rounds import draw_rounds
-from pgstrata.report.scatter import find_scatter, name_scatter, say_scatter, visits_in_slices
+from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter, say_scatter, visits_in_slices
+from pgstrata.report.figures.slices import draw_rounds
 
 _CELL = "simple-update-s10-c2"
 

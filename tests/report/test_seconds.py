@@ -7,9 +7,9 @@ import random
 import re
 
 from pgstrata.model.metrics import Series
-from pgstrata.report.designs import cell_notes
-from pgstrata.report.json_form import answer_json
-from pgstrata.report.seconds import say_seconds
+from pgstrata.report.answer.notes import cell_notes
+from pgstrata.report.answer.run_seconds import say_seconds
+from pgstrata.report.json.answer import answer_json
 
 _CELL = "simple-update-s10-c2"
 

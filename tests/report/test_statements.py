@@ -7,7 +7,7 @@ import pytest
 
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
-from pgstrata.report.json_form import answer_json
+from pgstrata.report.json.answer import answer_json
 from rendering import render_html, render_why
 
 _CELL = "simple-update-s10-c2"

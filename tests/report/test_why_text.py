@@ -11,13 +11,13 @@ from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.server import Fingerprint
-from pgstrata.report.contributions import name_query, name_row, render_change, render_half
-from pgstrata.report.json_form import answer_json
-from pgstrata.report.why import (
+from pgstrata.report.json.answer import answer_json
+from pgstrata.report.sentences.causes import (
     cause_sentences,
     say_attribution,
     say_causes,
 )
+from pgstrata.report.sentences.contributions import name_query, name_row, render_change, render_half
 from rendering import render_html, render_why
 from studies import make_environment, make_plan, make_run
 

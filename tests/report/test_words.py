@@ -7,8 +7,8 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.experiment import ControlKind
-from pgstrata.report.doubts import doubt_sentences
-from pgstrata.report.words import answer_sentences, say_comparison
+from pgstrata.report.sentences.answer import answer_sentences, say_comparison
+from pgstrata.report.sentences.doubts import doubt_sentences
 
 _COMMON = "All at scale 10 with 2 clients"
 

@@ -9,7 +9,7 @@ from pgstrata.errors import ExitCode, HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
-from pgstrata.report.bisect import render_bisection
+from pgstrata.report.commands.bisect import render_bisection
 from pgstrata.servers.commits import Repository
 from pgstrata.servers.supply import Servers
 

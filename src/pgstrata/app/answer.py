@@ -21,7 +21,7 @@ from pgstrata.compare.unobserved import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
-from pgstrata.report.meanwhile import MEANWHILE
+from pgstrata.report.figures.host_courses import MEANWHILE
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
 

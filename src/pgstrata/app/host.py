@@ -14,7 +14,7 @@ from pgstrata.ledger.lock import find_lock_file, hold_host
 from pgstrata.ledger.steps import At, go_on
 from pgstrata.model.changes import HostState, Undone, restore_command
 from pgstrata.ports.host import Clock
-from pgstrata.report.host import say_entry
+from pgstrata.report.commands.host import say_entry
 
 
 def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> HostLedger:

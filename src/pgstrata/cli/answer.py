@@ -25,7 +25,7 @@ def show_answer(
         )
     answer = load_answer(study, shifts=json, pairs=pairs, why=why, query_text=query_text)
     if json:
-        from pgstrata.report.json_form import answer_json
+        from pgstrata.report.json.answer import answer_json
 
         print(answer_json(answer, why=why))
     elif why:

@@ -11,7 +11,7 @@ from pgstrata.app.bisect import Question, ask_commits, ask_factor, carry_out, se
 from pgstrata.cli.ending import end_with
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import UsageError
-from pgstrata.report.bisect import bisection_json, render_bisection
+from pgstrata.report.commands.bisect import bisection_json, render_bisection
 
 
 def bisect_and_end(

@@ -10,7 +10,7 @@ from pgstrata.app.decide import decide_file
 from pgstrata.cli.ending import end_with
 from pgstrata.compare.gate import gate_code
 from pgstrata.compare.one_look import ImportTerms
-from pgstrata.report.decide import decision_json, render_decision
+from pgstrata.report.commands.decide import decision_json, render_decision
 
 
 def decide_and_end(

@@ -15,18 +15,18 @@ def examine_and_tell(destination: str | None, *, json: bool) -> None:
         print(f"examining {destination or 'this host'}: about ten seconds", file=sys.stderr)
     examination = examine_here() if destination is None else examine_there(destination)
     if json:
-        from pgstrata.report.doctor import doctor_json
+        from pgstrata.report.commands.doctor import doctor_json
 
         print(doctor_json(examination))
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        from pgstrata.report.doctor import render_terminal
+        from pgstrata.report.commands.doctor import render_terminal
 
         console = Console()
         console.print(render_terminal(examination, console.width))
     else:
-        from pgstrata.report.doctor import render_text
+        from pgstrata.report.commands.doctor import render_text
 
         print(render_text(examination))
     if examination.unfit:

@@ -12,9 +12,9 @@ from pgstrata.app.floor import FloorOutcome, FloorWishes, choose_study, measure_
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import ExitCode, UsageError
 from pgstrata.model.floor import FLOOR_LIFETIME
-from pgstrata.report.components import say_components
-from pgstrata.report.floor import measured_json, say_measured
-from pgstrata.report.words import answer_sentences
+from pgstrata.report.planning.components import say_components
+from pgstrata.report.planning.floor import measured_json, say_measured
+from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.units import render_duration
 
 

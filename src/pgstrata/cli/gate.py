@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pgstrata.app.gate import load_gate
 from pgstrata.cli.ending import end_with
-from pgstrata.report.gate import gate_json, render_gate
+from pgstrata.report.commands.gate import gate_json, render_gate
 
 
 def gate_and_end(study: Path, *, metric: str | None, threshold: float | None, json: bool) -> NoReturn:

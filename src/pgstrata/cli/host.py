@@ -25,7 +25,7 @@ def host_status(
     from pgstrata.app.host import show_host
     from pgstrata.cli.ending import end_with
     from pgstrata.errors import ExitCode
-    from pgstrata.report.host import host_state_json, render_host_state
+    from pgstrata.report.commands.host import host_state_json, render_host_state
 
     state = show_host(host)
     text = host_state_json(state) if json else render_host_state(state)
@@ -42,6 +42,6 @@ def host_restore(
     Values that a reboot has reset are only noted. Exit code 4: something could not be undone, and is kept.
     """
     from pgstrata.app.host import restore_host
-    from pgstrata.report.host import render_undone
+    from pgstrata.report.commands.host import render_undone
 
     print(render_undone(restore_host(host, force=force)), end="")

@@ -88,7 +88,7 @@ def try_(
 def plan(file: File, json: Json = False, seed: Seed = None) -> None:
     """Show what would be done, with forecasts; nothing is touched."""
     from pgstrata.app.question import load_plan
-    from pgstrata.report.plan import plan_json, render_plan
+    from pgstrata.report.planning.plan import plan_json, render_plan
 
     loaded = load_plan(file, seed=seed, sure=False)
     print(plan_json(loaded) if json else render_plan(loaded, str(file)))

@@ -20,8 +20,8 @@ from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Events
-from pgstrata.report.why import cause_sentences
-from pgstrata.report.words import answer_sentences
+from pgstrata.report.sentences.answer import answer_sentences
+from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.units import render_duration
 
 _WIDTH = 100

@@ -8,19 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
 from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, end
-from pgstrata.report.contributions import (
-    PART_NAMES,
-    choose_decimals,
-    choose_unit,
-    half_of,
-    name_query,
-    name_row,
-    render_half,
-    render_signed,
-)
-from pgstrata.report.names import count, name_factor
-from pgstrata.report.ordered import axis_groups
-from pgstrata.report.why import (
+from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
     choose_rows,
     is_clear,
@@ -33,6 +21,18 @@ from pgstrata.report.why import (
     say_left,
     say_samples,
 )
+from pgstrata.report.sentences.contributions import (
+    PART_NAMES,
+    choose_decimals,
+    choose_unit,
+    half_of,
+    name_query,
+    name_row,
+    render_half,
+    render_signed,
+)
+from pgstrata.report.sentences.names import count, name_factor
+from pgstrata.report.sentences.ordered import axis_groups
 
 _LONGEST_HINT = 1000
 _NARROWEST_NAME = 22

@@ -10,6 +10,8 @@ from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.model.experiment import Cell
 from pgstrata.report.answer.accounts import account_blocks, account_table, level_sections
+from pgstrata.report.answer.queries import query_blocks
+from pgstrata.report.answer.query_plans import differing_plans, plan_blocks, plan_text_blocks, say_plan
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -23,15 +25,13 @@ from pgstrata.report.blocks.model import (
     Tone,
     end,
 )
-from pgstrata.report.flames import FlamePart, make_flames
-from pgstrata.report.names import count, name_cell, name_environment, name_factor
-from pgstrata.report.ordered import axis_groups, primary_axes
-from pgstrata.report.queries import query_blocks
-from pgstrata.report.query_plans import differing_plans, plan_blocks, plan_text_blocks, say_plan
-from pgstrata.report.timeparts import stack_levels
-from pgstrata.report.waterfalls import Stack, draw_stacks, draw_waterfall
-from pgstrata.report.why import say_missing
-from pgstrata.report.words import answer_sentences, capitalise
+from pgstrata.report.figures.flames import FlamePart, make_flames
+from pgstrata.report.figures.time_parts import stack_levels
+from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
+from pgstrata.report.sentences.answer import answer_sentences, capitalise
+from pgstrata.report.sentences.causes import say_missing
+from pgstrata.report.sentences.names import count, name_cell, name_environment, name_factor
+from pgstrata.report.sentences.ordered import axis_groups, primary_axes
 
 _MOST_DRAWN: Final = 12
 _MOST_OPEN: Final = 4

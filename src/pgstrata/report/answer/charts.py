@@ -9,6 +9,7 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
+from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter
 from pgstrata.report.blocks.model import (
     Block,
     Column,
@@ -22,19 +23,18 @@ from pgstrata.report.blocks.model import (
     Tone,
     end,
 )
-from pgstrata.report.charts import draw_along, draw_by_block, draw_over_time
-from pgstrata.report.courses import draw_courses
-from pgstrata.report.effects import draw_effects_along
-from pgstrata.report.ladders import draw_axis
-from pgstrata.report.looks import tell_stories
-from pgstrata.report.meanwhile_charts import draw_meanwhile
-from pgstrata.report.names import name_cell
-from pgstrata.report.ordered import primary_axes, say_axis
-from pgstrata.report.points import find_axes, spread
-from pgstrata.report.rounds import MOST_VISITS, draw_rounds
-from pgstrata.report.scatter import find_scatter, name_scatter
-from pgstrata.report.verdicts import render_spread, render_threshold
-from pgstrata.report.words import capitalise
+from pgstrata.report.figures.effects import draw_effects_along
+from pgstrata.report.figures.host_charts import draw_meanwhile
+from pgstrata.report.figures.ladders import draw_axis
+from pgstrata.report.figures.run_points import find_axes, spread
+from pgstrata.report.figures.runs import draw_along, draw_by_block, draw_over_time
+from pgstrata.report.figures.slices import MOST_VISITS, draw_rounds
+from pgstrata.report.figures.verdict_courses import draw_courses
+from pgstrata.report.figures.verdict_looks import tell_stories
+from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.names import name_cell
+from pgstrata.report.sentences.ordered import primary_axes, say_axis
+from pgstrata.report.sentences.verdicts import render_spread, render_threshold
 
 MOST_PANELS = 240
 _MOST_AXES = 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.anomalies import anomaly_sentences
 from pgstrata.report.answer.causes import causes_section, flames_section, plans_section
 from pgstrata.report.answer.charts import (
     MOST_PANELS,
@@ -15,6 +14,16 @@ from pgstrata.report.answer.charts import (
     opens_details,
     step_section,
 )
+from pgstrata.report.answer.environment_rows import (
+    CellRows,
+    arrange_cells,
+    arrange_headlines,
+    arrange_pairs,
+    note_pairs,
+    title_pairs,
+)
+from pgstrata.report.answer.notes import cell_notes, headline_note, say_values
+from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
     limits_section,
     measured_where,
@@ -44,17 +53,15 @@ from pgstrata.report.blocks.model import (
     Tone,
     end,
 )
-from pgstrata.report.contrasts import contrast_rows
-from pgstrata.report.designs import cell_notes, headline_note, say_values
-from pgstrata.report.doubts import doubt_sentences
-from pgstrata.report.effects import draw_effects
-from pgstrata.report.names import count, name_cell
-from pgstrata.report.profile import make_profile
-from pgstrata.report.quantiles import draw_quantiles
-from pgstrata.report.rows import CellRows, arrange_cells, arrange_headlines, arrange_pairs, note_pairs, title_pairs
-from pgstrata.report.verdicts import name_baseline, render_threshold
-from pgstrata.report.why import cause_sentences
-from pgstrata.report.words import Sentence, answer_sentences, capitalise
+from pgstrata.report.figures.effects import draw_effects
+from pgstrata.report.figures.percentiles import draw_quantiles
+from pgstrata.report.sentences.anomalies import anomaly_sentences
+from pgstrata.report.sentences.answer import Sentence, answer_sentences, capitalise
+from pgstrata.report.sentences.causes import cause_sentences
+from pgstrata.report.sentences.contrasts import contrast_rows
+from pgstrata.report.sentences.doubts import doubt_sentences
+from pgstrata.report.sentences.names import count, name_cell
+from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
 _PERCENTILES = (

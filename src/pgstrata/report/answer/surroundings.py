@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from pgstrata.compare import exclusive_settings
 from pgstrata.model.answer import Answer, Study
+from pgstrata.report.answer.environment_rows import (
+    asked_settings,
+    dead_times,
+    differing_facts,
+    group_servers,
+    observed_environments,
+    render_status,
+    rig_facts,
+    unusual_runs,
+)
+from pgstrata.report.answer.experiment_text import fold_experiment
 from pgstrata.report.blocks.model import (
     Block,
     Column,
@@ -20,19 +31,8 @@ from pgstrata.report.blocks.model import (
     Tone,
     Verbatim,
 )
-from pgstrata.report.fold import fold_experiment
-from pgstrata.report.limits import unmeasured
-from pgstrata.report.names import count, name_environment
-from pgstrata.report.rows import (
-    asked_settings,
-    dead_times,
-    differing_facts,
-    group_servers,
-    observed_environments,
-    render_status,
-    rig_facts,
-    unusual_runs,
-)
+from pgstrata.report.sentences.limits import unmeasured
+from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.units import render_duration
 
 _MOST_RUNS_IN_TEXT = 20

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import Answer, QuantileShift
 from pgstrata.model.experiment import Cell
+from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
+from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, Place, Shape, Table
-from pgstrata.report.contrasts import ContrastRow
-from pgstrata.report.names import name_cell, name_environment
-from pgstrata.report.profile import StatementRow
-from pgstrata.report.quantiles import name_percentile, shifts_of
-from pgstrata.report.rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
-from pgstrata.report.verdicts import (
+from pgstrata.report.figures.percentiles import name_percentile, shifts_of
+from pgstrata.report.sentences.contrasts import ContrastRow
+from pgstrata.report.sentences.names import name_cell, name_environment
+from pgstrata.report.sentences.verdicts import (
     render_adjusted,
     render_decided,
     render_figures,

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from pgstrata.report.blocks.model import Column
-from pgstrata.report.ties import tie, untie
+from pgstrata.report.blocks.ties import tie, untie
 
 WIDTH = 78
 _WIDEST_NAME = 34

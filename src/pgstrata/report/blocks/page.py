@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from pgstrata.model.answer import Verdict
 from pgstrata.report.blocks.model import Column, Document, Figure
-from pgstrata.report.ties import tie
+from pgstrata.report.blocks.ties import tie
 
 # Colour never stands alone.
 _SIGNS = {

@@ -1,0 +1,274 @@
+"""A study arranged for showing: one row per environment in each cell, runs by validity, facts of the rig."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from pgstrata.compare import exclusive_settings
+from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
+from pgstrata.compare.pairs import may_enter
+from pgstrata.model.answer import Answer, Comparison, Study
+from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.report.blocks.model import Fact
+from pgstrata.report.sentences.names import count, name_environment, name_place
+from pgstrata.report.sentences.verdicts import name_reference
+from pgstrata.units import render_bytes, render_value
+
+# Facts of a machine that readers look for, and one that is long.
+_FIRST = ("cpu", "cpus", "memory", "kernel", "os", "model")
+_LAST = ("cmdline",)
+# The parts of a transaction's cost that belong beside every throughput.
+COSTS = ("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "latency_p95", "wal_per_tx")
+COST_TITLES: Mapping[str, str] = {
+    "server_cpu_per_tx": "server CPU",
+    "client_cpu_per_tx": "client CPU",
+    "client_share": "client share",
+    "latency_p95": "p95 latency",
+    "wal_per_tx": "WAL",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentRow:
+    """One environment in one cell: medians over its usable runs, and its comparison (None for the baseline)."""
+
+    environment: Environment
+    name: str
+    runs: int
+    value: float | None
+    costs: tuple[float | None, ...]
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRows:
+    """All environments of one cell, in the order of the experiment."""
+
+    cell: Cell
+    rows: tuple[EnvironmentRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadTime:
+    """Seconds spent on one step around the measured windows: median of a run, and sum over all runs."""
+
+    step: str
+    median: float
+    total: float
+
+
+def arrange_cells(answer: Answer) -> tuple[CellRows, ...]:
+    """The primary metric and its costs, cell by cell."""
+    experiment = answer.study.plan.experiment
+    found = {(item.environment, item.cell): item for item in primary_comparisons(answer)}
+    runs: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in answer.study.runs:
+        if may_enter(run):
+            runs.setdefault((run.environment, run.cell), []).append(run)
+    return tuple(
+        CellRows(
+            cell=cell,
+            rows=tuple(
+                _row(answer, environment, runs.get(key, ()), found.get(key))
+                for environment in experiment.environments
+                for key in ((environment.name, cell.identity),)
+            ),
+        )
+        for cell in experiment.cells
+    )
+
+
+def _row(
+    answer: Answer, environment: Environment, runs: Sequence[RunRecord], comparison: Comparison | None
+) -> EnvironmentRow:
+    experiment = answer.study.plan.experiment
+    return EnvironmentRow(
+        environment=environment,
+        name=name_environment(environment, experiment),
+        runs=len(runs),
+        value=median_of(runs, experiment.metric),
+        costs=tuple(median_of(runs, metric) for metric in COSTS),
+        comparison=comparison,
+    )
+
+
+def arrange_headlines(answer: Answer) -> tuple[EnvironmentRow, ...]:
+    """The environments over all cells together, against the baseline; none where there is only one cell."""
+    return tuple(_comparison_row(answer, item) for item in headline_comparisons(answer))
+
+
+def arrange_pairs(answer: Answer) -> tuple[EnvironmentRow, ...]:
+    """All pairs of environments, where they were asked for; named with what they are compared with."""
+    experiment = answer.study.plan.experiment
+    return tuple(_comparison_row(answer, item, f" against {name_reference(item, experiment)}") for item in answer.pairs)
+
+
+def title_pairs(answer: Answer) -> str:
+    """What the pairs are compared in."""
+    return f"Environments against each other: {name_place(answer.pairs[0].cell, answer.study.plan.experiment)}"
+
+
+def note_pairs(answer: Answer) -> str:
+    """What to make of them, as a sentence without a full stop."""
+    number = count(len(answer.pairs), "pair")
+    return f"Exploratory: each pair by itself; adjusted p allows for their number ({number})"
+
+
+def _comparison_row(answer: Answer, comparison: Comparison, suffix: str = "") -> EnvironmentRow:
+    experiment = answer.study.plan.experiment
+    environment = experiment.environment(comparison.environment)
+    return EnvironmentRow(
+        environment=environment,
+        name=f"{name_environment(environment, experiment)}{suffix}",
+        runs=comparison.runs,
+        value=comparison.value,
+        costs=(),
+        comparison=comparison,
+    )
+
+
+def median_of(runs: Iterable[RunRecord], metric: str) -> float | None:
+    """Median of a metric over runs; None without a value."""
+    found = [value for run in runs for value in (run.value(metric),) if value is not None and math.isfinite(value)]
+    return median(found) if found else None
+
+
+def render_measurement(value: float | None, metric: str) -> str:
+    """A value in its unit, without the unit that the column says already."""
+    if value is None:
+        return "-"
+    return render_value(value, METRICS[metric].unit).removesuffix("/s").removesuffix("/tx")
+
+
+def unusual_runs(study: Study) -> tuple[RunRecord, ...]:
+    """Runs that are not simply valid, invalid ones first, in the order of execution."""
+    found = [run for run in study.runs if run.validity is not Validity.VALID or run.status is not RunStatus.COMPLETED]
+    return tuple(sorted(found, key=lambda run: (may_enter(run), run.started)))
+
+
+def render_status(run: RunRecord) -> str:
+    """collapsed, failed, or how valid the run is."""
+    return str(run.validity) if run.status is RunStatus.COMPLETED else str(run.status)
+
+
+def dead_times(study: Study) -> tuple[DeadTime, ...]:
+    """Steps around the measured windows, the costliest first."""
+    steps: dict[str, list[float]] = {}
+    for run in study.runs:
+        for step, seconds in run.dead_time.items():
+            steps.setdefault(step, []).append(seconds)
+    found = [DeadTime(step=step, median=median(times), total=sum(times)) for step, times in steps.items()]
+    return tuple(sorted(found, key=lambda item: -item.total))
+
+
+# ------------------------------------------------------------------------------------------------ facts
+
+
+def rig_facts(study: Study) -> tuple[Fact, ...]:
+    """The machine as it was observed, CPU, kernel and memory first, then the client where it was another one."""
+    if study.plan.experiment.apart:
+        return _apart_facts(study)
+    facts = _machine_facts(study.host.facts)
+    client = {name: value for name, value in study.client.facts.items() if study.host.facts.get(name) != value}
+    if study.client.facts and not client:
+        return (*facts, Fact(name="client", value="on the same machine"))
+    return (*facts, *(Fact(name=f"client: {fact.name}", value=fact.value) for fact in _machine_facts(client)))
+
+
+def host_facts(study: Study, environment: Environment) -> Mapping[str, str]:
+    """What was observed of the machine of an environment's server, from its first start on."""
+    found = study.environments.get(environment.name)
+    facts = found.facts if found is not None else {}
+    return {name: value for name, value in facts.items() if name.startswith("host.")}
+
+
+def _apart_facts(study: Study) -> tuple[Fact, ...]:
+    """The client, then each machine on which servers ran, with the way to it."""
+    rows = [Fact(name=f"client: {fact.name}", value=fact.value) for fact in _machine_facts(study.client.facts)]
+    experiment = study.plan.experiment
+    for spec in experiment.hosts:
+        environment = experiment.on_host(spec).environments[0]
+        seen = _machine_facts(host_facts(study, environment))
+        rows += [Fact(name=f"{spec.text}: {fact.name}", value=fact.value) for fact in seen]
+        if (network := study.networks.get(environment.name)) is not None:
+            rows.append(Fact(name=f"{spec.text}: network", value=_say_network(network.facts)))
+    return tuple(rows)
+
+
+def _say_network(facts: Mapping[str, str]) -> str:
+    trip, offset = (float(facts.get(f"network.{name}", "nan")) for name in ("round_trip", "clock_offset"))
+    return f"round trip {trip * 1e3:.2f} ms; its clock was {offset:+.3f} s off this machine's"
+
+
+def _machine_facts(found: Mapping[str, str]) -> tuple[Fact, ...]:
+    host = {name.removeprefix("host.").removeprefix("client."): value for name, value in found.items()}
+    if "memory" in host:
+        host["memory"] = _render_memory(host["memory"])
+    names = [name for name in _FIRST if name in host]
+    names += [name for name in host if name not in (*_FIRST, *_LAST)] + [name for name in _LAST if name in host]
+    return tuple(
+        Fact(name=name, value=_render_memory(host[name]) if name == "memory" else host[name]) for name in names
+    )
+
+
+def _render_memory(text: str) -> str:
+    number, _, unit = text.partition(" ")
+    return render_bytes(float(number) * 1024) if number.isdigit() and unit == "kB" else text
+
+
+def group_servers(study: Study) -> tuple[tuple[tuple[str, ...], tuple[Fact, ...]], ...]:
+    """What the servers said of themselves, each with the names of the environments that have it."""
+    experiment = study.plan.experiment
+    groups: dict[tuple[Fact, ...], list[str]] = {}
+    for environment in experiment.environments:
+        if facts := _server_facts(study, environment):
+            groups.setdefault(facts, []).append(name_environment(environment, experiment))
+    return tuple((tuple(names), facts) for facts, names in groups.items())
+
+
+def _server_facts(study: Study, environment: Environment) -> tuple[Fact, ...]:
+    fingerprint = study.environments.get(environment.name)
+    facts = fingerprint.facts if fingerprint is not None else {}
+    names = ("version", "supplier", "compiler")
+    found = [Fact(name=name, value=facts[f"server.{name}"]) for name in names if facts.get(f"server.{name}")]
+    return tuple(found)
+
+
+def asked_settings(study: Study) -> tuple[tuple[Fact, ...], Mapping[str, tuple[Fact, ...]]]:
+    """Settings asked for in all environments alike, and by environment name those that are not."""
+    environments = study.plan.experiment.environments
+    common = dict(environments[0].settings) if environments else {}
+    for environment in environments:
+        common = {name: value for name, value in common.items() if environment.settings.get(name) == value}
+    own = {
+        environment.name: _facts({name: value for name, value in environment.settings.items() if name not in common})
+        for environment in environments
+    }
+    return _facts(common), {name: facts for name, facts in own.items() if facts}
+
+
+def _facts(values: Mapping[str, str]) -> tuple[Fact, ...]:
+    return tuple(Fact(name=name, value=value) for name, value in sorted(values.items()))
+
+
+def differing_facts(study: Study) -> tuple[tuple[str, tuple[str | None, ...]], ...]:
+    """Facts that are not the same in all observed environments, with the value in each (None: not there).
+
+    Settings that a whole server does not have are not among them: `exclusive_settings` names those.
+    """
+    exclusive = {name for _, names in exclusive_settings(study.environments, study.plan.experiment) for name in names}
+    left_out = {f"settings.{name}" for name in exclusive}
+    facts = [study.environments[item.name].facts for item in observed_environments(study)]
+    names = sorted({name for found in facts for name in found if not name.startswith("asked.")} - left_out)
+    rows = [(name, tuple(found.get(name) for found in facts)) for name in names]
+    return tuple((name, values) for name, values in rows if len(set(values)) > 1)
+
+
+def observed_environments(study: Study) -> tuple[Environment, ...]:
+    """Environments that have a fingerprint, in the order of the experiment: the columns of `differing_facts`."""
+    return tuple(item for item in study.plan.experiment.environments if item.name in study.environments)

@@ -1,0 +1,1 @@
+"""What the other commands print: `bisect`, `decide`, `doctor`, `gate` and `host`."""

@@ -1,0 +1,188 @@
+"""A search along levels as words and JSON: where the step is, by what evidence, what could not be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pgstrata.model.answer import Comparison, Verdict
+from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.blocks.layout import WIDTH, wrap_text
+from pgstrata.report.json.fields import SCHEMA, interval_field, number_field, render_document
+from pgstrata.report.sentences.names import count, name_where
+from pgstrata.report.sentences.verdicts import render_between, render_figures, shown_interval, verdict_label
+
+_SIDES: Final = {"undecided": "undecided", "skipped": "skipped"}
+_MORE: Final = "more blocks or longer runs may tell: another experiment, which is another search"
+_SKIPPED_FILE: Final = "skipped.json"
+
+
+def render_bisection(found: Bisection) -> str:
+    """What `bisect` prints at its end, each line ended."""
+    parts = [
+        [line for text in _say_answer(found) for line in wrap_text(f"{text[0].upper()}{text[1:]}.", WIDTH)],
+        [line for step in (found.ends, *found.steps) for line in _say_step(found, step)],
+        _say_skipped(found),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _say_answer(found: Bisection) -> Iterator[str]:
+    """Sentences without a full stop."""
+    metric, ends = METRICS[found.experiment.metric].title, found.ends.comparison
+    where = f" ({_place(found)})" if ends else ""
+    if found.outcome is Outcome.SAME or found.ends.side != "last":
+        yield from _say_ends(found, metric, where)
+        return
+    whole = f"over the whole range, from {found.levels[0]} to {found.levels[-1]}, the change is {_figures(ends)}"
+    between = f"between {found.levels[found.before]} and {found.levels[found.after]}"
+    match found.outcome:
+        case Outcome.FOUND:
+            yield f"{metric} changed {between}{where}"
+            yield from _say_commit(found)
+            yield whole
+        case Outcome.RANGE:
+            yield f"{metric} changed {between}{where}; what lies between them could not be measured"
+            yield whole
+        case _:
+            why = found.reason or "the blocks that the experiment allows do not tell more"
+            yield f"{metric} changed {between}{where}: which of {_steps(found)} it was is undecided ({why})"
+            yield "the same command goes on with --budget TIME" if found.reason else _MORE
+
+
+def _say_ends(found: Bisection, metric: str, where: str) -> Iterator[str]:
+    first, last = found.levels[0], found.levels[-1]
+    if found.outcome is Outcome.SAME:
+        limit = _limit(found.ends)
+        yield f"no change of {metric} larger than {limit} between {first} and {last}{where}: nothing to look for"
+        return
+    comparison = found.ends.comparison
+    interval = shown_interval(comparison) if comparison else None
+    known = f": the difference lies {render_between(interval)}" if interval else ""
+    why = f" ({found.reason})" if found.reason else ""
+    yield f"it is undecided whether {metric} changed at all between {first} and {last}{where}{known}{why}"
+    yield "the same command goes on with --budget TIME" if found.reason else _MORE
+
+
+def _say_commit(found: Bisection) -> Iterator[str]:
+    if not found.commits:
+        return
+    commit = found.commits[found.after]
+    yield f"it was commit {commit.hash} of {commit.date[:10]}, {commit.subject!r}"
+
+
+def _steps(found: Bisection) -> str:
+    return count(found.after - found.before, "step")
+
+
+def _place(found: Bisection) -> str:
+    cell = found.ends.comparison.cell if found.ends.comparison else found.experiment.cells[0].identity
+    return name_where(cell, found.experiment).strip().removeprefix("in ")
+
+
+def _limit(step: BisectStep) -> str:
+    return f"{step.threshold * 100:.3g} %"
+
+
+def _figures(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.verdict is Verdict.COLLAPSED:
+        return "a collapse"
+    return render_figures(comparison)
+
+
+def _say_step(found: Bisection, step: BisectStep) -> list[str]:
+    """A line for people, and one for the study."""
+    first, item = found.levels[0], step.comparison
+    name = f"{step.level} against {first}" + _subject(found, step)
+    if item is None:
+        return []
+    verdict = f"{verdict_label(item)}, {_figures(item)}, {count(item.blocks, 'block')}"
+    like = "" if step is found.ends else f", {_like(found, step)}"
+    return [
+        *wrap_text(f"{name}: {verdict}{like} (threshold {_limit(step)})", WIDTH, rest="  "),
+        f"  {step.study}",
+    ]
+
+
+def _like(found: Bisection, step: BisectStep) -> str:
+    ends = {"first": found.levels[0], "last": found.levels[-1]}
+    return _SIDES[step.side] if step.side in _SIDES else f"like {ends[step.side]}"
+
+
+def _subject(found: Bisection, step: BisectStep) -> str:
+    commit = _commit_of(found, step.level)
+    return f" ({commit.subject})" if commit else ""
+
+
+def _commit_of(found: Bisection, level: str) -> Commit | None:
+    return found.commits[found.levels.index(level)] if found.commits else None
+
+
+def _say_skipped(found: Bisection) -> list[str]:
+    if not found.skipped:
+        return []
+    lines = ["Not measured:"]
+    for step in found.skipped:
+        lines += wrap_text(f"{step.level}: {step.reason}", WIDTH, first="  ", rest="    ")
+    if any(step.comparison is None for step in found.skipped):
+        lines += wrap_text(f"They are tried again where {found.folder}/{_SKIPPED_FILE} is removed.", WIDTH)
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------ JSON
+
+
+def bisection_json(found: Bisection) -> str:
+    """The same for programs."""
+    cells = found.ends.comparison.cell if found.ends.comparison else None
+    exact = found.outcome is Outcome.FOUND
+    open_ = found.outcome in {Outcome.FOUND, Outcome.RANGE, Outcome.UNDECIDED} and found.ends.side == "last"
+    pair = {"before": _level(found, found.before), "after": _level(found, found.after)}
+    return render_document(
+        {
+            "schema": SCHEMA,
+            "folder": found.folder,
+            "question": found.experiment.question,
+            "factor": found.factor,
+            "metric": found.experiment.metric,
+            "direction": METRICS[found.experiment.metric].direction.value,
+            "cell": cells,
+            "threshold": found.experiment.threshold,
+            "levels": [_level(found, place) for place in range(len(found.levels))],
+            "outcome": str(found.outcome),
+            "exit_code": int(found.code),
+            "reason": found.reason,
+            "ends": _step_fields(found, found.ends),
+            "steps": [_step_fields(found, step) for step in found.steps],
+            "found": pair if exact else None,
+            "between": pair if open_ else None,
+            "skipped": [{"level": step.level, "reason": step.reason} for step in found.skipped],
+        }
+    )
+
+
+def _level(found: Bisection, place: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {"level": found.levels[place]}
+    if found.commits:
+        commit = found.commits[place]
+        fields |= {"commit": commit.hash, "author_date": commit.date, "subject": commit.subject}
+    return fields
+
+
+def _step_fields(found: Bisection, step: BisectStep) -> dict[str, Any]:
+    item = step.comparison
+    return {
+        "level": step.level,
+        "reference": found.levels[0],
+        "like": step.side,
+        "verdict": item.verdict.value if item else None,
+        "effect": number_field(item.effect) if item else None,
+        "interval": interval_field(item.interval) if item else None,
+        "confidence": item.confidence if item else None,
+        "blocks": item.blocks if item else 0,
+        "decided_at": item.decided_at if item else None,
+        "threshold": step.threshold,
+        "study": step.study,
+        "reason": step.reason,
+    }

@@ -1,0 +1,314 @@
+"""The answer on other tools' results: sentences, a table, doubts, in plain text of 78 columns; and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from pgstrata.compare.headlines import DIFFERENT
+from pgstrata.compare.import_doubts import fewest_blocks, fewest_values
+from pgstrata.compare.one_look import ImportAnswer
+from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.blocks.layout import WIDTH, render_tables, wrap_text
+from pgstrata.report.blocks.model import Column
+from pgstrata.report.commands.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
+from pgstrata.report.json.fields import SCHEMA, axis_fields, comparison_fields, render_document, warning_fields
+from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.names import TOGETHER, count
+from pgstrata.report.sentences.verdicts import (
+    Words,
+    render_between,
+    render_confidence,
+    render_figures,
+    render_interval,
+    render_threshold,
+    verdict_label,
+    verdict_word,
+    words_of,
+)
+from pgstrata.sources.table import UNNAMED
+from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.units import Direction, render_percent_change
+
+_MOST_SENTENCES: Final = 8
+_MOST_DOUBTS: Final = 12
+# Differences first, then what is no difference, then what nobody can tell.
+_RANKS: Final = (
+    Verdict.COLLAPSED,
+    Verdict.WORSE,
+    Verdict.BETTER,
+    Verdict.UNSTABLE,
+    Verdict.NEGLIGIBLE,
+    Verdict.EQUIVALENT,
+    Verdict.INCONCLUSIVE,
+    Verdict.INSUFFICIENT,
+)
+# These only repeat what the sentence about the comparison says already.
+_SAID: Final = frozenset({"undecided", "insufficient_blocks", "insufficient_values"})
+
+
+def render_decision(answer: ImportAnswer) -> str:
+    """The answer in words, tables, doubts; no line is longer than 78 columns, if the names allow it."""
+    parts = [
+        [line for text in _say_answer(answer) for line in _wrap(f"{capitalise(text)}.")],
+        [line for text in say_main_steps(answer) for line in _wrap(f"{capitalise(text)}.")],
+        _wrap(_say_terms(answer)),
+        *_tables(answer),
+        _single_steps(answer),
+        _doubts(answer),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    return wrap_text(text, WIDTH, first=first, rest=rest)
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def _say_answer(answer: ImportAnswer) -> Iterator[str]:
+    """A sentence for each headline; where they would be too many, a count and the differences."""
+    ordered = sorted(answer.headlines, key=lambda item: _RANKS.index(item.verdict))
+    if len(ordered) <= _MOST_SENTENCES:
+        yield from (say_finding(answer, item) for item in ordered)
+        return
+    labels: dict[str, int] = {}
+    for item in ordered:
+        label = _label(answer, item)
+        labels[label] = labels.get(label, 0) + 1
+    parts = ", ".join(f"{label} in {number}" for label, number in labels.items())
+    yield f"{count(len(ordered), 'comparison')} with {answer.question.baseline}: {parts}"
+    told = [item for item in ordered if item.verdict in DIFFERENT]
+    yield from (say_finding(answer, item) for item in told[:_MOST_SENTENCES])
+
+
+def say_finding(answer: ImportAnswer, item: Comparison) -> str:
+    """One comparison as a sentence without a full stop."""
+    name, base, place = item.environment, answer.question.baseline, _place(answer, item)
+    limit, over = render_threshold(answer.question.threshold), f"at one look over {_count_values(answer, item)}"
+    sure = f"at {render_confidence(item.confidence)} confidence, {over}"
+    match item.verdict:
+        case Verdict.BETTER | Verdict.WORSE:
+            return f"{_say_difference(answer, item)}{place}: {render_figures(item)} {sure}"
+        case Verdict.NEGLIGIBLE:
+            head = f"{_say_difference(answer, item)}, but by less than {limit} (real, but negligible)"
+            return f"{head}{place}: {render_figures(item)} {sure}"
+        case Verdict.EQUIVALENT:
+            between = render_between(item.equivalence_interval or item.interval)
+            return f"no difference larger than {limit} between {name} and {base}{place}: {between}, {over}"
+        case Verdict.INCONCLUSIVE:
+            between = render_between(item.interval)
+            return f"{name} and {base} cannot be told apart{place} (inconclusive): {between} {sure}"
+        case Verdict.INSUFFICIENT:
+            return _say_insufficient(answer, item)
+        case _:
+            head = f"the difference between {name} and {base} is {item.verdict}{place}"
+            return f"{head}: no single percentage describes it, {over}"
+
+
+def _say_difference(answer: ImportAnswer, item: Comparison) -> str:
+    """Faster or slower where the metric is known; otherwise higher or lower, and which of them is better."""
+    words = _words(answer, item)
+    name, base, word = item.environment, answer.question.baseline, verdict_word(item, words)
+    if item.metric not in METRICS:
+        good = "better" if word == words.better else "worse"
+        return f"the {item.metric} of {name} is {word} than that of {base}, which is {good}"
+    return (
+        f"{name} is {word} than {base}"
+        if word in {"faster", "slower"}
+        else f"{name} has {word} {METRICS[item.metric].title} than {base}"
+    )
+
+
+def _words(answer: ImportAnswer, item: Comparison) -> Words:
+    """Of a metric that pgstrata does not know only higher and lower can be said."""
+    if item.metric in METRICS:
+        return words_of(item.metric)
+    better, worse = ("higher", "lower") if answer.question.direction is Direction.HIGHER else ("lower", "higher")
+    return Words(better=better, worse=worse, direction=answer.question.direction)
+
+
+def _label(answer: ImportAnswer, item: Comparison) -> str:
+    """The verdict in a table; where the word does not tell whether it is better, that too."""
+    label = verdict_label(item, _words(answer, item))
+    return f"{label}, {item.verdict}" if item.verdict in DIFFERENT and item.metric not in METRICS else label
+
+
+def _place(answer: ImportAnswer, item: Comparison) -> str:
+    if len(answer.cells) <= 1:
+        return ""
+    return f" over {TOGETHER}" if _is_whole(item) else f" on {item.cell}"
+
+
+def _is_whole(item: Comparison) -> bool:
+    """Whether a comparison is about the whole file; a file may have a cell that is called "all" too."""
+    return item.cell == ALL_CELLS and not item.exploratory
+
+
+def _count_values(answer: ImportAnswer, item: Comparison) -> str:
+    if answer.paired:
+        return count(item.blocks, "block")
+    return f"{item.values:,} values against {item.baseline_values:,}"
+
+
+def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
+    name, base, place = item.environment, answer.question.baseline, _place(answer, item)
+    shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
+    if answer.paired:
+        blocks = _count_values(answer, item).replace("block", "usable block")
+        needed = fewest_blocks(item.level)
+        return f"too early to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
+    fewest = fewest_values(item.level)
+    there = f"{item.values} against {item.baseline_values}"
+    return (
+        f"too few values to tell {name} from {base}{place}: {there} support no interval{shared}, it takes {fewest} "
+        f"against {fewest}"
+    )
+
+
+def _say_terms(answer: ImportAnswer) -> str:
+    """What the reader may have left to defaults, and what several headlines share."""
+    base = f"Baseline: {answer.question.baseline}" + ("" if answer.baseline_named else ", the first in the file")
+    named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
+    of = "" if answer.question.metric == UNNAMED else f" of {named}"
+    better = f"{answer.question.direction} values{of} are better"
+    family = len(answer.headlines)
+    shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
+    explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
+    order = f" {said}." if (said := say_order(answer)) else ""
+    return f"{base}; {better}; threshold {render_threshold(answer.question.threshold)}{shared}{explored}.{order}"
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _tables(answer: ImportAnswer) -> Iterator[list[str]]:
+    """One table of environments; where there are several cells one of cells for each environment."""
+    if len(answer.cells) <= 1:
+        yield from render_tables(*_environment_table(answer))
+        return
+    for environment in answer.question.environments:
+        items = [item for item in (*answer.headlines, *answer.explored) if item.environment == environment]
+        names, columns = _cell_table(answer, items)
+        for number, table in enumerate(render_tables(names, columns)):
+            yield [*(_wrap(f"{environment} against {answer.question.baseline}") if number == 0 else []), *table]
+
+
+def _environment_table(answer: ImportAnswer) -> tuple[Column, list[Column]]:
+    """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
+    names = Column(title="environment", cells=tuple(item.environment for item in answer.headlines))
+    return names, _figure_columns(answer, answer.headlines)
+
+
+def _cell_table(answer: ImportAnswer, items: Sequence[Comparison]) -> tuple[Column, list[Column]]:
+    cells = ("all cells" if _is_whole(item) else item.cell for item in items)
+    return Column(title="cell", cells=tuple(cells)), _figure_columns(answer, items)
+
+
+def _figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Column]:
+    number = (
+        Column(title="blocks", cells=tuple(f"{item.blocks:,}" for item in items))
+        if answer.paired
+        else Column(title="values", cells=tuple(f"{item.values:,} : {item.baseline_values:,}" for item in items))
+    )
+    return [
+        Column(title="baseline", cells=tuple(_render(item.baseline_value) for item in items)),
+        Column(title=answer.question.metric, cells=tuple(_render(item.value) for item in items)),
+        Column(title="effect", cells=tuple(_render_effect(item.effect) for item in items)),
+        Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
+        number,
+        Column(title="verdict", cells=tuple(_label(answer, item) for item in items), words=True),
+    ]
+
+
+def _render(value: float | None) -> str:
+    """A median in the file's own unit, whatever that is."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin
+
+
+def _render_effect(effect: float | None) -> str:
+    return render_percent_change(effect) if effect is not None else "-"
+
+
+def _single_steps(answer: ImportAnswer) -> list[str]:
+    said = [line for text in say_single_steps(answer) for line in _wrap(text, first="- ", rest="  ")]
+    return ["Steps in single cells, exploratory", *said] if said else []
+
+
+# ------------------------------------------------------------------------------------------------ doubts
+
+
+def _doubts(answer: ImportAnswer) -> list[str]:
+    texts = list(dict.fromkeys(_doubt_texts(answer)))
+    left = len(texts) - _MOST_DOUBTS
+    if left > 0:
+        texts = [*texts[:_MOST_DOUBTS], f"{count(left, 'more doubt')}: --json has them all"]
+    return [line for text in texts for line in _wrap(_end(f"{text[:1].upper()}{text[1:]}"), first="! ", rest="  ")]
+
+
+def _end(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."
+
+
+def _doubt_texts(answer: ImportAnswer) -> Iterable[str]:
+    yield from (warning.text for warning in answer.warnings)
+    for item in answer.headlines:
+        yield from (warning.text for warning in item.warnings if warning.code not in _SAID)
+
+
+# ------------------------------------------------------------------------------------------------ JSON
+
+
+def decision_json(answer: ImportAnswer) -> str:
+    """A document of the shape of `show --json`; what only a study has is null."""
+    document = {
+        "schema": SCHEMA,
+        "study": None,
+        "question": None,
+        "source": answer.source,
+        "baseline": _environment(answer.question.baseline),
+        "metric": answer.question.metric,
+        "threshold": answer.question.threshold,
+        "paired": answer.paired,
+        "comparisons": [_comparison(answer, item) for item in (*answer.headlines, *answer.explored)],
+        "pairs": [],
+        "rig": None,
+        "floor": None,
+        "floors": [],
+        "refreshed": None,
+        "designs": [],
+        "scatter": [],
+        "seconds": [],
+        "effects": [],
+        "axes": [_axis(answer, axis) for axis in answer.axes],
+        "anomalies": [],
+        "shift": [],
+        "warnings": warning_fields(answer.warnings),
+    }
+    return render_document(document)
+
+
+def _axis(answer: ImportAnswer, axis: OrderedAxis) -> dict[str, Any]:
+    return axis_fields(axis, cell=ALL_CELLS if is_over_all(answer, axis) else {"identity": axis.cell})
+
+
+def _environment(name: str) -> dict[str, Any]:
+    return {"name": name, "levels": {}, "control": None}
+
+
+def _comparison(answer: ImportAnswer, item: Comparison) -> dict[str, Any]:
+    return {
+        **comparison_fields(
+            item,
+            environment=_environment(item.environment),
+            reference=answer.question.baseline,
+            cell=ALL_CELLS if _is_whole(item) else {"identity": item.cell},
+            direction=answer.question.direction,
+        ),
+        "values": item.values,
+        "baseline_values": item.baseline_values,
+    }

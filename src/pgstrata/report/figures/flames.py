@@ -1,0 +1,193 @@
+"""Differential flame graphs: who used the CPU in one environment, and where that changed against another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from pgstrata.model.answer import Answer
+from pgstrata.model.stacks import RunStacks
+from pgstrata.report.blocks.model import Figure
+from pgstrata.report.figures.drawing import BETTER, INK, OPEN, WIDTH, WORSE
+from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
+from pgstrata.report.figures.time_parts import cut_name
+from pgstrata.report.sentences.names import count, name_cell, name_environment
+from pgstrata.units import render_duration
+
+_ROW: Final = 17
+_LETTER: Final = 6.4
+_FEWEST_LETTERS: Final = 3
+_MOST_DRAWN: Final = 4
+_MOST_FUNCTIONS: Final = 12
+_LONGEST: Final = 120
+_SHARE: Final = 0.002
+# How strongly a change is coloured: by its size among the changes of the graph; what is unresolved is grey.
+_FAINT, _STRONG, _GREY = 0.3, 0.8, 0.22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionLine:
+    """A function's own CPU time per transaction, without what it called, as text."""
+
+    name: str
+    before: str
+    after: str
+    change: str
+    error: str
+    resolved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlamePart:
+    """What is shown of one environment in one cell."""
+
+    title: str
+    said: str
+    figure: Figure
+    lines: tuple[FunctionLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlameSheet:
+    """The largest differences, how many more there are, and what is to be said of all."""
+
+    parts: tuple[FlamePart, ...]
+    left: int
+    notes: tuple[str, ...]
+
+
+def make_flames(answer: Answer) -> FlameSheet:
+    """Each environment against the baseline; nothing where no stacks were sampled."""
+    found = sorted(_compare(answer), key=lambda item: -_relative_size(item[2]))
+    return FlameSheet(
+        parts=tuple(_part(answer, *item) for item in found[:_MOST_DRAWN]),
+        left=max(0, len(found) - _MOST_DRAWN),
+        notes=tuple(_notes(answer)),
+    )
+
+
+def _compare(answer: Answer) -> Iterator[tuple[str, str, Flames]]:
+    experiment = answer.study.plan.experiment
+    sides: dict[tuple[str, str], list[RunStacks]] = {}
+    for run in answer.stacks:
+        sides.setdefault((run.environment, run.cell), []).append(run)
+    for cell in experiment.cells:
+        references = sides.get((experiment.baseline, cell.identity), [])
+        for environment in experiment.environments:
+            runs = sides.get((environment.name, cell.identity), [])
+            if environment.name != experiment.baseline and (flames := compare_stacks(runs, references)) is not None:
+                yield environment.name, cell.identity, flames
+
+
+def _relative_size(flames: Flames) -> float:
+    return abs(flames.whole.difference) / flames.whole.reference if flames.whole.reference > 0 else 0.0
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    lacking = sorted({run.lacking for run in answer.stacks if run.lacking})
+    if any(run.user_only and run.stacks for run in answer.stacks):
+        yield "Without what ran in the kernel: kernel.perf_event_paranoid allows no more (see pgstrata doctor)"
+    for text in lacking[:3]:
+        yield f"Runs without stacks: {cut_name(text, _LONGEST)}"
+
+
+def _part(answer: Answer, environment: str, cell: str, flames: Flames) -> FlamePart:
+    experiment = answer.study.plan.experiment
+    name, reference = (
+        name_environment(experiment.environment(each), experiment) for each in (environment, experiment.baseline)
+    )
+    title = f"{name} against {reference}: {name_cell(experiment.cell(cell), experiment)}"
+    said = (
+        f"CPU of the server's processes in {name}: {_say_change(flames.whole, reference)}; "
+        f"{count(flames.samples, 'sample')} in {count(flames.blocks, 'block')}"
+    )
+    return FlamePart(title=title, said=said, figure=draw_flames(flames, title, reference), lines=_functions(flames))
+
+
+def _say_change(change: Change, reference: str) -> str:
+    """12 µs per transaction, +3 µs against 16 (standard error 1 µs)."""
+    error = f"standard error {render_duration(change.error)}{'' if change.resolved else ', within noise'}"
+    return (
+        f"{render_duration(change.value)} per transaction, {_signed(change.difference)} against {reference} ({error})"
+    )
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{render_duration(abs(seconds))}"
+
+
+def _functions(flames: Flames) -> tuple[FunctionLine, ...]:
+    """Those whose own time changed most; those that are gone are here alone."""
+    least = _SHARE * max(flames.whole.value, flames.whole.reference)
+    found = [(name, change) for name, change in flames.own.items() if max(change.value, change.reference) >= least]
+    ranked = sorted(found, key=lambda item: (not item[1].resolved, -abs(item[1].difference), item[0]))
+    return tuple(
+        FunctionLine(
+            name=_readable(name), before=render_duration(change.reference), after=render_duration(change.value),
+            change=_signed(change.difference), error=render_duration(change.error),
+            resolved=change.resolved,
+        )
+        for name, change in ranked[:_MOST_FUNCTIONS]
+    )  # fmt: skip
+
+
+def _readable(name: str) -> str:
+    """Names of functions come from programs: cut, and without control characters."""
+    kernel = name.endswith("_[k]")
+    return cut_name(name.removesuffix("_[k]"), _LONGEST) + (" (kernel)" if kernel else "")
+
+
+# ------------------------------------------------------------------------------------------------ the drawing
+
+
+def draw_flames(flames: Flames, title: str, reference: str) -> Figure:
+    """The graph, roots at the bottom; every frame says its figures where a mouse rests on it."""
+    frames = arrange_frames(flames)
+    label = _describe(title, frames, reference)
+    return Figure(title=title, label=label, draw=lambda: _render(frames, flames.whole.value, reference))
+
+
+def _render(frames: Sequence[Frame], whole: float, reference: str) -> str:
+    deepest = max((frame.depth for frame in frames), default=0)
+    most = max((abs(frame.change.difference) for frame in frames if frame.change.resolved), default=0.0)
+    height = (deepest + 1) * _ROW
+    marks = "".join(_draw(frame, height, most, whole, reference) for frame in frames)
+    return f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">{marks}</svg>'
+
+
+def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) -> str:
+    left, width = frame.left * WIDTH, frame.width * WIDTH
+    top = height - (frame.depth + 1) * _ROW
+    name = _readable(frame.name)
+    change = frame.change
+    share = f"{100 * change.value / whole:.1f} %"
+    tip = escape(f"{name}: {_say_change(change, reference)}; {share} of all", quote=False)
+    colour, opacity = _colour(change, most)
+    letters = int((width - 6) / _LETTER)
+    text = ""
+    if letters >= _FEWEST_LETTERS:
+        shown = escape(cut_name(name, letters), quote=False)
+        text = f'<text x="{left + 3:.1f}" y="{top + 12}" fill="{INK}">{shown}</text>'
+    rect = (
+        f'<rect x="{left:.1f}" y="{top}" width="{max(width - 0.5, 0.4):.1f}" height="{_ROW - 1}" rx="1" '
+        f'fill="{colour}" fill-opacity="{opacity:.2f}"/>'
+    )
+    return f"<g><title>{tip}</title>{rect}{text}</g>"
+
+
+def _colour(change: Change, most: float) -> tuple[str, float]:
+    if not change.resolved or most <= 0:
+        return OPEN, _GREY
+    strength = _FAINT + (_STRONG - _FAINT) * min(1.0, abs(change.difference) / most)
+    return (WORSE if change.difference > 0 else BETTER), strength
+
+
+def _describe(title: str, frames: Sequence[Frame], reference: str) -> str:
+    """The largest changes in words, for those who do not see colours."""
+    changed = sorted(
+        (frame for frame in frames if frame.change.resolved), key=lambda item: -abs(item.change.difference)
+    )
+    said = "; ".join(f"{_readable(item.name)}: {_say_change(item.change, reference)}" for item in changed[:5])
+    return f"Flame graph. {title}. {count(len(frames), 'frame')}. {said or 'no frame changed by more than noise'}"

@@ -1,0 +1,176 @@
+"""What charts are drawn from: few enough points that a report stays small, chosen so that dips stay visible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TypeVar
+
+from pgstrata.compare.pairs import may_enter
+from pgstrata.model.answer import Answer
+from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.metrics import Series
+from pgstrata.model.runs import RunRecord
+from pgstrata.report.answer.environment_rows import median_of
+from pgstrata.report.sentences.names import name_environment
+
+_MOST_LINES = 400
+_MOST_LINES_OF_A_PANEL = 5
+_MOST_POINTS_OF_A_LINE = 150
+_LABEL_WIDTH = 30
+_LEAST_STEPS = 3
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One run over its seconds."""
+
+    environment: str
+    run: str
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One run as a whole: `block` is its number, `place` where it stands beside the others of its block."""
+
+    environment: str
+    block: int
+    place: float
+    value: float
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One environment at one step of an axis: the median of its runs, the smallest and the largest."""
+
+    environment: str
+    at: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Cells that differ in one respect only (clients or scale), smallest first."""
+
+    title: str
+    name: str
+    cells: tuple[Cell, ...]
+
+
+def label_environments(experiment: Experiment) -> Mapping[str, str]:
+    """Names for charts, by environment: broken into lines rather than cut."""
+    return {item.name: break_label(name_environment(item, experiment)) for item in experiment.environments}
+
+
+def break_label(text: str) -> str:
+    """Lines of at most some 30 characters; without its line breaks it is the text again."""
+    return "\n".join(wrap(text, _LABEL_WIDTH, drop_whitespace=False)) or text
+
+
+def choose_lines(answer: Answer, cell: str) -> tuple[Line, ...]:
+    """Runs of a cell over time: some of each environment, spread over the blocks."""
+    experiment = answer.study.plan.experiment
+    panels = len(experiment.environments) * len(experiment.cells)
+    most = max(1, min(_MOST_LINES_OF_A_PANEL, _MOST_LINES // panels))
+    lines: list[Line] = []
+    for environment in experiment.environments:
+        found = [
+            (run, series)
+            for run in answer.study.runs
+            if run.cell == cell and run.environment == environment.name and may_enter(run)
+            for series in run.series
+            if series.metric == experiment.metric and len(series.times) > 1
+        ]
+        for run, series in spread(found, most):
+            times, values = thin(series)
+            lines.append(Line(environment=environment.name, run=run.identity, times=times, values=values))
+    return tuple(lines)
+
+
+def spread(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many of them, evenly from first to last."""
+    if len(items) <= most:
+        return items
+    return [items[round(place * (len(items) - 1) / max(1, most - 1))] for place in range(most)]
+
+
+def thin(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Times and values; of each stretch of a long series the smallest and the largest value, so that dips stay."""
+    points = list(zip(series.times, series.values, strict=True))
+    if len(points) <= _MOST_POINTS_OF_A_LINE:
+        return series.times, series.values
+    size = math.ceil(2 * len(points) / _MOST_POINTS_OF_A_LINE)
+    kept = [point for start in range(0, len(points), size) for point in _extremes(points[start : start + size])]
+    return tuple(time for time, _ in kept), tuple(value for _, value in kept)
+
+
+def _extremes(stretch: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return sorted({min(stretch, key=lambda point: point[1]), max(stretch, key=lambda point: point[1])})
+
+
+def place_dots(answer: Answer, cell: str) -> tuple[Dot, ...]:
+    """All runs of a cell, those of a block side by side."""
+    experiment = answer.study.plan.experiment
+    names = [item.name for item in experiment.environments]
+    offsets = {name: (place - (len(names) - 1) / 2) * 0.6 / len(names) for place, name in enumerate(names)}
+    return tuple(
+        Dot(
+            environment=run.environment,
+            block=run.block,
+            place=run.block + offsets[run.environment],
+            value=value,
+            valid=may_enter(run),
+        )
+        for run in answer.study.runs
+        for value in (run.value(experiment.metric),)
+        if run.cell == cell and value is not None and math.isfinite(value)
+    )
+
+
+def find_axes(experiment: Experiment) -> tuple[Axis, ...]:
+    """Where the cells are steps of an axis: first clients, then scale."""
+    return (*_axes(experiment, "clients"), *_axes(experiment, "scale"))
+
+
+def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in experiment.cells:
+        rest = cell.clients if name == "scale" else cell.scale
+        groups.setdefault((cell.workload, rest, cell.rate, cell.protocol, cell.label), []).append(cell)
+    for cells in groups.values():
+        steps = sorted(cells, key=lambda cell: getattr(cell, name))
+        if len({getattr(cell, name) for cell in steps}) < _LEAST_STEPS:
+            continue
+        cell = steps[0]
+        fixed = f"{cell.clients} clients" if name == "scale" else f"scale {cell.scale}"
+        rate = f", {cell.rate:g} transactions/s" if cell.rate is not None else ""
+        yield Axis(title=f"{cell.workload}, {fixed}{rate}", name=name, cells=tuple(steps))
+
+
+def take_steps(answer: Answer, axis: Axis) -> tuple[Step, ...]:
+    """The primary metric along an axis."""
+    experiment = answer.study.plan.experiment
+    runs: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in answer.study.runs:
+        if may_enter(run):
+            runs.setdefault((run.environment, run.cell), []).append(run)
+    steps = []
+    for cell in axis.cells:
+        for environment in experiment.environments:
+            found = runs.get((environment.name, cell.identity), [])
+            value = median_of(found, experiment.metric)
+            if value is None:
+                continue
+            values = [item for run in found for item in (run.value(experiment.metric),) if item is not None]
+            at = float(getattr(cell, axis.name))
+            steps.append(Step(environment=environment.name, at=at, value=value, low=min(values), high=max(values)))
+    return tuple(steps)

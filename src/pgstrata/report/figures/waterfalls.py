@@ -1,0 +1,231 @@
+"""Charts of where a transaction's time goes: a difference as a waterfall of its parts, levels as stacked bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from pgstrata.model.attribution import Attribution, Contribution
+from pgstrata.report.blocks.model import Figure
+from pgstrata.report.figures.drawing import INK, WIDTH, render_specification
+from pgstrata.report.figures.run_points import break_label
+from pgstrata.report.figures.time_parts import (
+    PALE,
+    Slab,
+    colour_of,
+    fold_parts,
+    legend_of,
+    name_part,
+    say_difference,
+)
+from pgstrata.report.sentences.contributions import choose_unit
+from pgstrata.units import render_duration
+
+_LABELS: Final = 230
+_WORDS: Final = 210
+_STEP: Final = 27
+_BAR: Final = 0.32
+_LINE: Final = 12
+# Room left and right of what is drawn, as a share of it.
+_MARGIN: Final = 0.07
+_MINUS: Final = "replace(datum.label, '\u2212', '-')"
+
+# Written in the language of the charts itself: see `render_specification`.
+_Spec = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """One level of a factor: its name and what its transactions spend their time on, in seconds by part."""
+
+    name: str
+    slabs: tuple[Slab, ...]
+
+
+# ------------------------------------------------------------------------------------------------ waterfall
+
+
+def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str) -> Figure:
+    """From the reference's time per transaction by the parts, up and down, to the environment's.
+
+    Args:
+        attribution: what is drawn.
+        names: of the reference and of the environment.
+        title: of the chart.
+    """
+    parts = fold_parts(attribution)
+    total = attribution.total
+    size, unit = choose_unit(max(total.value, total.reference))
+    rows = _rows(attribution, parts, names, size)
+    chart = _waterfall(rows, f"time per transaction, {unit}")
+    said = "; ".join(f"{name_part(part)}: {say_difference(part)}" for part in parts)
+    label = (
+        f"Time per transaction of {names[0]}, {render_duration(total.reference)}, its parts up and down, and that of "
+        f"{names[1]}, {render_duration(total.value)}. {said}"
+    )
+    return Figure(title=title, label=label, draw=partial(render_specification, chart, rows))
+
+
+def _rows(
+    attribution: Attribution, parts: Sequence[Contribution], names: tuple[str, str], size: float
+) -> list[dict[str, Any]]:
+    total = attribution.total
+    rows = [_end(0, names[0], total.reference, size)]
+    level = total.reference
+    for place, part in enumerate(parts, 1):
+        start, level = level, level + part.difference
+        row: dict[str, Any] = {
+            "kind": "part", "y": place, "name": name_part(part), "from": start / size, "to": level / size,
+            "colour": colour_of(part), "opacity": 0.9 if part.resolved else PALE, "words": say_difference(part),
+        }  # fmt: skip
+        if part.interval is not None:
+            row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
+        rows.append(row)
+    rows.append(_end(len(parts) + 1, names[1], total.value, size))
+    for row in rows:
+        row |= {"above": row["y"] - _BAR, "below": row["y"] + _BAR, "next": row["y"] + 1 - _BAR}
+    return rows
+
+
+def _end(place: int, name: str, seconds: float, size: float) -> dict[str, Any]:
+    at = seconds / size
+    return {"kind": "end", "y": place, "name": name, "from": at, "to": at, "words": render_duration(seconds)}
+
+
+def _waterfall(rows: Sequence[Mapping[str, Any]], title: str) -> _Spec:
+    ends = [row[name] for row in rows for name in ("from", "to", "low", "high") if name in row]
+    margin = _MARGIN * (max(ends) - min(ends)) or abs(ends[0]) * _MARGIN or 1.0
+    domain = [min(ends) - margin, max(ends) + margin]
+    width = WIDTH - _LABELS - _WORDS
+
+    def x(field: str) -> _Spec:
+        scale = {"domain": domain, "nice": False, "zero": False}
+        axis = {"title": title, "format": "~r", "tickCount": 6, "labelExpr": _MINUS}
+        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+    parts = {"filter": "datum.kind === 'part'"}
+    layer = [
+        {
+            "transform": [parts],
+            "mark": {"type": "bar", "cornerRadius": 1.5},
+            "encoding": {
+                "x": x("from"), "x2": {"field": "to"}, "y": _y(rows, "above"), "y2": {"field": "below"},
+                "color": {"field": "colour", "type": "nominal", "scale": None},
+                "opacity": {"field": "opacity", "type": "quantitative", "scale": None},
+            },
+        },
+        {
+            "transform": [{"filter": f"datum.y < {len(rows) - 1}"}],
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 1, "opacity": 0.45},
+            "encoding": {"x": x("to"), "y": _y(rows, "below"), "y2": {"field": "next"}},
+        },
+        *_whiskers(x, rows),
+        {
+            "transform": [{"filter": "datum.kind === 'end'"}],
+            "mark": {"type": "rule", "color": INK, "strokeWidth": 3},
+            "encoding": {"x": x("to"), "y": _y(rows, "above"), "y2": {"field": "below"}},
+        },
+        {
+            "mark": {"type": "text", "align": "left", "color": INK, "baseline": "middle"},
+            "encoding": {"x": {"value": width + 12}, "y": _y(rows, "y"), "text": {"field": "words"}},
+        },
+    ]  # fmt: skip
+    return {"data": {"name": "rows"}, "width": width, "height": len(rows) * _STEP, "layer": layer}
+
+
+def _whiskers(x: Any, rows: Sequence[Mapping[str, Any]]) -> list[_Spec]:
+    """Around the end of each bar that has an interval: a line with its two ends."""
+    known = {"filter": "isValid(datum.low)"}
+    line = {
+        "transform": [known],
+        "mark": {"type": "rule", "color": INK, "strokeWidth": 1.3},
+        "encoding": {"x": x("low"), "x2": {"field": "high"}, "y": _y(rows, "y")},
+    }
+    ticks = [
+        {
+            "transform": [known],
+            "mark": {"type": "tick", "orient": "vertical", "color": INK, "size": 7, "thickness": 1.3},
+            "encoding": {"x": x(field), "y": _y(rows, "y")},
+        }
+        for field in ("low", "high")
+    ]
+    return [line, *ticks]
+
+
+def _y(rows: Sequence[Mapping[str, Any]], field: str) -> _Spec:
+    """Rows from above, with their names."""
+    axis = {
+        "title": None, "values": [row["y"] for row in rows], "labelExpr": _names(rows), "grid": False,
+        "ticks": False, "domain": False, "labelLimit": _LABELS, "labelPadding": 8, "labelLineHeight": _LINE,
+    }  # fmt: skip
+    scale = {"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The names as an expression of the library, in lines; as JSON they end no string of it."""
+    return f"split({json.dumps([break_label(row['name']) for row in rows])}[datum.value], '\\n')"
+
+
+# ------------------------------------------------------------------------------------------------ levels
+
+
+def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
+    """The time per transaction of each level, one bar each, in its parts; what is below zero lies left of it."""
+    size, unit = choose_unit(max(sum(slab.seconds for slab in stack.slabs) for stack in stacks))
+    rows = []
+    for place, stack in enumerate(stacks):
+        total = sum(slab.seconds for slab in stack.slabs)
+        up = down = 0.0
+        for slab in stack.slabs:
+            start = up if slab.seconds >= 0 else down
+            end = start + slab.seconds
+            up, down = (end, down) if slab.seconds >= 0 else (up, end)
+            rows.append({
+                "kind": "slab", "y": place, "above": place - _BAR, "below": place + _BAR, "part": slab.name,
+                "from": start / size, "to": end / size,
+            })  # fmt: skip
+        rows.append({"kind": "total", "y": place, "to": up / size, "words": render_duration(total)})
+    legend = legend_of([slab for stack in stacks for slab in stack.slabs])
+    chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
+    label = "; ".join(_say_stack(stack) for stack in stacks)
+    return Figure(title=title, label=f"Time per transaction by what it was spent on. {label}",
+                  draw=partial(render_specification, chart, rows))  # fmt: skip
+
+
+def _say_stack(stack: Stack) -> str:
+    parts = ", ".join(f"{slab.name} {render_duration(slab.seconds)}" for slab in stack.slabs)
+    return f"{stack.name}: {parts}"
+
+
+def _stacked(
+    stacks: Sequence[Stack], rows: Sequence[Mapping[str, Any]], legend: Mapping[str, str], title: str
+) -> _Spec:
+    ends = [row[name] for row in rows for name in ("from", "to") if name in row]
+    named = [{"y": place, "name": stack.name} for place, stack in enumerate(stacks)]
+    x = {
+        "field": "from", "type": "quantitative", "scale": {"domain": [min(0.0, *ends), max(ends)], "nice": True},
+        "axis": {"title": title, "format": "~r", "tickCount": 6, "labelExpr": _MINUS},
+    }  # fmt: skip
+    colour = {
+        "field": "part", "type": "nominal", "sort": None,
+        "scale": {"domain": list(legend), "range": list(legend.values())},
+        "legend": {"orient": "bottom", "title": None, "columns": 4, "columnPadding": 18, "labelLimit": 190},
+    }  # fmt: skip
+    bars = {
+        "transform": [{"filter": "datum.kind === 'slab'"}],
+        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.3},
+        "encoding": {
+            "x": x, "x2": {"field": "to"}, "y": _y(named, "above"), "y2": {"field": "below"}, "color": colour,
+        },
+    }  # fmt: skip
+    words = {
+        "transform": [{"filter": "datum.kind === 'total'"}],
+        "mark": {"type": "text", "align": "left", "dx": 6, "color": INK, "baseline": "middle"},
+        "encoding": {"x": {**x, "field": "to"}, "y": _y(named, "y"), "text": {"field": "words"}},
+    }
+    return {"data": {"name": "rows"}, "width": WIDTH - _LABELS - 90, "height": len(stacks) * (_STEP + 3),
+            "layer": [bars, words]}  # fmt: skip

@@ -1,0 +1,1 @@
+"""The documents for programs."""

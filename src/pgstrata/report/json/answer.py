@@ -1,0 +1,230 @@
+"""The answer on a study as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pgstrata.model.anomaly import Anomaly
+from pgstrata.model.answer import (
+    ALL_CELLS,
+    Answer,
+    Comparison,
+    FactorEffect,
+    QuantileShift,
+    Study,
+)
+from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Plan
+from pgstrata.report.answer.environment_rows import host_facts
+from pgstrata.report.answer.run_seconds import seconds_json
+from pgstrata.report.answer.slice_scatter import find_scatter
+from pgstrata.report.json.causes import why_fields
+from pgstrata.report.json.fields import (
+    SCHEMA,
+    axis_fields,
+    comparison_fields,
+    interval_field,
+    number_field,
+    render_document,
+    warning_fields,
+)
+from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
+
+
+def answer_json(answer: Answer, *, why: bool = False) -> str:
+    """One JSON document; numbers that are none become null. `why`: attributions were asked for."""
+    study = answer.study
+    plan = study.plan
+    experiment = plan.experiment
+    document = {
+        "schema": SCHEMA,
+        "study": study.name,
+        "question": experiment.question,
+        "baseline": _environment(experiment.environment(experiment.baseline)),
+        "metric": experiment.metric,
+        "threshold": experiment.threshold,
+        "comparisons": [_comparison(plan, comparison) for comparison in answer.comparisons],
+        "pairs": [_comparison(plan, comparison) for comparison in answer.pairs],
+        "rig": _rig(study),
+        "floor": floor_json(plan, answer.comparisons),
+        "floors": floors_json(plan, answer.comparisons),
+        "refreshed": None,
+        "designs": [_design(plan, cell) for cell in experiment.cells],
+        "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
+        "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
+        "effects": [_effect(experiment, effect) for effect in answer.effects],
+        "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
+        "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],
+        "shift": _shifts(answer),
+        "warnings": warning_fields(answer.warnings),
+    }
+    if why:
+        document["why"] = why_fields(answer)
+    return render_document(document)
+
+
+def _rig(study: Study) -> dict[str, Any]:
+    """The baseline's machine and the client; where a server is on another one, each environment's with its network."""
+    rig: dict[str, Any] = {"host": dict(study.host.facts), "client": dict(study.client.facts)}
+    experiment = study.plan.experiment
+    if experiment.apart:
+        rig["environments"] = {
+            each.name: {
+                "host": each.host.text,
+                "facts": dict(host_facts(study, each)),
+                "network": dict(study.networks[each.name].facts) if each.name in study.networks else {},
+            }
+            for each in experiment.environments
+        }
+    return rig
+
+
+def _environment(environment: Environment) -> dict[str, Any]:
+    return {
+        "name": environment.name,
+        "levels": {level.factor: level.value for level in environment.levels},
+        "control": environment.control.value if environment.control is not None else None,
+    }
+
+
+def _place(experiment: Experiment, cell: str) -> dict[str, Any] | str:
+    return cell if cell == ALL_CELLS else _cell(experiment.cell(cell))
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "identity": cell.identity,
+        "workload": cell.workload,
+        "scale": cell.scale,
+        "clients": cell.clients,
+        "threads": cell.threads,
+        "protocol": cell.protocol.value,
+        "run": number_field(cell.run),
+        "rate": number_field(cell.rate),
+    }
+
+
+def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
+    experiment = plan.experiment
+    return comparison_fields(
+        comparison,
+        environment=_environment(experiment.environment(comparison.environment)),
+        reference=comparison.reference or experiment.baseline,
+        cell=_place(experiment, comparison.cell),
+        direction=METRICS[comparison.metric].direction,
+        visible=visible_effect(plan, comparison),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ design, floor
+
+
+def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
+    design = plan.design(cell.identity)
+    return {
+        "cell": cell.identity,
+        "interleave": design.interleave.value,
+        "text": design.describe(cell.run),
+        "reason": design.reason,
+        "slice_seconds": design.slice_seconds if design.sliced else None,
+        "rounds": design.rounds if design.sliced else None,
+        "discarded": design.discarded if design.sliced else None,
+    }
+
+
+def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
+    return [
+        {
+            "environment": item.environment,
+            "cell": item.cell,
+            "visits": item.components.visits,
+            "rounds": item.components.rounds,
+            "sd_rounds": number_field(item.components.sigma_round),
+            "sd_visits": number_field(item.components.sigma_visit),
+            "sd_between_visits": number_field(item.components.sigma_start),
+            "sd_between_visits_upper": number_field(item.components.sigma_start_upper),
+        }
+        for item in find_scatter(study, cell.identity)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ factors
+
+
+def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
+    return {
+        "kind": effect.kind.value,
+        "factor": effect.factor,
+        "level": effect.level,
+        "reference": effect.reference,
+        "given": _given(effect),
+        "cell": _place(experiment, effect.cell),
+        "metric": effect.metric,
+        "verdict": effect.verdict.value,
+        "effect": number_field(effect.effect),
+        "interval": interval_field(effect.interval),
+        "blocks": effect.blocks,
+        "repeated_p": number_field(effect.repeated_p),
+        "decided_at": effect.decided_at,
+        "exploratory": True,
+    }
+
+
+def _given(effect: FactorEffect) -> Mapping[str, str] | None:
+    if effect.given is None:
+        return None
+    factor, level, reference = effect.given
+    return {"factor": factor, "level": level, "reference": reference}
+
+
+def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
+    return {
+        "kind": anomaly.kind.value,
+        "environment": anomaly.environment,
+        "cell": anomaly.cell,
+        "witness": anomaly.witness,
+        "metric": anomaly.metric,
+        "effect": number_field(anomaly.effect),
+        "blocks": list(anomaly.blocks),
+        "outcome": anomaly.outcome.value,
+        "new_blocks": list(anomaly.new_blocks),
+        "asked": anomaly.asked,
+        "again": number_field(anomaly.again),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ latency
+
+
+def _shifts(answer: Answer) -> list[dict[str, Any]]:
+    """The shift function, an entry for each environment and cell."""
+    found: dict[tuple[str, str], list[QuantileShift]] = {}
+    for shift in answer.shifts:
+        found.setdefault((shift.environment, shift.cell), []).append(shift)
+    return [
+        {
+            "environment": environment,
+            "cell": cell,
+            "simultaneous": False,
+            "quantiles": [_quantile(item) for item in items],
+        }
+        for (environment, cell), items in found.items()
+    ]
+
+
+def _quantile(shift: QuantileShift) -> dict[str, Any]:
+    return {
+        "metric": shift.metric,
+        "quantile": shift.quantile,
+        "threshold": shift.threshold,
+        "verdict": shift.verdict.value,
+        "effect": number_field(shift.effect),
+        "interval": interval_field(shift.interval),
+        "confidence": 1 - shift.level,
+        "level": shift.level,
+        "blocks": shift.blocks,
+        "value": number_field(shift.value),
+        "baseline_value": number_field(shift.baseline_value),
+    }

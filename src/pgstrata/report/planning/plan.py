@@ -1,0 +1,350 @@
+"""A plan as text for people and as JSON for programs. Pure."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
+from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Block, Design, Plan
+from pgstrata.report.planning.components import floor_fields
+from pgstrata.units import render_bytes, render_duration
+
+_WIDTH = 100
+# Of two environments: the blocks of a noise floor, one more than it needs.
+_FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
+
+
+def render_plan(plan: Plan, file: str = "FILE") -> str:
+    """What would be done, why, what it would cost and what it could see; lines of at most 100 characters.
+
+    Args:
+        plan: the plan, with the floors that are known.
+        file: the experiment file as the user named it, for commands to give next.
+    """
+    sections = (
+        _head(plan),
+        ["Environments", *_environments(plan)],
+        ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(plan, cell), "  "))],
+        ["Order", *_order(plan)],
+        ["Forecast", *_forecast(plan)],
+        ["What it can see", *_sight(plan, file)],
+        ["Chosen and noted", *_notes(plan)],
+    )
+    return "\n\n".join("\n".join(section) for section in sections if len(section) > 1) + "\n"
+
+
+def _wrapped(text: str, indent: str = "", hanging: str = "  ") -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_on_hyphens=False,
+    ) or [indent.rstrip()]
+
+
+def _head(plan: Plan) -> list[str]:
+    experiment = plan.experiment
+    metric = METRICS[experiment.metric]
+    return [
+        *_wrapped(experiment.question),
+        *_wrapped(
+            f"plan {plan.identity}, seed {experiment.seed}: {metric.title} ({experiment.metric}), "
+            f"a difference of {experiment.threshold * 100:g} % matters"
+        ),
+    ]
+
+
+def _environments(plan: Plan) -> Iterator[str]:
+    experiment = plan.experiment
+    shared = _shared([environment.settings for environment in experiment.environments])
+    layers = _shared([environment.layers for environment in experiment.environments])
+    for environment in experiment.environments:
+        mark = "  (baseline)" if environment.name == experiment.baseline else ""
+        yield from _wrapped(f"{environment.name}: {environment.title}{mark}", "  ")
+        own = {key: value for key, value in environment.settings.items() if key not in shared}
+        facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
+        facts += [f"{key}={value}" for key, value in own.items()]
+        facts += [f"initdb {key}={value}" for key, value in environment.initdb.items()]
+        facts += [f"{key}={value}" for key, value in environment.layers.items() if key not in layers]
+        yield from _wrapped(", ".join(facts), "      ", "")
+    if shared:
+        yield "  settings of all of them:"
+        yield from _wrapped(", ".join(f"{key}={value}" for key, value in shared.items()), "      ", "")
+    if layers:
+        yield "  layers of the host of all of them:"
+        yield from _wrapped(", ".join(f"{key}={value}" for key, value in layers.items()), "      ", "")
+    if any(environment.layers for environment in experiment.environments):
+        yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
+
+
+def _shared(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {key: value for key, value in each[0].items() if all(other.get(key) == value for other in each)}
+
+
+def _cell(plan: Plan, cell: Cell) -> str:
+    warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
+    design = plan.design(cell.identity).describe(cell.run)
+    parts = [
+        (
+            f"{cell.identity}: scale {cell.scale}, {_count(cell.clients, 'client')} on "
+            f"{_count(cell.threads, 'thread')}, {cell.protocol}, "
+            f"{design}{warmup}"
+        )
+    ]
+    if cell.rate is not None:
+        parts.append(f"at {cell.rate:g} transactions per second")
+    if cell.latency_limit is not None:
+        parts.append(f"latency limit {render_duration(cell.latency_limit)}")
+    parts += [f"{script.file} (weight {script.weight})" for script in cell.scripts]
+    parts += [f"{key} = {value.splitlines()[0] if value else value}" for key, value in cell.options.items()]
+    return ", ".join(parts)
+
+
+def _order(plan: Plan) -> Iterator[str]:
+    for cell in plan.experiment.cells:
+        design = plan.design(cell.identity)
+        yield from _wrapped(f"{cell.identity}: {design.describe(cell.run)} ({design.reason})", "  ")
+    yield from _wrapped(f"reset = {plan.experiment.reset}: before every run, in all environments", "  ")
+    if not plan.blocks:
+        return
+    yield "  block 1, drawn from the seed:"
+    yield from _block(plan.blocks[0])
+    rest = len(plan.blocks) - 1
+    if rest:
+        count = len(plan.blocks[0].runs)
+        yield from _wrapped(
+            f"{rest} more {'block' if rest == 1 else 'blocks'} of {count} {'run' if count == 1 else 'runs'} each, "
+            f"each in an order of its own: at most {len(plan.runs)} runs",
+            "  ",
+        )
+
+
+def _block(block: Block) -> Iterator[str]:
+    for visit in block.visits:
+        for stage in visit.stages:
+            mark = " (up together)" if len(visit.residents) > 1 else ""
+            yield from (f"    {run.identity}{mark}" for run in stage.runs)
+
+
+def _forecast(plan: Plan) -> Iterator[str]:
+    forecast, experiment = plan.forecast, plan.experiment
+    count = len(forecast.datasets)
+    size = sum(need.bytes for need in forecast.datasets)
+    yield from _wrapped(
+        f"{count} {'dataset' if count == 1 else 'datasets'}, about {render_bytes(size)}: built once, about "
+        f"{render_duration(round(forecast.seconds_building))}",
+        "  ",
+    )
+    for need in forecast.datasets:
+        yield from _wrapped(
+            f"server {need.server}: {need.workload} at scale {need.scale}, {render_bytes(need.bytes)}", "    "
+        )
+    yield from _wrapped(
+        f"a block takes about {render_duration(round(forecast.seconds_per_block))}; all {experiment.blocks} with the "
+        f"datasets about {render_duration(round(forecast.seconds_total))}",
+        "  ",
+    )
+    if experiment.budget is not None:
+        yield f"  the budget is {render_duration(experiment.budget)}"
+    yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
+
+
+def _sight(plan: Plan, file: str) -> Iterator[str]:
+    """What the floors of the cells promise; where one is missing, what would measure it."""
+    for text in _doubts(plan):
+        yield from _wrapped(text, "  ")
+    if any(floor.valid for floor in plan.floors.values()):
+        # numpy, for which a plan without a floor does not wait
+        from pgstrata.report.planning.lengths import find_lengths, say_length  # noqa: PLC0415
+        from pgstrata.report.planning.power import power_lines  # noqa: PLC0415
+        from pgstrata.report.planning.threshold import say_threshold  # noqa: PLC0415
+
+        for depth, text in power_lines(plan):
+            yield from _wrapped(text, "  " * (depth + 1))
+        for text in say_threshold(plan):
+            yield from _wrapped(text, "  ")
+        for length in find_lengths(plan):
+            yield from _wrapped(say_length(length), "  ")
+    missing, host = _missing(plan), plan.experiment.only_host
+    if host is None:
+        text = "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
+        yield from _wrapped(text, "  ")
+        return
+    if missing:
+        what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
+        minutes = render_duration(round(floor_seconds(plan)))
+        text = f"no noise floor for {what} on {host.named}: `pgstrata floor {file}` measures it in about {minutes}"
+        yield from _wrapped(text, "  ")
+    if _renews(plan):
+        needed = f"where the control has {LEAST_DIFFERENCES} blocks"
+        text = f"{needed}, its differences are kept as a noise floor of {host.named}"
+        yield from _wrapped(text, "  ")
+
+
+def _doubts(plan: Plan) -> Iterator[str]:
+    """Each doubt once; of all cells together only what is not said of a cell."""
+    told: set[str] = set()
+    for floor in sorted(plan.floors.values(), key=_is_together):
+        if floor.doubt and not (_is_together(floor) and floor.doubt in told):
+            name = "all cells together" if _is_together(floor) else floor.cell
+            yield f"the noise floor of {name} is not relied upon: {floor.doubt}"
+            told.add(floor.doubt)
+
+
+def _is_together(floor: Floor) -> bool:
+    return floor.cell == ALL_CELLS
+
+
+def _missing(plan: Plan) -> list[str]:
+    """Cells without a floor that may be relied upon."""
+    cells = [cell.identity for cell in plan.experiment.cells]
+    return [cell for cell in cells if cell not in plan.floors or not plan.floors[cell].valid]
+
+
+def _renews(plan: Plan) -> bool:
+    """Whether the study itself will measure enough of its noise, in blocks that are measured anyway."""
+    controls = {environment.control for environment in plan.experiment.environments}
+    return len(plan.blocks) >= LEAST_DIFFERENCES and ControlKind.SAME in controls
+
+
+def floor_seconds(plan: Plan) -> float:
+    """About how long a noise floor of the plan's cells takes: two environments, on the data of the baseline."""
+    experiment, forecast = plan.experiment, plan.forecast
+    block = forecast.seconds_per_block * 2 / len(experiment.environments)
+    server = experiment.environment(experiment.baseline).server.text
+    share = sum(need.server == server for need in forecast.datasets) / max(1, len(forecast.datasets))
+    return forecast.seconds_building * share + _FLOOR_BLOCKS * block
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    for note in plan.experiment.notes:
+        yield from _wrapped(note, "  ")
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan for programs; fields are added, never changed, within one schema number."""
+    experiment, forecast = plan.experiment, plan.forecast
+    content: dict[str, Any] = {
+        "schema": 1,
+        "plan": plan.identity,
+        "question": experiment.question,
+        "metric": experiment.metric,
+        "threshold": experiment.threshold,
+        "seed": experiment.seed,
+        "budget": experiment.budget,
+        "reset": str(experiment.reset),
+        "interleave": str(plan.interleave),
+        "designs": [_design_json(plan.design(cell.identity)) for cell in experiment.cells],
+        "baseline": experiment.baseline,
+        "factors": list(experiment.factors),
+        "environments": [_environment_json(environment) for environment in experiment.environments],
+        "cells": [_cell_json(cell) for cell in experiment.cells],
+        "blocks": [
+            {
+                "number": block.number,
+                "visits": [
+                    {
+                        "identity": visit.identity,
+                        "residents": list(visit.residents),
+                        "stages": [
+                            {
+                                "cell": stage.cell,
+                                "runs": [{"identity": run.identity, "seed": run.seed} for run in stage.runs],
+                            }
+                            for stage in visit.stages
+                        ],
+                    }
+                    for visit in block.visits
+                ],
+            }
+            for block in plan.blocks
+        ],
+        "forecast": {
+            "seconds_per_block": forecast.seconds_per_block,
+            "seconds_building": forecast.seconds_building,
+            "seconds_total": forecast.seconds_total,
+            "disk_bytes": forecast.disk_bytes,
+            "datasets": [
+                {"server": need.server, "workload": need.workload, "scale": need.scale, "bytes": need.bytes}
+                for need in forecast.datasets
+            ],
+            "power": _power_json(plan),
+            "run_lengths": _lengths_json(plan),
+            "floor_seconds": floor_seconds(plan),
+            "refresh": None,
+        },
+        "floors": [floor_fields(floor) for floor in plan.floors.values()],
+        "notes": list(experiment.notes),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _power_json(plan: Plan) -> list[dict[str, Any]]:
+    if not any(floor.valid for floor in plan.floors.values()):
+        return []
+    from pgstrata.report.planning.power import power_json  # noqa: PLC0415 - as above
+
+    return power_json(plan)
+
+
+def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
+    if not any(floor.runs for floor in plan.floors.values()):
+        return []
+    from pgstrata.report.planning.lengths import lengths_json  # noqa: PLC0415 - as above
+
+    return lengths_json(plan)
+
+
+def _design_json(design: Design) -> dict[str, object]:
+    return {
+        "cell": design.cell,
+        "interleave": str(design.interleave),
+        "reason": design.reason,
+        "slice_seconds": design.slice_seconds or None,
+        "rounds": design.rounds or None,
+        "discarded": design.discarded or None,
+    }
+
+
+def _environment_json(environment: Environment) -> dict[str, object]:
+    return {
+        "name": environment.name,
+        "levels": {level.factor: level.value for level in environment.levels},
+        "server": environment.server.text,
+        "connection": str(environment.connection),
+        "checksums": environment.checksums,
+        "settings": dict(environment.settings),
+        "initdb": dict(environment.initdb),
+        "options": dict(environment.options),
+        "layers": dict(environment.layers),
+        "control": str(environment.control) if environment.control else None,
+    }
+
+
+def _cell_json(cell: Cell) -> dict[str, object]:
+    return {
+        "identity": cell.identity,
+        "workload": cell.workload,
+        "scale": cell.scale,
+        "clients": cell.clients,
+        "threads": cell.threads,
+        "protocol": str(cell.protocol),
+        "run": cell.run,
+        "warmup": cell.warmup,
+        "rate": cell.rate,
+        "latency_limit": cell.latency_limit,
+        "scripts": [{"file": script.file, "weight": script.weight} for script in cell.scripts],
+        "options": dict(cell.options),
+        "profile": cell.profile,
+    }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,151 @@
+"""What a plan can expect to see before it starts, from the floors of its cells: as text and for JSON. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.floor import Floor
+from pgstrata.model.plan import Plan
+from pgstrata.report.planning.floor import find_sights, find_visible, level_of, render_effect
+from pgstrata.stats.power import Power, forecast
+from pgstrata.units import render_duration
+
+EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
+"""What is forecast, as shares; 0 is equality."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What is expected in one cell within `blocks` blocks, planned or what the budget holds of them.
+
+    `visible` is the smallest effect that four of five such studies find, as a share; None where none is.
+    """
+
+    floor: Floor
+    blocks: int
+    visible: float | None
+    powers: tuple[Power, ...]
+
+
+def affordable_blocks(plan: Plan) -> int:
+    """Whole blocks that fit into the budget once the datasets are built, at most those that are planned."""
+    budget, cost = plan.experiment.budget, plan.forecast
+    if budget is None or cost.seconds_per_block <= 0:
+        return len(plan.blocks)
+    return min(len(plan.blocks), int(max(0.0, budget - cost.seconds_building) // cost.seconds_per_block))
+
+
+def find_outlooks(plan: Plan) -> tuple[Outlook, ...]:
+    """One for each floor that may be relied upon, the headline first."""
+    blocks = affordable_blocks(plan)
+    return tuple(_outlook(plan, sight.floor, blocks) for sight in find_sights(plan))
+
+
+def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
+    level = level_of(plan, floor.cell)
+    return Outlook(
+        floor=floor,
+        blocks=blocks,
+        visible=find_visible(plan, floor, blocks, level),
+        powers=forecast(floor.s0, math.log1p(plan.experiment.threshold), blocks, EFFECTS, alpha=level),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- text
+
+
+def power_lines(plan: Plan) -> Iterator[tuple[int, str]]:
+    """Lines with their depth: the forecast of the headline (or of the noisiest cell), then what the others can see."""
+    outlooks = find_outlooks(plan)
+    if not outlooks:
+        return
+    first = outlooks[0] if outlooks[0].floor.cell == ALL_CELLS else max(outlooks, key=_noise)
+    yield 0, f"{_name(first)}: {_say_floor(first)}"
+    yield from ((1, _say_power(plan, power)) for power in first.powers)
+    yield 1, _say_visible(first)
+    yield from ((0, f"{_name(one)}: {_say_floor(one)}; {_say_visible(one)}") for one in outlooks if one is not first)
+    yield from ((0, f"warning: {text}") for text in _warnings(plan, outlooks, first))
+
+
+def _noise(outlook: Outlook) -> float:
+    return outlook.floor.s0
+
+
+def _name(outlook: Outlook) -> str:
+    return "all cells together" if outlook.floor.cell == ALL_CELLS else outlook.floor.cell
+
+
+def _say_floor(outlook: Outlook) -> str:
+    floor = outlook.floor
+    size = render_effect(math.expm1(floor.s0))
+    return (
+        f"noise floor {size} ({floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source})"
+    )
+
+
+def _say_power(plan: Plan, power: Power) -> str:
+    blocks = round(power.blocks)
+    time = render_duration(round(power.blocks * plan.forecast.seconds_per_block))
+    share = f"{math.floor(power.probability * 100)} of 100 such studies"
+    after = f"in about {blocks} {'block' if blocks == 1 else 'blocks'}, {time}"
+    if power.effect == 0:
+        limit = f"{plan.experiment.threshold * 100:g} %"
+        return f'equal: "no difference larger than {limit}" in {share}, {after}'
+    return f"{power.effect * 100:g} %: found in {share}, {after}"
+
+
+def _say_visible(outlook: Outlook) -> str:
+    blocks = f"{outlook.blocks} {'block' if outlook.blocks == 1 else 'blocks'}"
+    if outlook.visible is None:
+        return f"{blocks} are too few to see any difference"
+    return f"within {blocks} it sees differences from {render_effect(outlook.visible)} on"
+
+
+def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterator[str]:
+    threshold = plan.experiment.threshold
+    blind = [one for one in outlooks if one.visible is None or _exceeds(one.visible, threshold)]
+    if not blind:
+        return
+    # where the question is answered over all cells, single cells are exploratory
+    who = first if first in blind else blind[0]
+    place = "" if who is first else f" in {_name(who)}, which is exploratory,"
+    limit = f"the budget holds {who.blocks} of {len(plan.blocks)} blocks; " if who.blocks < len(plan.blocks) else ""
+    seen = f"only differences from {render_effect(who.visible)} on" if who.visible is not None else "no difference"
+    yield (
+        f"{limit}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
+        "longer runs, a quieter machine or a larger threshold would answer the question"
+    )
+
+
+def _exceeds(visible: float, threshold: float) -> bool:
+    """As printed: 3.01 % against 3 % would be a warning that contradicts itself."""
+    return visible > threshold and render_effect(visible) != render_effect(threshold)
+
+
+# ---------------------------------------------------------------------------------------------------- JSON
+
+
+def power_json(plan: Plan) -> list[dict[str, Any]]:
+    """For each floor that may be relied upon; seconds without those for the datasets."""
+    return [
+        {
+            "cell": outlook.floor.cell,
+            "blocks": outlook.blocks,
+            "smallest_visible_effect": outlook.visible,
+            "effects": [
+                {
+                    "effect": power.effect,
+                    "probability": power.probability,
+                    "decided": power.decided,
+                    "blocks": power.blocks,
+                    "seconds": power.blocks * plan.forecast.seconds_per_block,
+                }
+                for power in outlook.powers
+            ],
+        }
+        for outlook in find_outlooks(plan)
+    ]

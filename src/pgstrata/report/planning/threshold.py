@@ -1,0 +1,60 @@
+"""Where the default threshold is finer than the noise of a host: a plan says so, the user decides. Pure."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.plan import Plan
+from pgstrata.report.planning.floor import render_effect
+from pgstrata.report.planning.power import Outlook, find_outlooks
+
+COARSE: Final = 0.05
+"""The threshold that is named instead, as a share."""
+_NOISY: Final = 0.02
+"""Log units of one environment, s0 / sqrt(2): above it few blocks show equality within 3 %."""
+
+
+def say_threshold(plan: Plan) -> Iterator[str]:
+    """A warning where the file gives no threshold and a floor that may be relied upon is above what it is meant for.
+
+    Of the headline if it is so noisy, else of the noisiest cell.
+    """
+    if plan.experiment.threshold >= COARSE or _gives_threshold(plan.experiment):
+        return
+    noisy = [one for one in find_outlooks(plan) if one.floor.s0 / math.sqrt(2) > _NOISY]
+    if not noisy:
+        return
+    fine = noisy[0] if noisy[0].floor.cell == ALL_CELLS else max(noisy, key=_noise)
+    other = replace(plan, experiment=replace(plan.experiment, threshold=COARSE))
+    coarse = next(one for one in find_outlooks(other) if one.floor is fine.floor)
+    where = "over all cells together" if fine.floor.cell == ALL_CELLS else f"in {fine.floor.cell}"
+    default, better = (f"{threshold * 100:g} %" for threshold in (plan.experiment.threshold, COARSE))
+    yield (
+        f"warning: the file gives no threshold, so {default} is taken, while {where} equals differ by "
+        f"{render_effect(math.expm1(fine.floor.s0))} from block to block: equality within {default} is found in "
+        f"{_say_equal(fine)}, within {better} in {_say_equal(coarse)}; if differences below {better} do not matter to "
+        f'you, write threshold = "{better}"'
+    )
+
+
+def _noise(outlook: Outlook) -> float:
+    return outlook.floor.s0
+
+
+def _say_equal(outlook: Outlook) -> str:
+    equal = next(power for power in outlook.powers if power.effect == 0)
+    return f"{math.floor(equal.probability * 100)} of 100 such studies after about {round(equal.blocks)} blocks"
+
+
+def _gives_threshold(experiment: Experiment) -> bool:
+    """Whether the file has one; a text that cannot be read is left alone."""
+    try:
+        return "threshold" in tomllib.loads(experiment.text)
+    except (ValueError, RecursionError):
+        return True

@@ -1,0 +1,1 @@
+"""Findings in words: verdicts, names, factors, controls, doubts, causes and limits."""

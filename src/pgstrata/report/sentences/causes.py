@@ -1,0 +1,181 @@
+"""Why environments differ: where the time of a transaction went, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pgstrata.model.activity import ACTIVITY_HERTZ
+from pgstrata.model.answer import Answer, Verdict
+from pgstrata.model.attribution import (
+    Attribution,
+    Contribution,
+    CountedUse,
+    Method,
+    Part,
+    SampleSource,
+    Unattributed,
+)
+from pgstrata.model.metrics import METRICS, TPS
+from pgstrata.report.sentences.contributions import (
+    choose_decimals,
+    choose_unit,
+    half_of,
+    name_part,
+    name_row,
+    render_change,
+    render_signed,
+)
+from pgstrata.report.sentences.names import count, name_environment, name_where
+from pgstrata.units import Unit, render_bytes, render_value
+
+METHOD_NOTES: Final = {
+    Method.COUNTED: "waits as sampled, CPU and run queue as the kernel counts them, without what lies in waits; client "
+    "and network is what is left, so that nothing remains unexplained",
+    Method.ASLEEP: "waits as sampled, and so the rest, in which sessions slept without an event that the server names; "
+    "CPU and run queue as the kernel counts them, without what lies in these; client and network is what is left",
+    Method.UNNAMED: "waits as sampled, CPU and run queue as the kernel counts them; the rest is time in statements "
+    "that was neither on a CPU nor in an event that the server names",
+    Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",
+}
+_MOST_ROWS: Final = 12
+_MOST_SAID: Final = 5
+_OF_NO_STATEMENT: Final = frozenset({Part.CLIENT, Part.CONNECT})
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def say_attribution(answer: Answer, item: Attribution) -> str:
+    """One sentence: what is saved or added per transaction, and by which parts."""
+    experiment = answer.study.plan.experiment
+    name = name_environment(experiment.environment(item.environment), experiment)
+    size, unit = choose_unit(max(item.total.value, item.total.reference))
+    before, after = item.total.reference / size, item.total.value / size
+    digits = choose_decimals(half_of(item.total.interval) / size)
+    blocks = count(item.blocks, "block")
+    if not item.total.resolved:
+        return (
+            f"{name}: no difference in the time of a transaction is certain, {render_change(item.total, size)} {unit} "
+            f"of {before:.{digits}f} ({blocks})"
+        )
+    verb = "saves" if item.total.difference < 0 else "costs"
+    amount = f"{abs(item.total.difference) / size:.{digits}f} ± {half_of(item.total.interval) / size:.{digits}f} {unit}"
+    head = f"{name} {verb} {amount} per transaction ({before:.{digits}f} -> {after:.{digits}f}, {blocks})"
+    return f"{head}: {_say_parts(item, size)}"
+
+
+def _say_parts(item: Attribution, size: float) -> str:
+    """The parts that are certain, then those that are not, then the sum of what is left."""
+    shown = sorted(item.parts, key=lambda part: (not part.resolved, -abs(part.difference)))[:_MOST_SAID]
+    sure = [f"{render_change(part, size)} {name_part(part)}" for part in shown if part.resolved]
+    open_ = [f"{render_change(part, size)} {name_part(part)}" for part in shown if not part.resolved]
+    left = item.total.difference - sum(part.difference for part in shown)
+    texts = [", ".join(sure)] if sure else []
+    if open_:
+        texts.append(f"unresolved {', '.join(open_)}")
+    if len(shown) < len(item.parts):
+        texts.append(f"{render_signed(left / size, 1)} in {count(len(item.parts) - len(shown), 'smaller part')}")
+    return "; ".join(texts)
+
+
+def say_causes(item: Attribution) -> str:
+    """What is certain to have a part in it and in which statement, the first cause first; empty without any.
+
+    Where no statements are told apart the figures are those of the parts, which stand there already.
+    """
+    if not item.causes:
+        return ""
+    if len({row.query for row in item.rows if row.part not in _OF_NO_STATEMENT}) <= 1:
+        return f"first cause: {name_row(item.causes[0])}"
+    size, unit = choose_unit(max(item.total.value, item.total.reference))
+    texts = [f"{name_row(cause)} ({render_change(cause, size)} {unit})" for cause in item.causes[:_MOST_SAID]]
+    return f"first cause: {texts[0]}" + (f"; then {'; '.join(texts[1:])}" if texts[1:] else "")
+
+
+def cause_sentences(answer: Answer) -> list[str]:
+    """The first cause of each difference in throughput that a verdict has found, for few of them; nothing else.
+
+    Controls have none, nor has a difference that goes the other way in the account.
+    """
+    experiment = answer.study.plan.experiment
+    found = {(item.environment, item.cell): item for item in answer.attributions if item.causes}
+    texts = []
+    for comparison in answer.comparisons:
+        item = found.get((comparison.environment, comparison.cell))
+        signs = {Verdict.BETTER: -1.0, Verdict.WORSE: 1.0}
+        sign = signs.get(comparison.verdict) if comparison.metric == TPS.name and not comparison.control else None
+        if item is not None and sign is not None and item.total.difference * sign > 0:
+            name = name_environment(experiment.environment(item.environment), experiment)
+            size, unit = choose_unit(max(item.total.value, item.total.reference))
+            where = f" on {name_where(item.cell, experiment)}" if len(experiment.cells) > 1 else ""
+            texts.append(
+                f"{name}{where}: the first cause is {name_row(item.causes[0])}, "
+                f"{render_change(item.causes[0], size)} of {render_change(item.total, size)} {unit} per transaction"
+            )
+    return texts[:_MOST_SAID]
+
+
+def say_missing(answer: Answer, item: Unattributed) -> str:
+    """Why there is nothing, with what would help."""
+    experiment = answer.study.plan.experiment
+    name = name_environment(experiment.environment(item.environment), experiment)
+    return f"{name}: the difference cannot be split: {item.why}; {item.remedy}"
+
+
+def say_samples(item: Attribution) -> str:
+    """How many samples there are, and who took them."""
+    origin = item.origin
+    text = (
+        f"{count(item.samples, 'sample')} of sessions in {count(item.blocks, 'block')}, by {origin.source.value} at "
+        f"{origin.hertz:.0f} Hz"
+    )
+    if origin.statement_samples is None:
+        return text
+    few = count(origin.statement_samples, "sample")
+    return f"{text} (statements told apart by {few} of {SampleSource.ACTIVITY.value} at {ACTIVITY_HERTZ:.0f} Hz)"
+
+
+def choose_rows(rows: Sequence[Contribution], most: int = _MOST_ROWS) -> tuple[list[Contribution], list[Contribution]]:
+    """Rows that are shown, the resolved ones and the largest, the largest first; and those that are left."""
+    first = sorted(rows, key=lambda row: (not row.resolved, -abs(row.difference)))
+    shown = sorted(first[:most], key=lambda row: -abs(row.difference))
+    return shown, first[most:]
+
+
+def name_among_rows(item: Contribution) -> str:
+    """As `name_row`, beside rows of the same part in named statements."""
+    return name_row(item) if item.query or item.part in _OF_NO_STATEMENT else f"{name_part(item)} in other statements"
+
+
+def name_state(*, resolved: bool) -> str:
+    """Whether more than chance is in it."""
+    return "resolved" if resolved else "unresolved"
+
+
+def say_left(left: Sequence[Contribution], size: float, unit: str) -> str:
+    """How many rows are not shown, and what they add together."""
+    rest = sum(row.difference for row in left) / size
+    return f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
+
+
+def name_beside(item: CountedUse) -> str:
+    """The name of its metric, without the words that the head of the table says."""
+    return METRICS[item.metric].title.removesuffix(" per transaction").replace(" during the run", " in a run")
+
+
+def is_clear(item: CountedUse) -> bool:
+    """Whether its interval leaves out zero."""
+    return item.interval.low > 0 or item.interval.high < 0
+
+
+def render_amount(value: float, metric: str) -> str:
+    """A mean without "per transaction", which the name of the metric says; of counts with a digit."""
+    unit = METRICS[metric].unit
+    match unit:
+        case Unit.BYTES_PER_TRANSACTION:
+            return render_bytes(value)
+        case Unit.COUNT:
+            return f"{value:.1f}"
+        case _:
+            return render_value(value, unit).removesuffix("/tx")

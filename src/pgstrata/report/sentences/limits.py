@@ -1,0 +1,190 @@
+"""What a study does not say: the limits of its design, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median, quantiles
+from typing import Final
+
+from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
+from pgstrata.compare.pairs import may_enter
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
+from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.metrics import TPS
+from pgstrata.report.sentences.names import count, name_where
+from pgstrata.report.sentences.verdicts import render_confidence
+from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.units import render_duration
+
+# Slices below this length show what caches cost at their start.
+_LONG_SLICE = 0.5
+# Fewer visits of environments say too little of what the log costs: each stretch is short.
+_LEAST_STRETCHES: Final = 6
+
+
+def unmeasured(answer: Answer) -> tuple[str, ...]:
+    """Sentences without a full stop, the most general first."""
+    return (
+        "One machine: nothing is claimed about others",
+        *_say_load(answer.study.plan.experiment),
+        *_say_runs(answer.study),
+        *_say_slices(answer.study),
+        *_say_checkpoints(answer.study),
+        *_say_stopping(answer),
+        *_say_multiplicity(answer),
+        *_say_floors(answer),
+    )
+
+
+def _say_load(experiment: Experiment) -> Iterator[str]:
+    closed = [cell for cell in experiment.cells if cell.rate is None]
+    if closed:
+        where = "" if len(closed) == len(experiment.cells) else " in the cells without a rate"
+        yield (
+            f"Closed loop{where}: each client waits for its answer before it asks again, so latency is service time, "
+            "without the waiting of users whom a busy server keeps in a queue"
+        )
+
+
+# ------------------------------------------------------------------------------------------------ designs
+
+
+def _say_runs(study: Study) -> Iterator[str]:
+    alone = [cell for cell in study.plan.experiment.cells if not study.plan.design(cell.identity).sliced]
+    if alone:
+        yield (
+            f"Run by run{_where(alone, study)}: one environment was up at a time, and what the machine did meanwhile "
+            "hit that one alone; blocks in random order make it even in the long run only"
+        )
+
+
+def _say_slices(study: Study) -> Iterator[str]:
+    experiment = study.plan.experiment
+    sliced = [cell for cell in experiment.cells if study.plan.design(cell.identity).sliced]
+    if not sliced:
+        return
+    yield (
+        f"In slices{_where(sliced, study)}: the environments were up at the same time and shared the page cache and "
+        "the processor's last-level cache; what one of them does to these, the others feel"
+    )
+    yield (
+        "Transactions in flight when a slice ends are finished and counted when it goes on, and are left out of latency"
+    )
+    shortest = min(study.plan.design(cell.identity).slice_seconds for cell in sliced)
+    if shortest < _LONG_SLICE:
+        yield (
+            f"Slices of {render_duration(shortest)} carry the start effects of caches that another environment has "
+            "used in between, the same in all environments"
+        )
+    yield (
+        "During slices every transaction is logged, at the same cost in all environments; absolute throughput comes "
+        "from a stretch of each visit without that log"
+    )
+    costs = [text for cell in sliced if (text := _say_cost(study, cell))]
+    if costs:
+        yield (
+            f"Throughput in slices differed from that of the stretch by {'; '.join(costs)}: what the log and taking "
+            "turns cost together, and what the machine drifted by in between"
+        )
+
+
+def _say_cost(study: Study, cell: Cell) -> str:
+    """The median of (slices / stretch - 1) over the usable runs of a cell, each by its median round; or nothing."""
+    found = [
+        100 * (median(rounds) / stretch - 1)
+        for run in study.runs
+        if run.cell == cell.identity and may_enter(run)
+        if (rounds := run.rounds()) and (stretch := run.value(TPS.name))
+    ]
+    if len(found) < _LEAST_STRETCHES:
+        return ""
+    low, middle, high = quantiles(found, n=4, method="inclusive")
+    experiment = study.plan.experiment
+    where = f"{name_where(cell.identity, experiment)}, " if len(experiment.cells) > 1 else ""
+    return f"{middle:+.1f} % ({where}median of {len(found)} runs, half of them from {low:+.1f} to {high:+.1f} %)"
+
+
+def _where(cells: Sequence[Cell], study: Study) -> str:
+    """Nothing where it is all of them, else in which."""
+    experiment = study.plan.experiment
+    if len(cells) == len(experiment.cells):
+        return ""
+    return f" ({', '.join(name_where(cell.identity, experiment) for cell in cells)})"
+
+
+def _say_checkpoints(study: Study) -> Iterator[str]:
+    """Only where no run is long enough for one checkpoint by time."""
+    experiment = study.plan.experiment
+    fingerprint = study.environments.get(experiment.baseline)
+    timeout = fingerprint.facts.get("settings.checkpoint_timeout", "") if fingerprint else ""
+    longest = max((_length(study, cell) for cell in experiment.cells), default=0.0)
+    if timeout.isdecimal() and longest < int(timeout):
+        yield (
+            f"At most {render_duration(longest)} measured in one go, with a checkpoint_timeout of "
+            f"{render_duration(int(timeout))}: checkpoints by time, and what builds up slowly (bloat, autovacuum), are "
+            "hardly in it"
+        )
+
+
+def _length(study: Study, cell: Cell) -> float:
+    design = study.plan.design(cell.identity)
+    return design.slice_seconds * design.rounds if design.sliced else cell.run
+
+
+# ------------------------------------------------------------------------------------------------ statistics
+
+
+def _say_stopping(answer: Answer) -> Iterator[str]:
+    primary = primary_comparisons(answer)
+    if not primary:
+        return
+    measured, planned = answer.study.measured_blocks, len(answer.study.plan.blocks)
+    if any(item.decided_at is not None for item in primary):
+        yield (
+            "A comparison was looked at after each block and ended at its verdict, which the intervals allow for; "
+            "effects that ended one early are a little larger on average than they are in truth"
+        )
+    if measured < planned and not all(_is_decided(item) for item in primary):
+        yield f"After {measured} of {count(planned, 'planned block')}: what is undecided may still be decided"
+    if any(item.lane is Lane.FAST for item in primary):
+        yield (
+            "The fast lane (3 to 6 blocks, all far beyond the noise floor) gives a coarse interval of no stated "
+            "confidence, and its errors are not counted among those below"
+        )
+
+
+def _is_decided(comparison: Comparison) -> bool:
+    return comparison.decided_at is not None
+
+
+def _say_multiplicity(answer: Answer) -> Iterator[str]:
+    """What chance still makes of comparisons in which nothing differs."""
+    asked = [item for item in primary_comparisons(answer) if not item.control]
+    headlines = [item for item in asked if item.cell == ALL_CELLS]
+    cells = [item for item in asked if item.cell != ALL_CELLS]
+    # A single cell is its own headline.
+    family = headlines or (cells if len(answer.study.plan.experiment.cells) == 1 else [])
+    chance = render_confidence(C_DIFF.alpha)
+    if len(family) == 1:
+        yield f"Where nothing differs, up to {chance} of such headlines come out different"
+    elif family:
+        yield (
+            f"The {len(family)} headlines are corrected for their number (Holm): where nothing differs, up to {chance} "
+            "of such studies call any of them different"
+        )
+    if len(cells) > 1 and family != cells:
+        expected = sum(item.level for item in cells)
+        yield (
+            f"Single cells are exploratory, each judged alone: if nothing differed in any of the {len(cells)}, up to "
+            f"{expected:.1f} would still come out different by chance, which adjusted p (Benjamini-Hochberg) allows for"
+        )
+
+
+def _say_floors(answer: Answer) -> Iterator[str]:
+    plan = answer.study.plan
+    names = [cell.identity for cell in plan.experiment.cells] + ([ALL_CELLS] if headline_comparisons(answer) else [])
+    if primary_comparisons(answer) and not any(name in plan.floors for name in names):
+        yield (
+            "No noise floor is known of this host and design: the smallest effect that it could have seen is not known "
+            "either, and there is no fast lane (pgstrata floor measures it)"
+        )

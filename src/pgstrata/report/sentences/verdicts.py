@@ -1,0 +1,182 @@
+"""The words and figures of single verdicts, for sentences, tables and charts alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from pgstrata.model.answer import Comparison, Interval, Lane, Verdict
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.sentences.names import name_environment
+from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary
+from pgstrata.units import Direction, render_percent_change
+
+SMALL_AND_EARLY = "small_and_early"
+
+
+class Judged(Protocol):
+    """What has a verdict by a metric: comparisons, and contrasts of factors."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def effect(self) -> float | None: ...
+
+    @property
+    def interval(self) -> Interval | None: ...
+
+
+# ------------------------------------------------------------------------------------------------ which comparisons
+
+
+def name_baseline(experiment: Experiment) -> str:
+    """The baseline as people call it."""
+    return name_environment(experiment.environment(experiment.baseline), experiment)
+
+
+def name_reference(comparison: Comparison, experiment: Experiment) -> str:
+    """What a comparison compares with, as people call it."""
+    name = comparison.reference or experiment.baseline
+    return name_environment(experiment.environment(name), experiment)
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What better and worse are called, and which values are better."""
+
+    better: str
+    worse: str
+    direction: Direction
+
+
+def words_of(metric: str) -> Words:
+    """Those of a metric that pgstrata knows: faster and slower, less and more."""
+    known = METRICS[metric]
+    return Words(better=known.better, worse=known.worse, direction=known.direction)
+
+
+def verdict_word(judged: Judged, words: Words | None = None) -> str:
+    """The verdict in one or two words: faster, slower, no difference, cannot tell, ...; by default the metric's own."""
+    words = words or words_of(judged.metric)
+    match judged.verdict:
+        case Verdict.BETTER:
+            return words.better
+        case Verdict.WORSE:
+            return words.worse
+        case Verdict.NEGLIGIBLE:
+            higher = (judged.effect or 1.0) > 1
+            return words.better if higher is (words.direction is Direction.HIGHER) else words.worse
+        case Verdict.EQUIVALENT:
+            return "no difference"
+        case Verdict.INCONCLUSIVE:
+            return "cannot tell"
+        case Verdict.INSUFFICIENT:
+            return "too early"
+        case Verdict.UNSTABLE | Verdict.COLLAPSED:
+            return str(judged.verdict)
+        case _:
+            assert_never(judged.verdict)
+
+
+def verdict_label(judged: Judged, words: Words | None = None) -> str:
+    """As `verdict_word`, for tables: a negligible difference says that it is one."""
+    word = verdict_word(judged, words)
+    return f"{word}, negligible" if judged.verdict is Verdict.NEGLIGIBLE else word
+
+
+def is_small_and_early(comparison: Comparison) -> bool:
+    """Whether a difference was found before the end and is so small that it may look larger than it is."""
+    return any(warning.code == SMALL_AND_EARLY for warning in comparison.warnings)
+
+
+def needed_blocks(comparison: Comparison) -> int:
+    """Blocks from which on there is an interval at the comparison's level: more where several share the errors."""
+    return boundary(max(comparison.level, GRID[-1])).first
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+def render_figures(judged: Judged) -> str:
+    """The effect with its interval: -3.1 % [-4.2, -1.9]."""
+    if judged.effect is None:
+        return "size unknown"
+    change = render_percent_change(judged.effect)
+    return f"{change} {render_interval(judged.interval)}".rstrip()
+
+
+def shown_interval(comparison: Comparison) -> Interval | None:
+    """The interval; of "no difference" that of equivalence, where a difference would need more blocks for its own."""
+    if comparison.interval is None and comparison.verdict is Verdict.EQUIVALENT:
+        return comparison.equivalence_interval
+    return comparison.interval
+
+
+def render_interval(interval: Interval | None) -> str:
+    """[-4.2, -1.9] in percent, empty where there is no honest interval."""
+    if interval is None:
+        return ""
+    low, high = (render_percent_change(ratio).removesuffix(" %") for ratio in (interval.low, interval.high))
+    return f"[{low}, {high}]"
+
+
+def render_between(interval: Interval | None) -> str:
+    """Between -3.8 % and +10.1 %, in a sentence."""
+    if interval is None:
+        return "no interval"
+    return f"between {render_percent_change(interval.low)} and {render_percent_change(interval.high)}"
+
+
+def render_threshold(threshold: float) -> str:
+    """3 %, 2.5 %."""
+    return f"{threshold * 100:g} %"
+
+
+def render_confidence(confidence: float) -> str:
+    """95.5 %, 99.95 %."""
+    return f"{confidence * 100:.4g} %"
+
+
+def render_spread(spread: float) -> str:
+    """A spread of ratios in percent, with two digits where it is small: 2.3 %, 0.38 %."""
+    digits = 1 if spread >= 0.01 or spread == 0 else 2  # noqa: PLR2004 - one percent
+    return f"{spread * 100:.{digits}f} %"
+
+
+def render_p(p: float | None, comparison: Comparison) -> str:
+    """The smallest level at which "no difference" was excluded: ≤ 0.01, or > 0.1 where it was excluded at none."""
+    if p is not None:
+        return f"≤ {p:.2g}"
+    looked = comparison.effect is not None and comparison.blocks >= FIRST_LOOK
+    return f"> {GRID[0]:g}" if looked else "-"
+
+
+def render_decided(comparison: Comparison) -> str:
+    """After how many blocks the verdict fell, for tables: after 7; after 3, fast; not in 24."""
+    if comparison.lane is Lane.ONE_LOOK:
+        return f"one look at {comparison.blocks}"
+    if comparison.decided_at is not None:
+        return f"after {comparison.decided_at}{', fast' if comparison.lane is Lane.FAST else ''}"
+    return f"not in {comparison.blocks}" if comparison.verdict is Verdict.INCONCLUSIVE else "-"
+
+
+def render_adjusted(comparison: Comparison) -> str:
+    """p after Benjamini-Hochberg over the cells."""
+    if comparison.adjusted_p is None:
+        return "-"
+    return f"≤ {comparison.adjusted_p:.2g}"
+
+
+def render_sureness(comparison: Comparison) -> str:
+    """The confidence of the interval that is shown; the fast lane promises none."""
+    if comparison.interval is None:
+        return render_confidence(1 - C_EQ.alpha) if shown_interval(comparison) is not None else "-"
+    return "coarse" if comparison.lane is Lane.FAST else render_confidence(comparison.confidence)
