@@ -13,11 +13,12 @@ from pgstrata.compare.judging import threshold_of
 from pgstrata.compare.pairs import client_share
 from pgstrata.compare.progress import open_pairs
 from pgstrata.compare.shifts import find_shifts
-from pgstrata.compare.study import SECONDARY_METRICS, compare_pairs, compare_study
+from pgstrata.compare.study import SECONDARY_METRICS, compare_observations, compare_pairs, compare_study
 
 __all__ = [
     "SECONDARY_METRICS",
     "client_share",
+    "compare_observations",
     "compare_pairs",
     "compare_study",
     "exclusive_settings",

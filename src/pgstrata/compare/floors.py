@@ -5,18 +5,18 @@ Only the control `same` counts: it is the baseline a second time, in the same bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from pgstrata.compare.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.judging import ask
 from pgstrata.compare.noise import measure_runs, measure_slices
-from pgstrata.compare.shared_blocks import align, over_rounds, shared_blocks
+from pgstrata.compare.pairs import over_cells, pair_cells
+from pgstrata.compare.shared_blocks import align, shared_blocks
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Environment
 from pgstrata.model.floor import RunsMeasured, SlicesMeasured
-from pgstrata.model.metrics import METRICS, TPS
+from pgstrata.model.metrics import TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 
@@ -52,19 +52,16 @@ def control_differences(
     if control is None:
         return ()
     arms = sort_runs(runs, frozenset(metrics))
-    baseline = plan.experiment.baseline
-    cells = [cell.identity for cell in plan.experiment.cells]
     found: list[ControlDifferences] = []
     for metric in metrics:
-        by_cell = {cell: _by_block(arms, control.name, baseline, cell, metric) for cell in cells}
+        pairings = pair_cells(arms, ask(plan, metric), control.name)
+        sound = [pairing for pairing in pairings if not (pairing.arm.has_collapsed or pairing.base.has_collapsed)]
+        whole = [over_cells(sound)] if len(pairings) > 1 and len(sound) == len(pairings) else []
         found += [
-            ControlDifferences(cell=cell, metric=metric, d=tuple(by_cell[cell].values()))
-            for cell in cells
-            if by_cell[cell]
+            ControlDifferences(cell=pairing.cell, metric=metric, d=tuple(pairing.differences.tolist()))
+            for pairing in (*sound, *whole)
+            if pairing.blocks
         ]
-        together = _mean_over(list(by_cell.values())) if len(cells) > 1 else ()
-        if together:
-            found.append(ControlDifferences(cell=ALL_CELLS, metric=metric, d=together))
     return tuple(_with_components(plan, arms, runs, one) for one in found)
 
 
@@ -81,20 +78,3 @@ def _with_components(
         logs = align(pair, found.metric, shared_blocks(pair).blocks).logs
         return replace(found, slices=measure_slices(design, logs[0] - logs[1], own))
     return replace(found, runs=measure_runs(names, found.d, own))
-
-
-def _by_block(arms: Arms, control: str, baseline: str, cell: str, metric: str) -> dict[int, float]:
-    pair = (find_arm(arms, control, cell), find_arm(arms, baseline, cell))
-    if any(arm.has_collapsed for arm in pair):
-        return {}
-    aligned = align(pair, metric, shared_blocks(pair).blocks)
-    if not aligned.blocks:
-        return {}
-    d = METRICS[metric].sign * over_rounds(aligned.logs[0] - aligned.logs[1], aligned.least)
-    return {block: float(value) for block, value in zip(aligned.blocks, d, strict=True) if np.isfinite(value)}
-
-
-def _mean_over(cells: Sequence[Mapping[int, float]]) -> tuple[float, ...]:
-    """The mean over cells is the logarithm of the geometric mean of their ratios."""
-    shared = sorted(set.intersection(*(set(cell) for cell in cells)))
-    return tuple(sum(cell[block] for cell in cells) / len(cells) for block in shared)

@@ -1,22 +1,24 @@
-"""A study's runs to comparisons: headlines, exploratory cells, secondary metrics, and all pairs on request."""
+"""Observations to comparisons: headlines, exploratory cells, secondary metrics; of a study all pairs on request."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
-from pgstrata.compare.arms import Arms, sort_runs
+from pgstrata.compare.arms import Arms, sort_observations, sort_runs
 from pgstrata.compare.comparisons import adjust, find, to_comparison
 from pgstrata.compare.doubts import find_doubts
 from pgstrata.compare.judging import Judged, ask, find_floor, judge_primary, make_rule
 from pgstrata.compare.pairs import over_cells, pair_all, pair_cells
 from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.observation import Observation
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import observe_runs
 from pgstrata.stats.rule import decide_many
 
 SECONDARY_METRICS: Final = (
@@ -51,18 +53,29 @@ def compare_study(
         ValueError: a metric is unknown, or a run is there twice.
     """
     names = _metric_names(plan, metrics)
-    arms = sort_runs(runs, frozenset(names))
-    primary = judge_primary(ask(plan), arms)
-    beside = _judge_others([ask(plan, name) for name in names[1:]], arms)
+    return compare_observations([ask(plan, name) for name in names], observe_runs(runs, frozenset(names)))
+
+
+def compare_observations(questions: Sequence[Question], observations: Iterable[Observation]) -> tuple[Comparison, ...]:
+    """As `compare_study`, of observations of any source, by the sequential rule: whoever made them looked as they came.
+
+    Args:
+        questions: the one that was declared before the first observation, then those asked beside it.
+        observations: in any order, each with a key.
+    """
+    first, *others = questions
+    arms = sort_observations(observations)
+    primary = judge_primary(first, arms)
+    beside = _judge_others(others, arms)
     comparisons: list[Comparison] = []
     for name, head in primary.headlines.items():
         if primary.cells:
             comparisons.append(_compare(head, over=_is_over(head)))
-        for cell in plan.experiment.cells:
-            own = primary.cells.get((name, cell.identity), head)
+        for cell in first.cells:
+            own = primary.cells.get((name, cell), head)
             comparisons.append(_compare(own, over=_is_over(own)))
             over = _is_over(own) and _is_over(head)
-            comparisons += [_compare(other, over=over) for other in beside.get((name, cell.identity), ())]
+            comparisons += [_compare(other, over=over) for other in beside.get((name, cell), ())]
     return adjust(comparisons)
 
 
