@@ -1,4 +1,4 @@
-"""How often runs and curves are called anomalies by chance, how often truly, and what a repeat makes of it."""
+"""How often runs and curves are called anomalies by chance, and how often truly."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from figures import Figure
 from machine_noise import DEFAULT, STRESS, Floats, NoiseModel, draw_blocks, draw_machines
-from repeats import measure_repeats
 
-from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.anomaly import (
-    Kink,
     find_kinks,
     find_modes,
-    judge_repeat,
     judge_stability,
-    repeat_differences,
 )
 from pgstrata.stats.floor import noise_floor
 
@@ -27,9 +22,6 @@ MACHINES = 3000
 CURVES = 2000
 BLOCKS = 16
 CURVE_BLOCKS = 7
-# New blocks, and percent of kinks and transients that should be called so by then.
-REPEATS = {7: (85.0, 75.0), 12: (85.0, 85.0)}
-REPEATED = 1000
 KINK = 0.10
 # Clients at which the curves bend.
 KNEES = (3.0, 20.0)
@@ -40,8 +32,8 @@ SPARSE = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.float64)
 
 
 def measure_anomalies() -> Sequence[Figure]:
-    """Runs, modes, curves, repeats of points of curves and of runs."""
-    return [*_runs(), *_modes(), *_curves(), *_repeats(), *measure_repeats()]
+    """Runs, modes and curves."""
+    return [*_runs(), *_modes(), *_curves()]
 
 
 def _runs() -> Sequence[Figure]:
@@ -124,39 +116,7 @@ def _curves() -> Sequence[Figure]:
     return figures
 
 
-def _repeats() -> Sequence[Figure]:
-    """Dents that were found once, judged on new blocks in which they are still there, or are not."""
-    rng = np.random.default_rng([SEED, 4])
-    places = rng.integers(1, DENSE.size - 1, REPEATED)
-    knees = rng.uniform(*KNEES, REPEATED)
-    kinks = [find_kinks(DENSE, logs) for logs in _dent(_draw_curves(rng, DENSE, knees), places)]
-    found = [g for g in range(REPEATED) if [kink.place for kink in kinks[g]] == [places[g]]]
-    figures = []
-    for blocks, (confirmed, transient) in REPEATS.items():
-        new = _draw_curves(rng, DENSE, knees, blocks)
-        still, gone = (_judge(logs, kinks, found) for logs in (_dent(new, places), new))
-        figures += [
-            Figure(name=f"anomalies: 10 % kink confirmed, {blocks} blocks", value=still[Repeat.CONFIRMED],
-                   goal=confirmed, unit="%", low_is_good=False, notes=(_render(still),)),
-            Figure(name=f"anomalies: transient confirmed, {blocks} blocks", value=gone[Repeat.CONFIRMED], goal=2.5,
-                   unit="%", notes=(_render(gone),)),
-            Figure(name=f"anomalies: transient called one, {blocks} blocks", value=gone[Repeat.TRANSIENT],
-                   goal=transient, unit="%", low_is_good=False),
-        ]  # fmt: skip
-    return figures
-
-
 def _dent(curves: Floats, places: npt.NDArray[np.int64]) -> Floats:
     dented = curves.copy()
     dented[np.arange(len(curves)), :, places] += math.log1p(-KINK)
     return dented
-
-
-def _judge(new: Floats, kinks: Sequence[tuple[Kink, ...]], found: Sequence[int]) -> dict[Repeat, float]:
-    """Percent of each outcome."""
-    outcomes = [judge_repeat(repeat_differences(DENSE, new[g], kinks[g])[0], first=kinks[g][0].residual) for g in found]
-    return {repeat: 100 * outcomes.count(repeat) / len(outcomes) for repeat in Repeat}
-
-
-def _render(shares: dict[Repeat, float]) -> str:
-    return ", ".join(f"{repeat} {share:.1f} %" for repeat, share in shares.items())

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
-from pgstrata.compare.progress import closing_blocks
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus
@@ -185,28 +184,6 @@ def test_the_answer_calls_decided_what_is_not_measured_any_more(study):
             assert {(one.environment, cell) for cell in cells} <= left
             assert one.blocks == 24
         assert "incomplete" not in [warning.code for warning in one.warnings]
-
-
-@given(studies)
-@settings(max_examples=10, deadline=None)
-def test_one_look_back_tells_where_each_was_closed(study):
-    plan, effects = build(study)
-    runs = measure(plan, effects, sd=study["sd"], seed=study["seed"])
-    held = [open_pairs(plan, runs, number) for number in range(1, 26)]
-    closings = closing_blocks(plan, runs)
-    assert closings.keys() == everything(plan)
-    for pair, closing in closings.items():
-        assert (closing is None) == (pair in held[-1])
-        assert closing is None or closing == 1 + sum(pair in each for each in held)
-
-
-def test_where_an_environment_collapsed_no_look_back_tells():
-    plan = make_plan(clients=TWO, blocks=24)
-    fallen = [
-        replace(run, status=RunStatus.COLLAPSED, measurements=()) if run.environment == OTHER else run
-        for run in simulate(plan, {})
-    ]
-    assert closing_blocks(plan, fallen) is None
 
 
 def test_a_resume_in_the_middle_of_a_block_finishes_it_as_it_was_begun():

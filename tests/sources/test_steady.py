@@ -14,7 +14,7 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
 from pgstrata.model.observation import SteadyPart
 from pgstrata.model.runs import Validity
-from pgstrata.sources.runs import cut_runs, whole_runs
+from pgstrata.sources.runs import whole_runs
 from pgstrata.sources.steady import find_steady, row_medians, seconds_of
 from studies import BASE, CELL, OTHER, codes, make_plan, make_run
 
@@ -254,19 +254,6 @@ def test_steady_runs_and_those_that_warm_up_are_not_called_unsteady():
     for shapes in ({BASE: steady, OTHER: steady}, {BASE: steady, OTHER: warming}):
         (found,) = compare_study(make_plan(blocks=8), study(shapes))
         assert "not_steady" not in codes(found)
-
-
-# ------------------------------------------------------------------------------------------------ cut once for many
-
-
-def test_runs_that_were_cut_beforehand_are_sorted_to_the_same_values():
-    runs = study({BASE: warming, OTHER: steady})
-    cut = cut_runs(runs)
-    for last in range(1, 9):
-        for environment in (BASE, OTHER):
-            ours = values_of([run for run in cut if run.block <= last], environment)
-            assert ours == values_of([run for run in runs if run.block <= last], environment)
-    assert cut_runs(cut) == cut
 
 
 def test_levels_across_blocks_are_those_of_whole_runs():

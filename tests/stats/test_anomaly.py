@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.model.anomaly import Repeat
 from pgstrata.stats.anomaly import (
     LEAST,
     find_kinks,
     find_modes,
     fisher_exact,
-    judge_repeat,
     judge_stability,
-    repeat_differences,
 )
 
 CLIENTS = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 78, 96, 128])
@@ -175,30 +172,6 @@ def test_blocks_that_scatter_more_allow_more():
     assert kink.limit > 0.1
 
 
-def test_the_new_blocks_of_a_kink_are_seen_against_the_other_points():
-    rng = np.random.default_rng(6)
-    flat = np.zeros(CLIENTS.size)
-    flat[[4, 8]] = -0.3
-    kinks = find_kinks(CLIENTS, flat)
-    assert [kink.place for kink in kinks] == [4, 8]
-    new = rng.normal(0, 0.005, (8, CLIENTS.size)) + rng.normal(0, 1, (8, 1))
-    new[:, 4] -= 0.3
-    still, gone = repeat_differences(CLIENTS, new, kinks)
-    assert still == pytest.approx(np.full(8, -0.3), abs=0.03)
-    assert gone == pytest.approx(np.zeros(8), abs=0.03)
-    assert judge_repeat(still, first=kinks[0].residual) is Repeat.CONFIRMED
-    assert judge_repeat(gone, first=kinks[1].residual) is Repeat.TRANSIENT
-
-
-def test_new_blocks_with_gaps_are_left_out():
-    kinks = find_kinks(CLIENTS, np.where(CLIENTS == 16, -0.3, 0.0))
-    new = np.zeros((3, CLIENTS.size))
-    new[1, 7] = math.nan
-    assert [d.shape for d in repeat_differences(CLIENTS, new, kinks)] == [(2,)]
-    assert [d.shape for d in repeat_differences(CLIENTS, new[1:2], kinks)] == [(0,)]
-    assert repeat_differences(CLIENTS, new, ()) == ()
-
-
 def test_a_smooth_curve_has_no_kinks():
     assert find_kinks(CLIENTS, curve()) == ()
     assert find_kinks(CLIENTS, np.zeros(CLIENTS.size)) == ()
@@ -217,34 +190,3 @@ def test_missing_points_keep_their_place_and_few_points_are_not_judged():
 def test_clients_that_do_not_ascend_are_refused(clients):
     with pytest.raises(ValueError, match="ascend"):
         find_kinks(clients, [0.0] * 5)
-
-
-@pytest.mark.parametrize("first", [-0.12, 0.12])
-def test_new_data_confirm_a_kink_or_call_it_a_transient(first):
-    rng = np.random.default_rng(3)
-    noise = rng.normal(0, 0.01, 10)
-    assert judge_repeat(noise + first, first=first) is Repeat.CONFIRMED
-    assert judge_repeat(noise, first=first) is Repeat.TRANSIENT
-    assert judge_repeat(noise - first, first=first) is Repeat.TRANSIENT
-    assert judge_repeat((noise + first)[:6], first=first) is Repeat.UNDECIDED
-    assert judge_repeat([], first=first) is Repeat.UNDECIDED
-
-
-def test_noise_as_large_as_the_kink_leaves_it_undecided():
-    assert judge_repeat([-0.3, 0.2, -0.2, 0.1, -0.1, 0.3, 0.05, -0.15], first=-0.1) is Repeat.UNDECIDED
-
-
-def test_a_dent_smaller_than_an_anomaly_is_none():
-    assert judge_repeat(np.full(8, -0.01), first=-0.1) is Repeat.TRANSIENT
-
-
-@pytest.mark.parametrize(("new", "first"), [([0.1] * 7, 0.0), ([math.nan] * 7, 0.1)])
-def test_a_repeat_without_direction_or_with_gaps_is_refused(new, first):
-    with pytest.raises(ValueError, match=r"direction|finite"):
-        judge_repeat(new, first=first)
-
-
-def test_a_transient_is_seldom_confirmed():
-    rng = np.random.default_rng(4)
-    verdicts = [judge_repeat(rng.normal(0, 0.03, 7), first=-0.1) for _ in range(1500)]
-    assert verdicts.count(Repeat.CONFIRMED) / len(verdicts) <= 0.0225

@@ -14,8 +14,8 @@ from pgstrata.compare import (
     find_shifts,
     undeclared_differences,
 )
+from pgstrata.compare.anomalies import find_anomalies
 from pgstrata.compare.builds import doubt_builds
-from pgstrata.compare.repeats import find_anomalies
 from pgstrata.compare.surroundings import surrounding_warnings
 from pgstrata.compare.unobserved import unseen_warnings
 from pgstrata.compare.why import WHY_METRICS, find_why

@@ -40,40 +40,6 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
     return frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted})
 
 
-def closing_blocks(plan: Plan, runs: Sequence[RunRecord]) -> dict[tuple[str, str], int | None] | None:
-    """The first block that no longer has to hold each environment and cell, None for what is open still.
-
-    It says of all blocks at once what `open_pairs` says of one, from where each comparison was decided.
-
-    Args:
-        plan: what was to be measured.
-        runs: as for `open_pairs`, all of them.
-
-    Returns:
-        None where an environment collapsed in a cell: when that closed it, only the blocks one after the other tell.
-    """
-    experiment = plan.experiment
-    arms = sort_runs(runs, frozenset((experiment.metric,)))
-    if any(arm.is_closed for arm in arms.values()):
-        return None
-    primary = judge_primary(ask(plan), arms)
-    found: dict[tuple[str, str], int | None] = {}
-    for cell in experiment.cells:
-        for name, head in primary.headlines.items():
-            found[name, cell.identity] = _latest([head, primary.cells.get((name, cell.identity), head)])
-        closings = [found[name, cell.identity] for name in primary.headlines]
-        known = [closing for closing in closings if closing is not None]
-        found[experiment.baseline, cell.identity] = max(known) if known and len(known) == len(closings) else None
-    return found
-
-
-def _latest(comparisons: Sequence[Judged]) -> int | None:
-    """The block after the last that one of them was decided by."""
-    if any(_is_open(each) for each in comparisons):
-        return None
-    return 1 + max(each.decision.block or each.pairing.blocks[each.decision.n - 1] for each in comparisons)
-
-
 def _open_cells(primary: Primary, arms: Arms, environment: str, live: Sequence[str]) -> Iterable[str]:
     """Cells of one environment, out of those in which there is a baseline to compare with."""
     closed = {cell for cell in live if find_arm(arms, environment, cell).is_closed}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from pgstrata.compare.repeats import wanted_pairs
+from pgstrata.compare.progress import open_pairs
 from pgstrata.conduct.cost import SPENT, Costs, UnmeasuredTime, own_seconds
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
@@ -37,8 +37,7 @@ class Conduct:
 
     The budget runs from `begun`, on the clock of the rig; None is when `carry_out` is called. Afterwards `preparing`
     are the seconds before the first block, and `block_seconds` what was expected of the block looked at last.
-    What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks), except
-    where something looked wrong, for a few blocks.
+    What is decided is not measured any more, unless `stop_early` is False (a noise floor needs all its blocks).
     """
 
     rig: Rig
@@ -126,13 +125,13 @@ class Conduct:
     # ------------------------------------------------------------------------------------------- blocks
 
     def _todo(self, block: Block) -> frozenset[str] | None:
-        """Runs of a block that are still to be made, by identity; None where all is decided and in no doubt.
+        """Runs of a block that are still to be made, by identity; None where all is decided.
 
         The blocks before are all that counts, so that a resumed block is finished as it was begun.
         """
         wanted = {run.identity for run in block.runs}
         if self.stop_early:
-            pairs = wanted_pairs(self.plan, self.records, block.number)
+            pairs = open_pairs(self.plan, self.records, block.number)
             wanted = {run.identity for run in block.runs if (run.environment, run.cell) in pairs}
             if not wanted:
                 return None

@@ -1,4 +1,4 @@
-"""What looked wrong in a study, and what became of it when it was measured again."""
+"""Runs and points of curves that look wrong."""
 
 from __future__ import annotations
 
@@ -13,24 +13,14 @@ class AnomalyKind(StrEnum):
     RUN = "run"
 
 
-class Repeat(StrEnum):
-    """What new blocks made of an anomaly."""
-
-    CONFIRMED = "confirmed"
-    TRANSIENT = "transient"
-    UNDECIDED = "undecided"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
     """One environment in one cell that looks wrong by the primary metric.
 
     `effect` is a ratio. Of a kink it is the point in the cell `witness`, by which the kink came to light, to the end of
     what the other points of the curve leave open for it; of a run, the run to the median of its environment in the
-    cell. `blocks` are those that it was seen in.
-
-    `outcome` rests on `new_blocks` alone, at most `asked` blocks that came later; `again` is their median of the same
-    ratio, None without any.
+    cell. `blocks` are those that it was seen in. `following` is the next run of the environment in the cell to the same
+    median, None for kinks and after the last run.
     """
 
     kind: AnomalyKind
@@ -40,7 +30,4 @@ class Anomaly:
     metric: str
     effect: float
     blocks: tuple[int, ...]
-    outcome: Repeat
-    new_blocks: tuple[int, ...]
-    asked: int
-    again: float | None
+    following: float | None = None

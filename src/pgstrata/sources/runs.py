@@ -57,31 +57,9 @@ def _observe(run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -
     )
 
 
-def cut_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """The same runs with the warm-up already cut from their throughput, for whoever sorts many parts of them.
-
-    Their seconds are gone, so that nothing is cut twice. As a cut does not hang on later blocks, the first blocks of
-    these are what the first blocks of `runs` would have come to.
-    """
-    parts = find_steady(run for run in runs if may_enter(run))
-    return tuple(_cut_run(run, parts[run.identity]) if run.identity in parts else run for run in runs)
-
-
 def whole_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """The same runs without their seconds, so that nothing is cut: for levels, of which each run has its own."""
     return tuple(_without_seconds(run) for run in runs)
-
-
-def _cut_run(run: RunRecord, part: SteadyPart) -> RunRecord:
-    if not part.cut:
-        return _without_seconds(run)
-    return replace(
-        _without_seconds(run),
-        measurements=tuple(
-            replace(found, value=found.value * part.ratio) if found.metric == TPS.name else found
-            for found in run.measurements
-        ),
-    )
 
 
 def _without_seconds(run: RunRecord) -> RunRecord:

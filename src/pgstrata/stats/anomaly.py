@@ -1,25 +1,21 @@
-"""Runs and points of curves that look wrong, environments that have no single speed, and what to make of a repeat.
+"""Runs and points of curves that look wrong, and environments that have no single speed.
 
 What belongs here: what is unlike the rest, and how often that happens by chance. Nothing is ever left out for being
-unlike the rest: an anomaly asks for new blocks, and those alone say whether it was one.
+unlike the rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.model.anomaly import Repeat
-from pgstrata.stats.boundaries import C_EQ
 from pgstrata.stats.curves import band_at, chord_residuals
 from pgstrata.stats.floor import MAD_TO_SD
-from pgstrata.stats.ranks import TIE, FloatArray
-from pgstrata.stats.rule import MIN_BLOCKS, Rule, decide_once
+from pgstrata.stats.ranks import FloatArray
 
 # A run or a point is called unlike the rest from here on, however quiet the machine.
 LEAST: Final = math.log1p(0.05)
@@ -29,7 +25,6 @@ JUDGED_FROM: Final = 6
 UNSTABLE_SHARE: Final = 0.2
 # Two of seven are above a fifth, and are met in 4 % of the sound environments if one run in twenty stalls.
 UNSTABLE_COUNT: Final = 3
-REPEAT_BLOCKS: Final = MIN_BLOCKS
 
 # Of more differences evenly spaced quantiles stand for all: the search for modes is quadratic.
 _MOST_JUDGED: Final = 500
@@ -244,37 +239,6 @@ def find_kinks(clients: npt.ArrayLike, logs: npt.ArrayLike) -> tuple[Kink, ...]:
     return tuple(sorted(kinks, key=lambda kink: kink.place))
 
 
-def repeat_differences(
-    clients: npt.ArrayLike, new_logs: npt.ArrayLike, kinks: Sequence[Kink]
-) -> tuple[FloatArray, ...]:
-    """Per kink what its witness exceeds the others by in each new block, for `judge_repeat`.
-
-    Args:
-        clients: as for `find_kinks`.
-        new_logs: ln of the values of the new blocks alone, shape (blocks, points); blocks with a gap are left out.
-        kinks: what asked for the repeat; the points of the others are not used for one.
-
-    Returns:
-        For each kink, shape (blocks,): its witness less the end, on the side of the residual, of what the medians over
-        the blocks of the other points leave open for it. The height of a block, which all its points share, is the
-        median of the other points' distances from their medians, so that a neighbour that stalls does no harm.
-    """
-    x, values = _log_clients(clients), np.asarray(new_logs, dtype=np.float64)
-    values = values[np.isfinite(values).all(axis=1)]
-    if not len(values):
-        return tuple(np.empty(0) for _ in kinks)
-    middle = np.median(values, axis=0)
-    differences = []
-    for kink in kinks:
-        spoilt = {other.place for other in kinks} - {kink.place, kink.witness}
-        kept = np.array([point for point in range(x.size) if point not in spoilt])
-        ends = band_at(x[kept], middle[kept], int(np.searchsorted(kept, kink.witness)))
-        others = kept[kept != kink.witness]
-        heights = np.median(values[:, others] - middle[others], axis=1)
-        differences.append(values[:, kink.witness] - heights - ends[1 if kink.residual > 0 else 0])
-    return tuple(differences)
-
-
 def _log_clients(clients: npt.ArrayLike) -> FloatArray:
     numbers = np.asarray(clients, dtype=np.float64)
     if not (numbers > 0).all() or not (np.diff(numbers) > 0).all():
@@ -309,30 +273,3 @@ def _curve_error(x: FloatArray, values: FloatArray, worst: int) -> float:
     pairs = np.abs(distances[first] - distances[second])
     sd = MAD_TO_SD / math.sqrt(2) * float(np.median(pairs[np.isfinite(pairs)]))
     return sd * math.sqrt(math.pi / 2 / blocks)
-
-
-def judge_repeat(new_differences: npt.ArrayLike, *, first: float, limit: float = LEAST) -> Repeat:
-    """What became of an anomaly, on the new data alone.
-
-    Args:
-        new_differences: per new block the residual of the point or run that looked wrong, in log units, shape (n,).
-        first: the residual that asked for the repeat; only its direction is used.
-        limit: the size in log units that makes an anomaly.
-
-    Returns:
-        A transient if the equivalence interval stays below `limit` in the direction of `first`; confirmed if the
-        interval excludes zero in that direction (by chance in at most 2.25 %); undecided in between and below 7 blocks.
-
-    Raises:
-        ValueError: a difference is not finite, or `first` has no direction.
-    """
-    if not abs(first) > TIE:
-        raise ValueError("the first residual has no direction")
-    d = math.copysign(1.0, first) * np.asarray(new_differences, dtype=np.float64)
-    (decision,) = decide_once([d], [Rule(delta=limit)])
-    estimate = decision.estimate
-    if estimate is None or estimate.interval is None or estimate.equivalence is None or estimate.n < C_EQ.first:
-        return Repeat.UNDECIDED
-    if estimate.equivalence.high < limit:
-        return Repeat.TRANSIENT
-    return Repeat.CONFIRMED if estimate.interval.low > TIE else Repeat.UNDECIDED

@@ -8,7 +8,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from pgstrata.model.anomaly import AnomalyKind, Repeat
+from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Figure
@@ -192,7 +192,7 @@ def _places_of_kinks(answer: Answer, axis: Axis) -> set[tuple[str, float]]:
     return {
         (one.environment, cells[one.cell])
         for one in answer.anomalies
-        if one.kind is AnomalyKind.KINK and one.outcome is not Repeat.TRANSIENT and one.cell in cells
+        if one.kind is AnomalyKind.KINK and one.cell in cells
     }
 
 

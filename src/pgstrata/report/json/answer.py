@@ -188,10 +188,7 @@ def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
         "metric": anomaly.metric,
         "effect": number_field(anomaly.effect),
         "blocks": list(anomaly.blocks),
-        "outcome": anomaly.outcome.value,
-        "new_blocks": list(anomaly.new_blocks),
-        "asked": anomaly.asked,
-        "again": number_field(anomaly.again),
+        "following": number_field(anomaly.following),
     }
 
 
