@@ -501,31 +501,11 @@ CURVE = tuple(replace(CELLS[0], clients=clients) for clients in (1, 2, 4, 8, 16)
 DENT = {"a": 100, "b": 200, ("b", 4): 150}
 
 
-def test_a_kink_is_measured_again_in_seven_new_blocks_once_all_is_decided():
+def test_a_kink_costs_no_block():
     world, plan = fakes.World(rates=DENT), make_plan(blocks=20, cells=CURVE)
     ending, rig = carry_out(plan, world)
     assert ending is Ending.DECIDED
-    assert {record.block for record in rig.store.kept.values() if record.environment == "a"} == set(range(1, 8))
-    assert {record.block for record in rig.store.kept.values() if record.environment == "b"} == set(range(1, 15))
-    assert len(rig.store.done) == (7 + 14) * len(CURVE)
-
-
-def test_a_budget_that_ends_before_a_kink_was_measured_again_is_a_budget_that_ended():
-    plan = make_plan(blocks=20, cells=CURVE)
-    _, rig = carry_out(plan, fakes.World(rates=DENT))
-    seven = [run.identity for run in plan.runs if run.block <= 7]
-    ending, rig = carry_out(plan, fakes.World(rates=DENT), store=kept_only(rig.store, seven), budget=1.0)
-    assert ending is Ending.BUDGET
-    assert rig.store.done == set(seven)
-
-
-def test_an_interrupted_repeat_goes_on_with_the_same_blocks():
-    plan = make_plan(blocks=20, cells=CURVE)
-    _, whole = carry_out(plan, fakes.World(rates=DENT))
-    half = kept_only(whole.store, [identity for identity in list(whole.store.kept) if not identity.startswith("b1")])
-    ending, again = carry_out(plan, fakes.World(rates=DENT), store=half)
-    assert ending is Ending.DECIDED
-    assert again.store.done == whole.store.done
+    assert {record.block for record in rig.store.kept.values()} == set(range(1, 8))
 
 
 def kept_only(store, identities):

@@ -72,7 +72,7 @@ _PERCENTILES = (
 )
 _ANOMALIES = (
     "Points that do not fit with the other points of their curve, and runs far from the median of their environment. "
-    "They stay in every estimate; new blocks alone say what became of them, and change no verdict."
+    "They stay in every estimate, and nothing is measured because of them."
 )
 _CONTRASTS = (
     "What each factor does on average over all combinations of the others, and by how much that changes with another "
