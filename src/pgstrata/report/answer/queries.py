@@ -10,6 +10,7 @@ from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.queries import QueriesCompared, QueryChange
 from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Table, Tone
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.sentences.names import count
 
 _MOST_ROWS: Final = 12
@@ -28,6 +29,7 @@ _HOW_LOADED: Final = (
     "Calls and latencies of single statements are not known: pg_stat_statements is loaded, but the servers did not let "
     "pgstrata create it in its database or read it, or no two runs of a block have its counts."
 )
+_FIELDS: Final = "query calls reference_calls latency reference_latency difference interval by_calls by_latency"
 _OFF: Final = "Calls and latencies of single statements are not kept with `{} = false`."
 
 
@@ -57,30 +59,13 @@ def query_fields(answer: Answer) -> list[dict[str, Any]]:
     )
     return [
         {
-            "environment": item.environment,
-            "reference": item.reference,
-            "cell": item.cell,
-            "blocks": item.blocks,
-            "queries": [_fields(change) for change in item.changes],
+            **pick_fields(item, "environment reference cell blocks"),
+            "queries": [pick_fields(change, _FIELDS) for change in item.changes],
             "lost": list(item.lost),
         }
         for item in found
         if item is not None
     ]
-
-
-def _fields(change: QueryChange) -> dict[str, Any]:
-    return {
-        "query": change.query,
-        "calls": change.calls,
-        "reference_calls": change.reference_calls,
-        "latency": change.latency,
-        "reference_latency": change.reference_latency,
-        "difference": change.difference,
-        "interval": None if change.interval is None else [change.interval.low, change.interval.high],
-        "by_calls": change.by_calls,
-        "by_latency": change.by_latency,
-    }
 
 
 def _say_missing(answer: Answer) -> str:

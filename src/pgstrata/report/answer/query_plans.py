@@ -8,6 +8,7 @@ from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
 from pgstrata.report.blocks.model import Block, Listing, Section, Verbatim
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.sentences.names import count, name_environment
 
 _MOST_LINES: Final = 40
@@ -94,26 +95,19 @@ def _all_compared(answer: Answer) -> list[PlansCompared]:
 
 def _fields(item: PlansCompared) -> dict[str, Any]:
     return {
-        "environment": item.environment,
-        "reference": item.reference,
-        "cell": item.cell,
-        "alike": item.alike,
+        **pick_fields(item, "environment reference cell alike"),
         "differences": [
             {
                 "statement": each.plan.statement,
                 "changes": list(each.changes),
-                "plan": _plan_fields(each.plan),
-                "reference_plan": _plan_fields(each.reference_plan),
+                "plan": pick_fields(each.plan, "planned_with shape text"),
+                "reference_plan": pick_fields(each.reference_plan, "planned_with shape text"),
             }
             for each in item.differences
         ],
         "unsteady": list(item.unsteady),
         "unexplained": [{"statement": text, "why": why} for text, why in item.unexplained],
     }
-
-
-def _plan_fields(plan: QueryPlan) -> dict[str, Any]:
-    return {"planned_with": plan.planned_with.value, "shape": list(plan.shape), "text": plan.text}
 
 
 def _sentence(text: str) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from pgstrata.model.changes import LOCAL
 from pgstrata.model.doctor import Examination, Fitness, LayerFinding, Possible, Probe
 from pgstrata.report.blocks.layout import wrap_text
+from pgstrata.report.json.fields import pick_fields
 
 _STYLES = {Possible.YES: "green", Possible.NOT_FOR_USER: "yellow", Possible.NOT_ON_HOST: "red"}
 _FACTORS = ("factor", "possible", "what there is, or what it takes")
@@ -155,31 +156,8 @@ def doctor_json(examination: Examination) -> str:
         "fit": str(examination.fitness),
         "doubts": list(examination.doubts),
         "unfit": list(examination.unfit),
-        "layers": [
-            {"layer": one.layer, "key": one.key, "possible": str(one.possible), "note": one.note}
-            for one in examination.layers
-        ],
-        "probes": [
-            {
-                "name": one.name,
-                "title": one.title,
-                "text": one.text,
-                "value": one.value,
-                "unit": str(one.unit) if one.unit else None,
-                "doubt": one.doubt,
-                "failure": one.failure,
-            }
-            for one in examination.probes
-        ],
-        "sudo": [
-            {
-                "key": one.key,
-                "what": one.what,
-                "programs": list(one.programs),
-                "do": list(one.do),
-                "undo": list(one.undo),
-            }
-            for one in examination.elevated
-        ],
+        "layers": [pick_fields(one, "layer key possible note") for one in examination.layers],
+        "probes": [pick_fields(one, "name title text value unit doubt failure") for one in examination.probes],
+        "sudo": [pick_fields(one, "key what programs do undo") for one in examination.elevated],
     }
     return json.dumps(document, ensure_ascii=False, indent=2)

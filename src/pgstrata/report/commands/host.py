@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from pgstrata.model.changes import Entry, HostState, Undone, render_state, restore_command
+from pgstrata.report.json.fields import pick_fields
 
 
 def say_entry(entry: Entry) -> str:
@@ -54,18 +55,14 @@ def host_state_json(state: HostState) -> str:
 def _entry_fields(state: HostState, entry: Entry) -> dict[str, Any]:
     owner = entry.owner
     return {
-        "number": entry.number,
-        "what": entry.what,
-        "value": entry.value,
-        "before": entry.before,
-        "after": entry.after,
+        **pick_fields(entry, "number what value before after"),
         "made": entry.made.isoformat(),
         "lasting": entry.lasting,
         "in_use": entry.number in state.in_use,
         "earlier_boot": owner.boot_id != state.boot_id,
         "failure": entry.failure,
         "undo": list(entry.undo.argv),
-        "owner": {"pid": owner.pid, "user": owner.user, "study": owner.study},
+        "owner": pick_fields(owner, "pid user study"),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.answer import (
     ALL_CELLS,
     Answer,
@@ -25,12 +24,14 @@ from pgstrata.report.json.fields import (
     SCHEMA,
     axis_fields,
     comparison_fields,
-    interval_field,
     number_field,
+    pick_fields,
     render_document,
     warning_fields,
 )
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
+
+_ANOMALY = "kind environment cell witness metric effect blocks following"
 
 
 def answer_json(answer: Answer, *, why: bool = False) -> str:
@@ -56,7 +57,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
-        "anomalies": [_anomaly(anomaly) for anomaly in answer.anomalies],
+        "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "warnings": warning_fields(answer.warnings),
     }
@@ -94,16 +95,7 @@ def _place(experiment: Experiment, cell: str) -> dict[str, Any] | str:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "identity": cell.identity,
-        "workload": cell.workload,
-        "scale": cell.scale,
-        "clients": cell.clients,
-        "threads": cell.threads,
-        "protocol": cell.protocol.value,
-        "run": number_field(cell.run),
-        "rate": number_field(cell.rate),
-    }
+    return pick_fields(cell, "identity workload scale clients threads protocol run rate")
 
 
 def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
@@ -123,14 +115,14 @@ def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
 
 def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     design = plan.design(cell.identity)
+    taken = ("slice_seconds", "rounds", "discarded")
     return {
         "cell": cell.identity,
         "interleave": design.interleave.value,
         "text": design.describe(cell.run),
         "reason": design.reason,
-        "slice_seconds": design.slice_seconds if design.sliced else None,
-        "rounds": design.rounds if design.sliced else None,
-        "discarded": design.discarded if design.sliced else None,
+        **dict.fromkeys(taken, None),
+        **(pick_fields(design, " ".join(taken)) if design.sliced else {}),
     }
 
 
@@ -155,19 +147,10 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
 
 def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
     return {
-        "kind": effect.kind.value,
-        "factor": effect.factor,
-        "level": effect.level,
-        "reference": effect.reference,
+        **pick_fields(effect, "kind factor level reference"),
         "given": _given(effect),
         "cell": _place(experiment, effect.cell),
-        "metric": effect.metric,
-        "verdict": effect.verdict.value,
-        "effect": number_field(effect.effect),
-        "interval": interval_field(effect.interval),
-        "blocks": effect.blocks,
-        "repeated_p": number_field(effect.repeated_p),
-        "decided_at": effect.decided_at,
+        **pick_fields(effect, "metric verdict effect interval blocks repeated_p decided_at"),
         "exploratory": True,
     }
 
@@ -177,19 +160,6 @@ def _given(effect: FactorEffect) -> Mapping[str, str] | None:
         return None
     factor, level, reference = effect.given
     return {"factor": factor, "level": level, "reference": reference}
-
-
-def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
-    return {
-        "kind": anomaly.kind.value,
-        "environment": anomaly.environment,
-        "cell": anomaly.cell,
-        "witness": anomaly.witness,
-        "metric": anomaly.metric,
-        "effect": number_field(anomaly.effect),
-        "blocks": list(anomaly.blocks),
-        "following": number_field(anomaly.following),
-    }
 
 
 # ------------------------------------------------------------------------------------------------ latency
@@ -213,15 +183,7 @@ def _shifts(answer: Answer) -> list[dict[str, Any]]:
 
 def _quantile(shift: QuantileShift) -> dict[str, Any]:
     return {
-        "metric": shift.metric,
-        "quantile": shift.quantile,
-        "threshold": shift.threshold,
-        "verdict": shift.verdict.value,
-        "effect": number_field(shift.effect),
-        "interval": interval_field(shift.interval),
+        **pick_fields(shift, "metric quantile threshold verdict effect interval"),
         "confidence": 1 - shift.level,
-        "level": shift.level,
-        "blocks": shift.blocks,
-        "value": number_field(shift.value),
-        "baseline_value": number_field(shift.baseline_value),
+        **pick_fields(shift, "level blocks value baseline_value"),
     }

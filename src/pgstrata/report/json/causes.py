@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount, Origin, ValueInterval
+from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.report.answer.queries import query_fields
 from pgstrata.report.answer.query_plans import plan_fields
+from pgstrata.report.json.fields import pick_fields
+
+_ORIGIN = "source hertz statement_samples"
+_CONTRIBUTION = "part event query value reference difference interval resolved samples blocker place process"
 
 
 def why_fields(answer: Answer) -> dict[str, Any]:
@@ -15,8 +19,7 @@ def why_fields(answer: Answer) -> dict[str, Any]:
     return {
         "attributions": [_attribution(item) for item in answer.attributions],
         "unattributed": [
-            {"environment": item.environment, "reference": item.reference, "cell": item.cell, "why": item.why,
-             "remedy": item.remedy}
+            pick_fields(item, "environment reference cell why remedy")
             for item in answer.unattributed
         ],
         "accounts": [_account(item) for item in answer.accounts],
@@ -26,71 +29,21 @@ def why_fields(answer: Answer) -> dict[str, Any]:
 
 
 def _attribution(item: Attribution) -> dict[str, Any]:
+    lists = {"parts": item.parts, "queries": item.queries, "rows": item.rows, "causes": item.causes}
     return {
-        "environment": item.environment,
-        "reference": item.reference,
-        "cell": item.cell,
-        "method": item.method.value,
-        "blocks": item.blocks,
-        "samples": item.samples,
-        "origin": _origin(item.origin),
-        "total": _contribution(item.total),
-        "parts": [_contribution(each) for each in item.parts],
-        "queries": [_contribution(each) for each in item.queries],
-        "rows": [_contribution(each) for each in item.rows],
-        "causes": [_contribution(each) for each in item.causes],
-        "beside": [_beside(each) for each in item.beside],
-        "processes": [_contribution(each) for each in item.processes],
+        **pick_fields(item, "environment reference cell method blocks samples"),
+        "origin": pick_fields(item.origin, _ORIGIN),
+        "total": pick_fields(item.total, _CONTRIBUTION),
+        **{name: [pick_fields(each, _CONTRIBUTION) for each in rows] for name, rows in lists.items()},
+        "beside": [pick_fields(each, "metric value reference difference interval blocks") for each in item.beside],
+        "processes": [pick_fields(each, _CONTRIBUTION) for each in item.processes],
     }
-
-
-def _origin(item: Origin) -> dict[str, Any]:
-    return {"source": item.source.value, "hertz": item.hertz, "statement_samples": item.statement_samples}
-
-
-def _contribution(item: Contribution) -> dict[str, Any]:
-    return {
-        "part": item.part.value if item.part is not None else None,
-        "event": item.event,
-        "query": item.query,
-        "value": item.value,
-        "reference": item.reference,
-        "difference": item.difference,
-        "interval": _span(item.interval),
-        "resolved": item.resolved,
-        "samples": item.samples,
-        "blocker": item.blocker,
-        "place": item.place,
-        "process": item.process,
-    }
-
-
-def _beside(item: CountedUse) -> dict[str, Any]:
-    return {
-        "metric": item.metric,
-        "value": item.value,
-        "reference": item.reference,
-        "difference": item.difference,
-        "interval": _span(item.interval),
-        "blocks": item.blocks,
-    }
-
-
-def _span(span: ValueInterval | None) -> list[float] | None:
-    return None if span is None else [span.low, span.high]
 
 
 def _account(item: LevelAccount) -> dict[str, Any]:
     return {
-        "environment": item.environment,
-        "cell": item.cell,
-        "blocks": item.blocks,
-        "method": item.method.value,
-        "seconds": item.account.seconds,
-        "samples": item.account.samples,
-        "origin": _origin(item.account.origin),
-        "rows": [
-            {"part": row.part.value, "event": row.event, "seconds": row.seconds, "samples": row.samples}
-            for row in item.account.rows
-        ],
+        **pick_fields(item, "environment cell blocks method"),
+        **pick_fields(item.account, "seconds samples"),
+        "origin": pick_fields(item.account.origin, _ORIGIN),
+        "rows": [pick_fields(row, "part event seconds samples") for row in item.account.rows],
     }

@@ -8,12 +8,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any, Final
 
-from pgstrata.model.answer import AxisStep, Comparison, Interval, OrderedAxis, ResultWarning
+from pgstrata.model.answer import Comparison, Interval, OrderedAxis, ResultWarning
+from pgstrata.model.attribution import ValueInterval
 from pgstrata.units import Direction
 
 SCHEMA: Final = 1
+_COMPARISON: Final = (
+    "verdict effect interval equivalence_interval confidence level lane repeated_p adjusted_p blocks planned_blocks "
+    "decided_at"
+)
 
 
 def render_document(document: Mapping[str, Any]) -> str:
@@ -30,11 +36,33 @@ def number_field(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def interval_field(interval: Interval | None) -> list[float] | None:
+def interval_field(interval: Interval | ValueInterval | None) -> list[float] | None:
     """Both ends, None where one of them is no number."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]
+
+
+def pick_fields(item: object, names: str) -> dict[str, Any]:
+    """Attributes that have the same names in JSON, in this order; `names` are parted by blanks."""
+    return {name: _plain(getattr(item, name)) for name in names.split()}
+
+
+def _plain(value: Any) -> Any:
+    """The value in the terms of JSON."""
+    match value:
+        case Enum():
+            return value.value
+        case float():
+            return number_field(value)
+        case Interval() | ValueInterval():
+            return interval_field(value)
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case Mapping():
+            return dict(value)
+        case _:
+            return value
 
 
 def warning_fields(warnings: Iterable[ResultWarning]) -> list[dict[str, str]]:
@@ -67,25 +95,9 @@ def comparison_fields(
         "cell": cell,
         "metric": item.metric,
         "direction": direction.value,
-        "verdict": item.verdict.value,
-        "effect": number_field(item.effect),
-        "interval": interval_field(item.interval),
-        "equivalence_interval": interval_field(item.equivalence_interval),
-        "confidence": item.confidence,
-        "level": item.level,
-        "lane": item.lane.value,
-        "repeated_p": number_field(item.repeated_p),
-        "adjusted_p": number_field(item.adjusted_p),
-        "blocks": item.blocks,
-        "planned_blocks": item.planned_blocks,
-        "decided_at": item.decided_at,
+        **pick_fields(item, _COMPARISON),
         "smallest_visible_effect": visible,
-        "runs": item.runs,
-        "invalid": item.invalid,
-        "value": number_field(item.value),
-        "baseline_value": number_field(item.baseline_value),
-        "exploratory": item.exploratory,
-        "control": item.control,
+        **pick_fields(item, "runs invalid value baseline_value exploratory control"),
         "warnings": warning_fields(item.warnings),
     }
 
@@ -93,23 +105,9 @@ def comparison_fields(
 def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str, Any]:
     """An ordered axis; `cell` as in `comparison_fields`."""
     return {
-        "factor": axis.factor,
-        "levels": list(axis.levels),
+        **pick_fields(axis, "factor levels"),
         "cell": cell,
         "metric": axis.metric,
-        "steps": [_step_fields(step) for step in axis.steps],
-        "p": number_field(axis.p),
-        "smallest_p": number_field(axis.smallest_p),
-        "trend_p": number_field(axis.trend_p),
-        "blocks": axis.blocks,
-    }
-
-
-def _step_fields(step: AxisStep) -> dict[str, Any]:
-    return {
-        "before": step.before,
-        "after": step.after,
-        "effect": number_field(step.effect),
-        "interval": interval_field(step.interval),
-        "p": number_field(step.p),
+        "steps": [pick_fields(step, "before after effect interval p") for step in axis.steps],
+        **pick_fields(axis, "p smallest_p trend_p blocks"),
     }

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pgstrata.model.floor import Floor, RunsMeasured, SlicesMeasured
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.units import render_share, rough_duration
 
 
@@ -38,14 +39,7 @@ def say_runs(runs: RunsMeasured) -> str:
 def floor_fields(floor: Floor) -> dict[str, Any]:
     """A floor with its components: standard deviations in log units, times in seconds."""
     return {
-        "s0": floor.s0,
-        "measured": floor.measured,
-        "cell": floor.cell,
-        "metric": floor.metric,
-        "design": floor.design,
-        "differences": floor.differences,
-        "source": floor.source,
-        "doubt": floor.doubt,
+        **pick_fields(floor, "s0 measured cell metric design differences source doubt"),
         "slices": None if floor.slices is None else _slices_json(floor.slices),
         "runs": None if floor.runs is None else runs_json(floor.runs),
     }

@@ -12,10 +12,12 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Block, Design, Plan
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import floor_fields
 from pgstrata.units import render_bytes, render_duration
 
 _WIDTH = 100
+_CELL: Final = "identity workload scale clients threads protocol run warmup rate latency_limit"
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
 
@@ -234,11 +236,7 @@ def plan_json(plan: Plan) -> str:
     content: dict[str, Any] = {
         "schema": 1,
         "plan": plan.identity,
-        "question": experiment.question,
-        "metric": experiment.metric,
-        "threshold": experiment.threshold,
-        "seed": experiment.seed,
-        "budget": experiment.budget,
+        **pick_fields(experiment, "question metric threshold seed budget"),
         "reset": str(experiment.reset),
         "interleave": str(plan.interleave),
         "designs": [_design_json(plan.design(cell.identity)) for cell in experiment.cells],
@@ -251,12 +249,11 @@ def plan_json(plan: Plan) -> str:
                 "number": block.number,
                 "visits": [
                     {
-                        "identity": visit.identity,
-                        "residents": list(visit.residents),
+                        **pick_fields(visit, "identity residents"),
                         "stages": [
                             {
                                 "cell": stage.cell,
-                                "runs": [{"identity": run.identity, "seed": run.seed} for run in stage.runs],
+                                "runs": [pick_fields(run, "identity seed") for run in stage.runs],
                             }
                             for stage in visit.stages
                         ],
@@ -267,14 +264,8 @@ def plan_json(plan: Plan) -> str:
             for block in plan.blocks
         ],
         "forecast": {
-            "seconds_per_block": forecast.seconds_per_block,
-            "seconds_building": forecast.seconds_building,
-            "seconds_total": forecast.seconds_total,
-            "disk_bytes": forecast.disk_bytes,
-            "datasets": [
-                {"server": need.server, "workload": need.workload, "scale": need.scale, "bytes": need.bytes}
-                for need in forecast.datasets
-            ],
+            **pick_fields(forecast, "seconds_per_block seconds_building seconds_total disk_bytes"),
+            "datasets": [pick_fields(need, "server workload scale bytes") for need in forecast.datasets],
             "power": _power_json(plan),
             "run_lengths": _lengths_json(plan),
             "floor_seconds": floor_seconds(plan),
@@ -304,9 +295,7 @@ def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
 
 def _design_json(design: Design) -> dict[str, object]:
     return {
-        "cell": design.cell,
-        "interleave": str(design.interleave),
-        "reason": design.reason,
+        **pick_fields(design, "cell interleave reason"),
         "slice_seconds": design.slice_seconds or None,
         "rounds": design.rounds or None,
         "discarded": design.discarded or None,
@@ -318,31 +307,15 @@ def _environment_json(environment: Environment) -> dict[str, object]:
         "name": environment.name,
         "levels": {level.factor: level.value for level in environment.levels},
         "server": environment.server.text,
-        "connection": str(environment.connection),
-        "checksums": environment.checksums,
-        "settings": dict(environment.settings),
-        "initdb": dict(environment.initdb),
-        "options": dict(environment.options),
-        "layers": dict(environment.layers),
-        "control": str(environment.control) if environment.control else None,
+        **pick_fields(environment, "connection checksums settings initdb options layers control"),
     }
 
 
 def _cell_json(cell: Cell) -> dict[str, object]:
     return {
-        "identity": cell.identity,
-        "workload": cell.workload,
-        "scale": cell.scale,
-        "clients": cell.clients,
-        "threads": cell.threads,
-        "protocol": str(cell.protocol),
-        "run": cell.run,
-        "warmup": cell.warmup,
-        "rate": cell.rate,
-        "latency_limit": cell.latency_limit,
-        "scripts": [{"file": script.file, "weight": script.weight} for script in cell.scripts],
-        "options": dict(cell.options),
-        "profile": cell.profile,
+        **pick_fields(cell, _CELL),
+        "scripts": [pick_fields(script, "file weight") for script in cell.scripts],
+        **pick_fields(cell, "options profile"),
     }
 
 
