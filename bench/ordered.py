@@ -66,7 +66,7 @@ def measure_axes(effect: float, blocks: int) -> Outcome:
 
 
 def _after_stopping() -> Figure:
-    """Steps where nothing differs, in studies that end when their headlines are decided, as `compare.axes` sees them.
+    """Steps where nothing differs, in studies that end when their headlines are decided, as `find_axes` sees them.
 
     The test takes the blocks as given; a study that ends because a headline came out different by chance ends where the
     step looks clearest.

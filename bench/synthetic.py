@@ -10,7 +10,7 @@ import numpy as np
 
 from pgstrata import __version__
 from pgstrata.app.question import load_plan
-from pgstrata.compare.why import BESIDE_METRICS
+from pgstrata.compare.causes.why import BESIDE_METRICS
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.metrics import BACKEND_CPU, RUN_QUEUE, Measurement, Series
 from pgstrata.model.plan import PlannedRun

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.compare import compare_pairs, compare_study
-from pgstrata.compare.builds import doubt_builds
+from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Fingerprint

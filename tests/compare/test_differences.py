@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.compare import exclusive_settings, undeclared_differences
-from pgstrata.compare.spellings import unify_spelling
+from pgstrata.compare.environments.spellings import unify_spelling
 from pgstrata.model.experiment import (
     Allow,
     Cell,

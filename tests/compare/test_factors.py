@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_pairs, compare_study, find_axes, find_effects
-from pgstrata.compare.axes import order_levels
+from pgstrata.compare.factors.axes import order_levels
 from pgstrata.model.answer import ALL_CELLS, EffectKind, Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pgstrata.compare.floors import control_differences
+from pgstrata.compare.noise.floors import control_differences
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import (
     Allow,

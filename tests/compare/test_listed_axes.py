@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.compare.axes import order_by_number
+from pgstrata.compare.factors.axes import order_by_number
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pgstrata.compare import compare_study
-from pgstrata.compare.shared_blocks import over_rounds
+from pgstrata.compare.pairing.shared_blocks import over_rounds
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
 from studies import BASE, OTHER, codes, make_plan, make_run, simulate_slices

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from guard_book import observe
-from pgstrata.compare.surroundings import surrounding_warnings
+from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import (
     Allow,

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from pgstrata.compare import compare_study
-from pgstrata.compare.unobserved import unseen_warnings
+from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.runs import Reason
 from pgstrata.model.server import Fingerprint

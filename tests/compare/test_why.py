@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.compare.why import find_why
+from pgstrata.compare.causes.why import find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Part
 from pgstrata.model.runs import Reason, Validity

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pgstrata.compare.within_run import weigh_seconds
+from pgstrata.compare.noise.within_run import weigh_seconds
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
 from studies import BASE, CELL, OTHER, make_run

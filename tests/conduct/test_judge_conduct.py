@@ -6,7 +6,7 @@ import pytest
 
 import fakes
 from guard_book import observe
-from pgstrata.compare.changes import changed_facts
+from pgstrata.compare.environments.changes import changed_facts
 from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.conduct.loop import Conduct
 from pgstrata.errors import HostNotFitError, ServerFailedError, SqlError

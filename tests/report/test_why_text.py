@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.compare import compare_study, find_axes
-from pgstrata.compare.why import BESIDE_METRICS, find_why
+from pgstrata.compare.causes.why import BESIDE_METRICS, find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.answer import Answer, Study, Verdict
 from pgstrata.model.attribution import Part, ValueInterval

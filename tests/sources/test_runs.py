@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.compare.arms import sort_observations
+from pgstrata.compare.pairing.arms import sort_observations
 from pgstrata.model.observation import Observation, PairingKey
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.sources.runs import observe_runs

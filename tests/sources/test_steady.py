@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, open_pairs
-from pgstrata.compare.arms import sort_runs
+from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Series
 from pgstrata.model.observation import SteadyPart

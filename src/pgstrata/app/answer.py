@@ -15,10 +15,10 @@ from pgstrata.compare import (
     undeclared_differences,
 )
 from pgstrata.compare.anomalies import find_anomalies
-from pgstrata.compare.builds import doubt_builds
-from pgstrata.compare.surroundings import surrounding_warnings
-from pgstrata.compare.unobserved import unseen_warnings
-from pgstrata.compare.why import WHY_METRICS, find_why
+from pgstrata.compare.causes.why import WHY_METRICS, find_why
+from pgstrata.compare.environments.builds import doubt_builds
+from pgstrata.compare.environments.surroundings import surrounding_warnings
+from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.report.figures.host_courses import MEANWHILE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.compare import compare_study, threshold_of
-from pgstrata.compare.builds import doubt_builds
+from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.gate import Gate, find_missing
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer

@@ -120,7 +120,7 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
     """
     # numpy and the catalogue, for which commands that only plan do not wait
     from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
-    from pgstrata.compare.floors import control_differences  # noqa: PLC0415
+    from pgstrata.compare.noise.floors import control_differences  # noqa: PLC0415
     from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
     from pgstrata.store.load import load_study  # noqa: PLC0415
 

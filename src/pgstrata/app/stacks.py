@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind

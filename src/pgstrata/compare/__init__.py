@@ -4,16 +4,20 @@ What belongs here: which observations are paired, in which orientation, what has
 what the loop still has to measure, and which observed differences between environments nobody declared. What does not:
 where observations come from (`pgstrata.sources`), the formulas (`pgstrata.stats`), the words of verdicts and their
 layout (`pgstrata.report`).
+
+What is asked of a whole study or import has a file here: `study`, `one_look`, `progress`, `anomalies`, `shifts`,
+`gate`. Rooms hold what they are made of: `pairing`, `verdicts`, and beside these `factors`, `environments`, `noise`,
+`causes`.
 """
 
-from pgstrata.compare.axes import find_axes
-from pgstrata.compare.differences import exclusive_settings, is_volatile, undeclared_differences
-from pgstrata.compare.effects import find_effects
-from pgstrata.compare.judging import threshold_of
-from pgstrata.compare.pairs import client_share
+from pgstrata.compare.environments.differences import exclusive_settings, is_volatile, undeclared_differences
+from pgstrata.compare.factors.axes import find_axes
+from pgstrata.compare.factors.effects import find_effects
+from pgstrata.compare.pairing.pairs import client_share
 from pgstrata.compare.progress import open_pairs
 from pgstrata.compare.shifts import find_shifts
 from pgstrata.compare.study import SECONDARY_METRICS, compare_observations, compare_pairs, compare_study
+from pgstrata.compare.verdicts.judging import threshold_of
 
 __all__ = [
     "SECONDARY_METRICS",

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan

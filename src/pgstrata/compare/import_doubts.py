@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, find_arm
-from pgstrata.compare.axes import order_by_number
-from pgstrata.compare.doubts import Finding, warn_of_verdict
-from pgstrata.compare.pairs import Pairing
+from pgstrata.compare.factors.axes import order_by_number
+from pgstrata.compare.pairing.arms import Arms, find_arm
+from pgstrata.compare.pairing.pairs import Pairing
+from pgstrata.compare.verdicts.doubts import Finding, warn_of_verdict
 from pgstrata.model.answer import ResultWarning, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.question import Question

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pgstrata.compare.arms import Arms, sort_observations
-from pgstrata.compare.axes import FEWEST_LEVELS, find_listed_axes
-from pgstrata.compare.comparisons import adjust, find, to_comparison
+from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
-from pgstrata.compare.judging import Judged, make_rule
-from pgstrata.compare.pairs import Pairing, over_cells, pair_cells, pair_loose
+from pgstrata.compare.pairing.arms import Arms, sort_observations
+from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
+from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
+from pgstrata.compare.verdicts.judging import Judged, make_rule
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Comparison, OrderedAxis, ResultWarning
 from pgstrata.model.metrics import METRICS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pgstrata.compare.arms import Arms, find_arm, sort_runs
-from pgstrata.compare.judging import Judged, Primary, ask, judge_primary
+from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.verdicts.judging import Judged, Primary, ask, judge_primary
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 

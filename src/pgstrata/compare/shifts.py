@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import ask, find_floor, make_rule
-from pgstrata.compare.pairs import Pairing, median, pair_all
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.pairs import Pairing, median, pair_all
+from pgstrata.compare.verdicts.judging import ask, find_floor, make_rule
 from pgstrata.model.answer import QuantileShift, Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.plan import Plan

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
-from pgstrata.compare.arms import Arms, sort_observations, sort_runs
-from pgstrata.compare.comparisons import adjust, find, to_comparison
-from pgstrata.compare.doubts import find_doubts
-from pgstrata.compare.judging import Judged, ask, find_floor, judge_primary, make_rule
-from pgstrata.compare.pairs import over_cells, pair_all, pair_cells
+from pgstrata.compare.pairing.arms import Arms, sort_observations, sort_runs
+from pgstrata.compare.pairing.pairs import over_cells, pair_all, pair_cells
+from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
+from pgstrata.compare.verdicts.doubts import find_doubts
+from pgstrata.compare.verdicts.judging import Judged, ask, find_floor, judge_primary, make_rule
 from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation

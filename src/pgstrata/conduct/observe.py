@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pgstrata.compare.changes import changed_facts
-from pgstrata.compare.differences import is_volatile
+from pgstrata.compare.environments.changes import changed_facts
+from pgstrata.compare.environments.differences import is_volatile
 from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig

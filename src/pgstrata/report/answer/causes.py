@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pgstrata.compare.unobserved import UNSEEN
+from pgstrata.compare.environments.unobserved import UNSEEN
 from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.model.experiment import Cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Comparison, Study
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.runs import RunRecord

@@ -9,7 +9,7 @@ from statistics import median
 
 from pgstrata.compare import exclusive_settings
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS

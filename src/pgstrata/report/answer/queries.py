@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pgstrata.compare.queries import compare_queries
+from pgstrata.compare.causes.queries import compare_queries
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.queries import QueriesCompared, QueryChange

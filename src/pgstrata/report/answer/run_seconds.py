@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgstrata.compare.within_run import SteadySeconds, weigh_seconds
+from pgstrata.compare.noise.within_run import SteadySeconds, weigh_seconds
 from pgstrata.model.answer import Study
 from pgstrata.report.sentences.names import count
 from pgstrata.units import render_duration

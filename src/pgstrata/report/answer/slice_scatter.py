@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Study
 from pgstrata.model.floor import SliceComponents
 from pgstrata.model.runs import RunRecord

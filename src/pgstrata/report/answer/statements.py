@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Study
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.sentences.names import count

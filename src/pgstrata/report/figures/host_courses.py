@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Study
 from pgstrata.model.courses import COURSES, EVENTS, Course
 from pgstrata.model.metrics import METRICS, TPS, Series

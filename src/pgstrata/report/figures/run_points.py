@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TypeVar
 
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import Series

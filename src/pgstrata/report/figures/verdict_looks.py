@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import ask, judge_primary
-from pgstrata.compare.pairs import Pairing
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.pairs import Pairing
+from pgstrata.compare.verdicts.judging import ask, judge_primary
 from pgstrata.model.answer import Answer, Comparison, Interval, Lane, Verdict
 from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, boundary
 from pgstrata.stats.rule import Estimate, LogInterval, estimate_at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from pgstrata.compare.judging import threshold_of
+from pgstrata.compare.verdicts.judging import threshold_of
 from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS

@@ -7,7 +7,7 @@ from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.compare.pairs import may_enter
+from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from statistics import fmean
 
-from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import ask
-from pgstrata.compare.levels import read_levels
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.levels import read_levels
+from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, OrderedAxis
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pgstrata.compare.arms import Arm, Arms, find_arm
-from pgstrata.compare.shared_blocks import MIN_ROUNDS
+from pgstrata.compare.pairing.arms import Arm, Arms, find_arm
+from pgstrata.compare.pairing.shared_blocks import MIN_ROUNDS
 from pgstrata.model.metrics import TPS
 
 BlockLogs = Mapping[str, Mapping[int, float]]

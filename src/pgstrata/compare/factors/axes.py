@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arms, find_arm, sort_runs
-from pgstrata.compare.judging import ask
-from pgstrata.compare.levels import read_levels
-from pgstrata.compare.pairs import to_interval, to_ratio
+from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.levels import read_levels
+from pgstrata.compare.pairing.pairs import to_interval, to_ratio
+from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pgstrata.compare.differences import is_volatile
+from pgstrata.compare.environments.differences import is_volatile
 
 # A kernel that was started again reserves a little more or less.
 _MEMORY_TOLERANCE: Final = 0.01

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pgstrata.compare.arms import Arms
-from pgstrata.compare.pairs import Pairing, over_cells, pair_cells
+from pgstrata.compare.pairing.arms import Arms
+from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS

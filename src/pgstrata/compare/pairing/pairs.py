@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arm, Arms, find_arm
-from pgstrata.compare.shared_blocks import Shared, align, over_rounds, shared_blocks
+from pgstrata.compare.pairing.arms import Arm, Arms, find_arm
+from pgstrata.compare.pairing.shared_blocks import Shared, align, over_rounds, shared_blocks
 from pgstrata.model.answer import ALL_CELLS, Interval
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.question import Question

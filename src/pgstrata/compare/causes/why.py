@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arm, Arms, find_arm, sort_runs
-from pgstrata.compare.shared_blocks import shared_blocks
+from pgstrata.compare.pairing.arms import Arm, Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.shared_blocks import shared_blocks
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
 from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Unattributed, ValueInterval

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pgstrata.compare.doubts import Finding
-from pgstrata.compare.judging import Judged, find_floor
-from pgstrata.compare.pairs import median
-from pgstrata.compare.stability import find_instability
+from pgstrata.compare.pairing.pairs import median
+from pgstrata.compare.verdicts.doubts import Finding
+from pgstrata.compare.verdicts.judging import Judged, find_floor
+from pgstrata.compare.verdicts.stability import find_instability
 from pgstrata.model.answer import Comparison, Lane, ResultWarning, Verdict
 from pgstrata.stats.family import benjamini_hochberg
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pgstrata.compare.pairs import Pairing
+from pgstrata.compare.pairing.pairs import Pairing
 from pgstrata.model.answer import Lane, ResultWarning, Verdict
 from pgstrata.stats.anomaly import (
     JUDGED_FROM,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pgstrata.compare.arms import Arms, find_arm, sort_runs
-from pgstrata.compare.judging import ask
-from pgstrata.compare.noise import measure_runs, measure_slices
-from pgstrata.compare.pairs import over_cells, pair_cells
-from pgstrata.compare.shared_blocks import align, shared_blocks
+from pgstrata.compare.noise.components import measure_runs, measure_slices
+from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.pairs import over_cells, pair_cells
+from pgstrata.compare.pairing.shared_blocks import align, shared_blocks
+from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Environment
 from pgstrata.model.floor import RunsMeasured, SlicesMeasured

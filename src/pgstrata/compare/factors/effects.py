@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pgstrata.compare.arms import sort_runs
-from pgstrata.compare.judging import ask, make_rule
-from pgstrata.compare.levels import read_levels
-from pgstrata.compare.pairs import to_interval, to_ratio
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.levels import read_levels
+from pgstrata.compare.pairing.pairs import to_interval, to_ratio
+from pgstrata.compare.verdicts.judging import ask, make_rule
 from pgstrata.model.answer import EffectKind, FactorEffect
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan

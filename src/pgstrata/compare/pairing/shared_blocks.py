@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.arms import Arm
+from pgstrata.compare.pairing.arms import Arm
 from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.metrics import TPS
 from pgstrata.stats.ranks import FloatArray

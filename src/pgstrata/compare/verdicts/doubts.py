@@ -12,9 +12,9 @@ import statistics
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.compare.arms import Arm
-from pgstrata.compare.pairs import Pairing
-from pgstrata.compare.stability import compare_rates, say_instability
+from pgstrata.compare.pairing.arms import Arm
+from pgstrata.compare.pairing.pairs import Pairing
+from pgstrata.compare.verdicts.stability import compare_rates, say_instability
 from pgstrata.model.answer import ALL_CELLS, Lane, ResultWarning, Verdict
 from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import C_DIFF, GRID, boundary

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from pgstrata.compare.spellings import unify_spelling
+from pgstrata.compare.environments.spellings import unify_spelling
 from pgstrata.model.answer import ResultWarning
 from pgstrata.model.experiment import Environment, Experiment
 from pgstrata.model.server import Fingerprint

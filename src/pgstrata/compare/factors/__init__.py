@@ -1,0 +1,1 @@
+"""Several environments at once: steps along ordered factors, and what crossed ones do."""
