@@ -6,6 +6,7 @@ one for it, for servers older than all of them the oldest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 
@@ -24,6 +25,25 @@ def statement_for(package: str, stem: str, version: int) -> tuple[int, str] | No
     """The best one for a server of that version; None where all are for newer ones."""
     best = statements_for(package, stem, version)[0]
     return best if best[0] <= version else None
+
+
+def compose_views(package: str, stem: str, views: Sequence[str], version: int) -> tuple[tuple[int, str], ...]:
+    """One statement of what is read of several views, as STEM-VIEW.VERSION.sql: version and text, best first.
+
+    After the best one come those for older servers, to be tried where the server lacks a column. The number is the
+    newest version among the parts of a statement; views that came later have no part in it.
+    """
+    suited = {view: statements_for(package, f"{stem}-{view}", version) for view in views}
+    numbers = sorted({number for parts in suited.values() for number, _ in parts if number <= version}, reverse=True)
+    oldest = min(number for parts in suited.values() for number, _ in parts)
+    return tuple(
+        (number, "UNION ALL\n".join(part[1] for parts in suited.values() if (part := _newest(parts, number))))
+        for number in numbers or [oldest]
+    )
+
+
+def _newest(parts: Sequence[tuple[int, str]], number: int) -> tuple[int, str] | None:
+    return next((part for part in parts if part[0] <= number), None)
 
 
 def quote_literal(value: str) -> str:

@@ -1,7 +1,7 @@
 """Takes the server's statistics as text: one line `name<TAB>value` for each counter.
 
-The statements lie beside as `sql/snapshot.VERSION.sql`: the highest that is not newer than the server is used, for
-servers newer than all of them the newest. All were run on real servers, 9.6 to 18.
+What is read of each view lies beside as `sql/snapshot-VIEW.VERSION.sql`: the highest that is not newer than the server
+is used, and nothing of views that came later. All were run on real servers, 9.6 to 18.
 
 Any user may read all that is asked for. What the capture itself costs, some hundred buffer hits, is in the counters.
 """
@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.collectors.pgstat.parse import doubt_resets, parse_window
-from pgstrata.collectors.statements import statements_for
+from pgstrata.collectors.statements import compose_views
 from pgstrata.errors import SqlError
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import CaptureSubject, Window
 from pgstrata.ports.server import QueryResult
 
+VIEWS: Final = ("database", "tables", "position", "background", "wal", "io", "io_wal")
 _SHARED_MEMORY_SINCE: Final = 150000
 """Up to 14 a process of its own collects the statistics and hands out files that are up to half a second old."""
 
@@ -41,7 +42,7 @@ class PgstatCollector:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:
             subject.sql.query(subject.server.address, _SETTLE)
-        number, table = _query_snapshot(subject, statements_for(__package__, "snapshot", version))
+        number, table = _query_snapshot(subject, compose_views(__package__, "snapshot", VIEWS, version))
         rows = (("snapshot", str(number)), *((row["name"], row["value"]) for row in table.records()))
         return "".join(f"{name}\t{value}\n" for name, value in rows).encode()
 
