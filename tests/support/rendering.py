@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgstrata.report.answer.causes import make_why_document
 from pgstrata.report.answer.document import make_document
+from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.terminal import emit_terminal
 from pgstrata.report.blocks.text import emit_text
@@ -23,3 +24,7 @@ def render_html(answer):
 
 def render_terminal(answer, width):
     return emit_terminal(make_document(answer), width)
+
+
+def render_markdown(answer):
+    return emit_markdown(make_document(answer))

@@ -12,13 +12,14 @@ from pgstrata.errors import UsageError
 def show_answer(
     study: Path, *, json: bool, form: str | None, pairs: bool, why: bool = False, query_text: bool = True
 ) -> None:
-    """Print the answer: JSON, plain text of at most 78 columns, or tables on a terminal; `pairs`: all of them too.
+    """Print the answer: JSON, text of at most 78 columns, Markdown, or tables on a terminal; `pairs`: all of them too.
 
-    With `why` only what the differences come from, in plain text, or all of it as JSON. Without `query_text` hashes
-    stand for texts of queries.
+    With `why` only what the differences come from, as text or Markdown, or all of it as JSON. Without `query_text`
+    hashes stand for texts of queries.
     """
-    if form not in {None, "text"}:
-        raise UsageError(f"{form!r} is no format", where="--format", remedy="use --format text, or --json")
+    if form not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{form!r} is no format", where="--format", remedy=remedy)
     if why and pairs and not json:
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
@@ -28,16 +29,14 @@ def show_answer(
         from pgstrata.report.json.answer import answer_json
 
         print(answer_json(answer, why=why))
-    elif why:
+    elif why or form or not sys.stdout.isatty():
         from pgstrata.report.answer.causes import make_why_document
-        from pgstrata.report.blocks.text import emit_text
-
-        print(emit_text(make_why_document(answer)))
-    elif form == "text" or not sys.stdout.isatty():
         from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.markdown import emit_markdown
         from pgstrata.report.blocks.text import emit_text
 
-        print(emit_text(make_document(answer)))
+        emit = emit_markdown if form == "markdown" else emit_text
+        print(emit(make_why_document(answer) if why else make_document(answer)))
     else:
         from rich.console import Console
 

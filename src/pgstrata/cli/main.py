@@ -111,7 +111,9 @@ def run(
 def show(
     study: StudyFolder,
     json: Json = False,
-    format_: Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns.")] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
+    ] = None,
     pairs: Pairs = False,
     why: Annotated[
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
