@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, OrderedAxis
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter
@@ -17,6 +18,7 @@ from pgstrata.report.blocks.model import (
     Figure,
     Inline,
     Marked,
+    OnPage,
     Paragraph,
     Section,
     Table,
@@ -105,8 +107,8 @@ def step_section(answer: Answer) -> Section | None:
     blocks: list[Block] = []
     for axis in axes:
         blocks.append(Paragraph(end(capitalise(say_axis(axis, experiment)))))
-        figure = draw_axis(answer, axis) if axis in shown else None
-        blocks += [figure] if figure is not None else []
+        if axis in shown:
+            blocks.append(OnPage(partial(_draw_axis, answer, axis)))
     if not blocks:
         return None
     return Section("Steps along ordered factors", (Paragraph(_STEPS, Tone.HELP), *blocks))
@@ -115,6 +117,11 @@ def step_section(answer: Answer) -> Section | None:
 def opens_details(answer: Answer) -> bool:
     """Whether there are so few cells that their charts need not be folded away."""
     return len(answer.study.plan.experiment.cells) <= _FEW_CELLS
+
+
+def _draw_axis(answer: Answer, axis: OrderedAxis) -> tuple[Figure, ...]:
+    figure = draw_axis(answer, axis)
+    return () if figure is None else (figure,)
 
 
 def drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...]:
