@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from pgstrata.errors import ExperimentError
 from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, UNAVAILABLE
-from pgstrata.experiment.layers import LAYER_KEYS
+from pgstrata.experiment.layers import LAYER_KEYS, SYSCTL, Together
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.model.metrics import METRICS
-from pgstrata.plan.design import SIDE_BY_SIDE
 from pgstrata.units import Direction
 from pgstrata.workloads import builtin_workloads
 
@@ -67,34 +66,6 @@ turns in slices; those that differ in anything else of the host are measured run
 `cpu.quota`: the kernel gives CPU time out by periods of 0.1 s, and a slice would also use what was saved up in the
 pause before it.
 """
-
-LEVELS: Final[Mapping[str, str]] = {
-    "pages": '`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on',
-    "thp": '`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
-    "cpu.server": 'a list such as `"0-3,8"`: the CPUs that the server may use',
-    "cpu.client": "the same for the client",
-    "cpu.quota": 'CPUs that the server may use up: `0.5` or `"50 %"` is half of one',
-    "cpu.policy": '`"other"`, `"batch"`, `"idle"`, `"fifo:N"`, `"rr:N"`: how the server is scheduled',
-    "cpu.governor": "a governor of cpufreq, as the kernel calls it",
-    "cpu.turbo": '`"on"`, `"off"`',
-    "limits.memory": "a size: memory around the server, page cache counted",
-    "limits.read_bytes": 'a size per second, such as `"100MB"`',
-    "limits.write_bytes": "the same for writes; refused with cgroup version 1, where buffered writes escape",
-    "limits.read_operations": "a number per second",
-    "limits.write_operations": "the same for writes",
-    "filesystem": '`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
-    "storage.mkfs": "options of mkfs, as one text; for every file system that is made",
-    "storage.mount": 'mount options, such as `"noatime"`; the same',
-    "storage.size": "size of the data's file system; else what the data and the WAL need",
-    "storage.device": "a block device that `/etc/pgstrata/devices` allows, instead of a loop device",
-    "storage.scheduler": "I/O scheduler of the device on which the data lie",
-    "storage.read_ahead": "a size: read-ahead of that device",
-    "storage.wal": '`"same"` (with the data), `"loop"` (an image of its own), `"memory"`, or a device that '
-    "`/etc/pgstrata/devices` allows: where the WAL lies",
-    "storage.installation": '`"same"` (where it is), `"loop"`, `"memory"` or such a device: from where a copy of the '
-    "server is started",
-    "sysctl.NAME": "a kernel parameter as `sysctl -a` writes it",
-}
 
 TABLES: Final = (
     ("", "ExperimentFile", "At the top", "Keys before the first table."),
@@ -313,11 +284,11 @@ def _no_file(name: str) -> str:
 
 def _layers() -> str:
     # build.* says how a server is built: nothing of the host is changed for it
-    of_the_host = {key for key in LAYER_KEYS if not key.startswith("build.")}
-    assert LEVELS.keys() == {*of_the_host, "sysctl.NAME"}, "every key of a layer has its line"
-    *first, last = (f"`{key}`" for key in sorted(SIDE_BY_SIDE))
+    of_the_host = {key: found for key, found in LAYER_KEYS.items() if not key.startswith("build.")}
+    of_the_host["sysctl.NAME"] = SYSCTL
+    *first, last = (f"`{key}`" for key, found in sorted(LAYER_KEYS.items()) if found.together is Together.DIFFERENT)
     return LAYERS.format(
-        rows="\n".join(f"| `{key}` | {meaning} |" for key, meaning in LEVELS.items()),
+        rows="\n".join(f"| `{key}` | {found.meaning} |" for key, found in of_the_host.items()),
         side_by_side=f"{', '.join(first)} and {last}",
     )
 

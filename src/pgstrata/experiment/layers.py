@@ -1,4 +1,4 @@
-"""Levels of host layers: which keys there are, and one written value to its normalised text.
+"""The keys of host layers: how a level is written, what it means, and whether servers up together can differ in it.
 
 What belongs here: spelling and ranges. Whether this host has what is asked for, the layer itself finds out.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from pgstrata.experiment.keys import suggest
@@ -35,6 +37,32 @@ class LayerLevelError(ValueError):
         self.remedy = remedy
 
 
+class Together(StrEnum):
+    """Whether servers that are up together can have different levels of a key.
+
+    NO: it belongs to the whole host. FOR_ONE: it is made for one server, and none can be up beside that. BY_PERIODS:
+    the kernel gives it out by periods, so that a slice also gets what a pause has saved up.
+    """
+
+    DIFFERENT = "different"
+    NO = "no"
+    FOR_ONE = "for one"
+    BY_PERIODS = "by periods"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerKey:
+    """A key of a layer of the host: all that parsing, plan and reference have to know of it.
+
+    `read` gives the normalised text of a written level or raises LayerLevelError; `meaning` is its line in the
+    reference, in Markdown.
+    """
+
+    read: Callable[[Scalar], str]
+    meaning: str
+    together: Together = Together.NO
+
+
 def read_level(key: str, value: Scalar) -> str:
     """The normalised text of a level of `key`, such as "pages" or "cpu.quota".
 
@@ -42,9 +70,12 @@ def read_level(key: str, value: Scalar) -> str:
         LayerLevelError: there is no such key, or the value is none of it.
     """
     check_key(key)
-    if key.startswith("sysctl."):
-        return _sysctl(value)
-    return LAYER_KEYS[key](value)
+    return find_layer_key(key).read(value)
+
+
+def find_layer_key(key: str) -> LayerKey:
+    """The declaration of a key that `check_key` lets pass."""
+    return SYSCTL if key.startswith("sysctl.") else LAYER_KEYS[key]
 
 
 def check_key(key: str) -> None:
@@ -183,34 +214,132 @@ def _sysctl(value: Scalar) -> str:
     return " ".join(_text(value).split())
 
 
-LAYER_KEYS: Final[Mapping[str, Callable[[Scalar], str]]] = {
-    "pages": _pages,
-    "thp": _choice("always", "madvise", "never"),
-    "cpu.server": _cpus,
-    "cpu.client": _cpus,
-    "cpu.quota": _quota,
-    "cpu.policy": _policy,
-    "cpu.governor": _word,
-    "cpu.turbo": _choice("on", "off"),
-    "build.compiler": _program,
-    "build.flags": _options,
-    "build.system": _choice("meson", "configure"),
-    "limits.memory": _bytes(_LEAST_MEMORY),
-    "limits.read_bytes": _bytes(4096),
-    "limits.write_bytes": _bytes(4096),
-    "limits.read_operations": _operations,
-    "limits.write_operations": _operations,
-    "filesystem": _choice("ext4", "xfs", "btrfs"),
-    "storage.mkfs": _options,
-    "storage.mount": _options,
-    "storage.size": _bytes(64 * 1024**2),
-    "storage.device": _device,
-    "storage.scheduler": _word,
-    "storage.read_ahead": _bytes(0),
-    "storage.wal": _place,
-    "storage.installation": _place,
+LAYER_KEYS: Final[Mapping[str, LayerKey]] = {
+    "pages": LayerKey(
+        read=_pages,
+        meaning='`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on',
+    ),
+    "thp": LayerKey(
+        read=_choice("always", "madvise", "never"),
+        meaning='`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
+    ),
+    "build.compiler": LayerKey(
+        read=_program,
+        meaning="the C compiler, by name or path",
+    ),
+    "build.flags": LayerKey(
+        read=_options,
+        meaning="flags of the compiler, as one text",
+    ),
+    "build.system": LayerKey(
+        read=_choice("meson", "configure"),
+        meaning='`"meson"`, `"configure"`',
+    ),
+    "cpu.server": LayerKey(
+        read=_cpus,
+        meaning='a list such as `"0-3,8"`: the CPUs that the server may use',
+        together=Together.DIFFERENT,
+    ),
+    "cpu.client": LayerKey(
+        read=_cpus,
+        meaning="the same for the client",
+        together=Together.DIFFERENT,
+    ),
+    "cpu.quota": LayerKey(
+        read=_quota,
+        meaning='CPUs that the server may use up: `0.5` or `"50 %"` is half of one',
+        together=Together.BY_PERIODS,
+    ),
+    "cpu.policy": LayerKey(
+        read=_policy,
+        meaning='`"other"`, `"batch"`, `"idle"`, `"fifo:N"`, `"rr:N"`: how the server is scheduled',
+        together=Together.DIFFERENT,
+    ),
+    "cpu.governor": LayerKey(
+        read=_word,
+        meaning="a governor of cpufreq, as the kernel calls it",
+    ),
+    "cpu.turbo": LayerKey(
+        read=_choice("on", "off"),
+        meaning='`"on"`, `"off"`',
+    ),
+    "limits.memory": LayerKey(
+        read=_bytes(_LEAST_MEMORY),
+        meaning="a size: memory around the server, page cache counted",
+        together=Together.FOR_ONE,
+    ),
+    "limits.read_bytes": LayerKey(
+        read=_bytes(4096),
+        meaning='a size per second, such as `"100MB"`',
+        together=Together.FOR_ONE,
+    ),
+    "limits.write_bytes": LayerKey(
+        read=_bytes(4096),
+        meaning="the same for writes; refused with cgroup version 1, where buffered writes escape",
+        together=Together.FOR_ONE,
+    ),
+    "limits.read_operations": LayerKey(
+        read=_operations,
+        meaning="a number per second",
+        together=Together.FOR_ONE,
+    ),
+    "limits.write_operations": LayerKey(
+        read=_operations,
+        meaning="the same for writes",
+        together=Together.FOR_ONE,
+    ),
+    "filesystem": LayerKey(
+        read=_choice("ext4", "xfs", "btrfs"),
+        meaning='`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
+        together=Together.FOR_ONE,
+    ),
+    "storage.mkfs": LayerKey(
+        read=_options,
+        meaning="options of mkfs, as one text; for every file system that is made",
+        together=Together.FOR_ONE,
+    ),
+    "storage.mount": LayerKey(
+        read=_options,
+        meaning='mount options, such as `"noatime"`; the same',
+        together=Together.FOR_ONE,
+    ),
+    "storage.size": LayerKey(
+        read=_bytes(64 * 1024**2),
+        meaning="size of the data's file system; else what the data and the WAL need",
+        together=Together.FOR_ONE,
+    ),
+    "storage.device": LayerKey(
+        read=_device,
+        meaning="a block device that `/etc/pgstrata/devices` allows, instead of a loop device",
+        together=Together.FOR_ONE,
+    ),
+    "storage.scheduler": LayerKey(
+        read=_word,
+        meaning="I/O scheduler of the device on which the data lie",
+        together=Together.FOR_ONE,
+    ),
+    "storage.read_ahead": LayerKey(
+        read=_bytes(0),
+        meaning="a size: read-ahead of that device",
+        together=Together.FOR_ONE,
+    ),
+    "storage.wal": LayerKey(
+        read=_place,
+        meaning='`"same"` (with the data), `"loop"` (an image of its own), `"memory"`, or a device that '
+        "`/etc/pgstrata/devices` allows: where the WAL lies",
+        together=Together.FOR_ONE,
+    ),
+    "storage.installation": LayerKey(
+        read=_place,
+        meaning='`"same"` (where it is), `"loop"`, `"memory"` or such a device: from where a copy of '
+        "the server is started",
+        together=Together.FOR_ONE,
+    ),
 }
 """Every key of a host layer but those of `sysctl`, whose names are the kernel's."""
 
-LAYER_TABLES: Final = ("build", "cpu", "limits", "storage", "sysctl")
-PLAIN_LAYERS: Final = ("pages", "thp", "filesystem")
+SYSCTL: Final = LayerKey(read=_sysctl, meaning="a kernel parameter as `sysctl -a` writes it")
+"""Every key of the table `sysctl`."""
+
+LAYER_TABLES: Final = tuple(dict.fromkeys([*(key.partition(".")[0] for key in LAYER_KEYS if "." in key), "sysctl"]))
+PLAIN_LAYERS: Final = tuple(key for key in LAYER_KEYS if "." not in key)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from pgstrata.experiment.layers import Together, find_layer_key
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
 from pgstrata.model.plan import Design, HostCapacity
@@ -39,11 +40,6 @@ _WRITES: Final = re.compile(
     r"call|do|notify|nextval|setval|for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|into)\b",
     re.IGNORECASE,
 )
-SIDE_BY_SIDE: Final = frozenset({"cpu.server", "cpu.client", "cpu.policy"})
-"""Layers of a host in which servers that are up together can differ."""
-_ONE_AT_A_TIME: Final = ("limits.", "storage.", "filesystem")
-# The kernel gives out CPU time by periods of 0.1 s: of a slice of 0.25 s half a CPU is 0.15 s, not 0.125.
-_BY_PERIODS: Final = "cpu.quota"
 _COMMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -158,14 +154,14 @@ def too_much_memory(
 def _layers_apart(environments: Iterable[Environment]) -> Iterable[str]:
     """Why layers below the servers keep them apart: some belong to the whole host, some to one server at a time."""
     levels = [environment.layers for environment in environments]
-    keys = dict.fromkeys(key for each in levels for key in each)
-    alone = [key for key in keys if key.startswith(_ONE_AT_A_TIME)]
-    if alone:
+    keys = {key: find_layer_key(key).together for each in levels for key in each}
+    if alone := [key for key, together in keys.items() if together is Together.FOR_ONE]:
         yield f"{', '.join(alone)}: servers that are up together would share what is meant for one"
-    if _BY_PERIODS in keys:
-        yield f"{_BY_PERIODS} is given out by periods: what a pause has saved up makes a slice better than a run"
+    # CPU time has periods of 0.1 s: of a slice of 0.25 s half a CPU is 0.15 s, not 0.125
+    for key in (key for key, together in keys.items() if together is Together.BY_PERIODS):
+        yield f"{key} is given out by periods: what a pause has saved up makes a slice better than a run"
     differing = [key for key in keys if len({each.get(key) for each in levels}) > 1]
-    if shared := [key for key in differing if key not in (*SIDE_BY_SIDE, *alone, _BY_PERIODS)]:
+    if shared := [key for key in differing if keys[key] is Together.NO]:
         yield f"{', '.join(shared)} cannot differ between servers that are up together on one host"
 
 
