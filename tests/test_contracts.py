@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PURE_IN_PART = {"pgstrata.collectors", "pgstrata.drivers", "pgstrata.layers.storage_stack"}
+PURE_IN_PART = {"pgstrata.collectors", "pgstrata.drivers", "pgstrata.layers.storage.stack"}
 """Their parsers are pure and named one by one; the rest observes a host or starts a client."""
 
 

@@ -15,7 +15,7 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.server import ClusterControl
-from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.storage.layer import StorageLayer
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
@@ -231,7 +231,7 @@ class TestAsRoot:
 import os
 from pgstrata.app.machine import SystemClock
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.storage.layer import StorageLayer
 from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs

@@ -11,11 +11,11 @@ import pytest
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage import StorageLayer, assert_file_system
-from pgstrata.layers.storage_device import accept_device, device_change
-from pgstrata.layers.storage_options import FileSystem, mkfs_words
-from pgstrata.layers.storage_sites import find_sites
-from pgstrata.layers.storage_stack import Observed, observe_script, parse_observed
+from pgstrata.layers.storage.device import accept_device, device_change
+from pgstrata.layers.storage.layer import StorageLayer, assert_file_system
+from pgstrata.layers.storage.options import FileSystem, mkfs_words
+from pgstrata.layers.storage.sites import find_sites
+from pgstrata.layers.storage.stack import Observed, observe_script, parse_observed
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
 from pgstrata.ports.host import Command

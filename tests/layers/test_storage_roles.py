@@ -16,7 +16,7 @@ from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.server import ClusterControl
-from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.storage.layer import StorageLayer
 from pgstrata.ledger.ledger import restore
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
@@ -239,7 +239,7 @@ def test_what_a_killed_pgstrata_left_of_all_parts_is_restored(folder, tmp_path_f
 import os
 from pgstrata.app.machine import SystemClock
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.storage.layer import StorageLayer
 from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs

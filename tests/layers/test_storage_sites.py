@@ -3,9 +3,9 @@
 import pytest
 
 from pgstrata.errors import LevelNotTakenError, ParseError, UsageError
-from pgstrata.layers.storage import assert_file_system
-from pgstrata.layers.storage_sites import find_sites, refuse_meaningless
-from pgstrata.layers.storage_stack import DeviceStack, Mount, parse_roles
+from pgstrata.layers.storage.layer import assert_file_system
+from pgstrata.layers.storage.sites import find_sites, refuse_meaningless
+from pgstrata.layers.storage.stack import DeviceStack, Mount, parse_roles
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 from pgstrata.testing import failure_of

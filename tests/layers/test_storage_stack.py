@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import ParseError
-from pgstrata.layers.storage_stack import Mount, parse_observed
+from pgstrata.layers.storage.stack import Mount, parse_observed
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "storage" / "util-linux-2.38"
 DISK = "queue/scheduler=[mq-deadline] none\nqueue/read_ahead_kb=128\nqueue/write_cache=write through\n"

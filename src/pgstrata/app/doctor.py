@@ -37,7 +37,7 @@ from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage_device import DEVICES
+from pgstrata.layers.storage.device import DEVICES
 from pgstrata.ledger.entries import host_state
 from pgstrata.model.changes import restore_command
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe

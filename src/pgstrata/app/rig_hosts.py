@@ -28,7 +28,7 @@ from pgstrata.layers.cpu import CpuLayer
 from pgstrata.layers.limits import LimitsLayer
 from pgstrata.layers.memory import MemoryLayer
 from pgstrata.layers.server import ClusterControl, RunningControl
-from pgstrata.layers.storage import StorageLayer
+from pgstrata.layers.storage.layer import StorageLayer
 from pgstrata.layers.sysctl import SysctlLayer
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan

@@ -14,7 +14,7 @@ from pgstrata.layers.cgroups import base_change, group_change
 from pgstrata.layers.frequency import FOLDER, governor_change, turbo_change
 from pgstrata.layers.hierarchies import Controller
 from pgstrata.layers.huge_pages import Pool
-from pgstrata.layers.storage_changes import (
+from pgstrata.layers.storage.changes import (
     Place,
     data_change,
     folder_change,
@@ -25,8 +25,8 @@ from pgstrata.layers.storage_changes import (
     read_ahead_change,
     scheduler_change,
 )
-from pgstrata.layers.storage_device import device_change
-from pgstrata.layers.storage_options import FileSystem, file_system_label, mkfs_words, mount_options
+from pgstrata.layers.storage.device import device_change
+from pgstrata.layers.storage.options import FileSystem, file_system_label, mkfs_words, mount_options
 from pgstrata.layers.sysctl import sysctl_change
 from pgstrata.layers.transparent import asked_of, transparent_change
 from pgstrata.model.changes import Change

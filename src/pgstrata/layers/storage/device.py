@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.layers.storage_stack import SBIN, WALK, Observed
+from pgstrata.layers.storage.stack import SBIN, WALK, Observed
 from pgstrata.model.changes import Change, ShellScript
 
 DEVICES: Final = "/etc/pgstrata/devices"

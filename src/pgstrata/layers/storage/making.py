@@ -8,7 +8,7 @@ from itertools import count
 from typing import Final, NoReturn
 
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, PgstrataError, find_disk_full
-from pgstrata.layers.storage_changes import (
+from pgstrata.layers.storage.changes import (
     Place,
     data_change,
     folder_change,
@@ -18,10 +18,10 @@ from pgstrata.layers.storage_changes import (
     mkfs_change,
     mount_change,
 )
-from pgstrata.layers.storage_device import accept_device, device_change, device_script
-from pgstrata.layers.storage_options import FileSystem
-from pgstrata.layers.storage_sites import StorageSite
-from pgstrata.layers.storage_stack import Observed, check_script, parse_observed
+from pgstrata.layers.storage.device import accept_device, device_change, device_script
+from pgstrata.layers.storage.options import FileSystem
+from pgstrata.layers.storage.sites import StorageSite
+from pgstrata.layers.storage.stack import Observed, check_script, parse_observed
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.storage import Medium, Role
 from pgstrata.ports.host import Command, Host

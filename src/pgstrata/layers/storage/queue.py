@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.storage_changes import read_ahead_change, scheduler_change
-from pgstrata.layers.storage_making import change_host
-from pgstrata.layers.storage_stack import DeviceStack
+from pgstrata.layers.storage.changes import read_ahead_change, scheduler_change
+from pgstrata.layers.storage.making import change_host
+from pgstrata.layers.storage.stack import DeviceStack
 from pgstrata.ports.ledger import Ledger
 
 SCHEDULER: Final = "storage.scheduler"

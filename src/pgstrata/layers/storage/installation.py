@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.errors import CommandFailedError, HostNotFitError, LevelNotTakenError
-from pgstrata.layers.storage_changes import Place
-from pgstrata.layers.storage_stack import Observed
+from pgstrata.layers.storage.changes import Place
+from pgstrata.layers.storage.stack import Observed
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import RunningServer, Sql

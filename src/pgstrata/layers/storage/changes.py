@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.layers.storage_options import FileSystem
-from pgstrata.layers.storage_stack import SBIN
+from pgstrata.layers.storage.options import FileSystem
+from pgstrata.layers.storage.stack import SBIN
 from pgstrata.model.changes import Change, ShellScript
 
 # Bytes per second of a slow disk: each byte is read and written.

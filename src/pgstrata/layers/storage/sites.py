@@ -13,7 +13,7 @@ from typing import Final
 from pgstrata.errors import UsageError
 from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.experiment.storage import meaningless
-from pgstrata.layers.storage_options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
+from pgstrata.layers.storage.options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 

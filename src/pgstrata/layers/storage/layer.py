@@ -1,6 +1,6 @@
 """The layer `storage`: file systems for data, WAL and installation; scheduler and read-ahead of the data's device.
 
-One is made on a loop device with direct I/O, on a block device that the user put on a list (`storage_device`), or in
+One is made on a loop device with direct I/O, on a block device that the user put on a list (`storage.device`), or in
 memory. Where no file system is asked for the data, scheduler and read-ahead are those of the device on which they lie.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import LevelNotTakenError
-from pgstrata.layers.storage_device import DEVICES
-from pgstrata.layers.storage_installation import assert_installation, install, installed_bytes
-from pgstrata.layers.storage_making import Making
-from pgstrata.layers.storage_options import check_mount_options
-from pgstrata.layers.storage_queue import READ_AHEAD, SCHEDULER, assert_queue, read_ahead_of, scheduler_of, tune
-from pgstrata.layers.storage_sites import PREFIX, StorageSite, find_sites, refuse_meaningless
-from pgstrata.layers.storage_stack import (
+from pgstrata.layers.storage.device import DEVICES
+from pgstrata.layers.storage.installation import assert_installation, install, installed_bytes
+from pgstrata.layers.storage.making import Making
+from pgstrata.layers.storage.options import check_mount_options
+from pgstrata.layers.storage.queue import READ_AHEAD, SCHEDULER, assert_queue, read_ahead_of, scheduler_of, tune
+from pgstrata.layers.storage.sites import PREFIX, StorageSite, find_sites, refuse_meaningless
+from pgstrata.layers.storage.stack import (
     DeviceStack,
     Observed,
     observe_script,
