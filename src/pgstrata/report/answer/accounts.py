@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
 from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, end
+from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
     choose_rows,
@@ -41,8 +42,8 @@ _NARROWEST_NAME = 22
 def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = None) -> tuple[Block, ...]:
     """One difference: what is saved or added by which parts, of which statements; what was counted beside it."""
     size, unit = choose_unit(max(item.total.value, item.total.reference))
-    blocks: list[Block] = [Paragraph(end(_upper(text))) for text in (say_attribution(answer, item), say_causes(item))
-                           if text]  # fmt: skip
+    texts = (capitalise(say_attribution(answer, item)), _upper(say_causes(item)))
+    blocks: list[Block] = [Paragraph(end(text)) for text in texts if text]
     blocks.append(chart or Paragraph("Only the largest differences are drawn.", Tone.HELP))
     blocks.append(_contributions(f"{unit} per transaction", [*item.parts, item.total], size))
     if len({row.query for row in item.rows if row.query}) > 1:
