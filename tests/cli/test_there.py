@@ -36,12 +36,12 @@ from pathlib import Path
 from changed_files import Files
 from pgstrata.app.host import at_work, make_ledger
 from pgstrata.app.site import open_site
-from pgstrata.ledger.steps import Step
+from pgstrata.ledger.steps import LedgerStep
 from pgstrata.testing import FakeClock
 changed = []
 
 def at(step):
-    if step is Step.CHANGED:
+    if step is LedgerStep.CHANGED:
         changed.append(step)
         if len(changed) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -80,6 +80,7 @@ def pgstrata(far, *arguments, source=None):
     words = ["-c", source] if source else ["-m", "pgstrata", *arguments]
     # variables of this machine are those of this machine
     own = {f"PGSTRATA_{name}": "/nowhere/here" for name in ("STATE", "LOCK", "DATA")}
+    own["PYTHONPATH"] = str(Path(sshd.__file__).parent)
     return subprocess.run(
         [sys.executable, *words], cwd=far.folder, timeout=60, env={**os.environ, **own, "PATH": far.path()},
         capture_output=True, text=True,
