@@ -62,11 +62,24 @@ class FakeMeasure:
 
 def compared(name, verdict, effect, blocks=7):
     return Comparison(
-        environment=name, cell=CELL, metric="tps", verdict=verdict, effect=effect,
-        interval=Interval(low=effect - 0.01, high=effect + 0.01) if effect else None, equivalence_interval=None,
-        confidence=0.955, blocks=blocks, planned_blocks=24, runs=14, invalid=0, value=1.0, baseline_value=1.0,
-        exploratory=False, control=False, decided_at=blocks if effect else None,
-    )  # fmt: skip
+        environment=name,
+        cell=CELL,
+        metric="tps",
+        verdict=verdict,
+        effect=effect,
+        interval=Interval(low=effect - 0.01, high=effect + 0.01) if effect else None,
+        equivalence_interval=None,
+        confidence=0.955,
+        blocks=blocks,
+        planned_blocks=24,
+        runs=14,
+        invalid=0,
+        value=1.0,
+        baseline_value=1.0,
+        exploratory=False,
+        control=False,
+        decided_at=blocks if effect else None,
+    )
 
 
 def question():
@@ -215,8 +228,10 @@ def test_the_answer_is_short_lines_and_its_json_has_every_step(tmp_path):
     assert document["schema"] == 1
     assert document["found"] == {"before": {"level": "18"}, "after": {"level": "19"}}
     assert [(step["level"], step["like"], step["verdict"]) for step in document["steps"]] == [
-        ("17", "first", "equivalent"), ("19", "last", "worse"), ("18", "first", "equivalent"),
-    ]  # fmt: skip
+        ("17", "first", "equivalent"),
+        ("19", "last", "worse"),
+        ("18", "first", "equivalent"),
+    ]
     assert document["ends"]["interval"] == [pytest.approx(0.89), pytest.approx(0.91)]
     assert document["ends"]["study"].endswith("/ends")
 

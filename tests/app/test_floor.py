@@ -235,11 +235,16 @@ def floors_of(plan, days, count=12):
     measured = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     return tuple(
         FloorRecord(
-            key=key, host=observe_here(), measured=measured, differences=(0.01, -0.02) * (count // 2), study="s",
-            source="s", version="0",
+            key=key,
+            host=observe_here(),
+            measured=measured,
+            differences=(0.01, -0.02) * (count // 2),
+            study="s",
+            source="s",
+            version="0",
         )
         for key in floor_keys(plan, WORKLOADS)
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------------------------------- folders
@@ -295,9 +300,15 @@ def known_slices(file, upper, dead):
     )
     slices = SlicesMeasured(components=components, dead_seconds=dead, round_seconds=0.25)
     record = FloorRecord(
-        key=key, host=observe_here(), measured="", differences=(0.01, -0.01) * 6, study="s", source="s", version="0",
+        key=key,
+        host=observe_here(),
+        measured="",
+        differences=(0.01, -0.01) * 6,
+        study="s",
+        source="s",
+        version="0",
         slices=slices,
-    )  # fmt: skip
+    )
     keep_floors(fresh([record]))
     return plan
 

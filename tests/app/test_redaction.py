@@ -29,22 +29,38 @@ def make_study():
         statement=TEXT, planned_with=PlannedWith.PARAMETERS, shape=("Seq Scan on staff",), text="Seq Scan on staff"
     )
     run = replace(
-        make_run(BASE, 1, tps=100.0), sessions=(waiting, behind), processes=(worker,), query_plans=(plan,),
-        queries=QueryCounts(queries=(counted,)), statements=(StatementLatency(text=f"{TEXT};", seconds=0.1),),
-    )  # fmt: skip
+        make_run(BASE, 1, tps=100.0),
+        sessions=(waiting, behind),
+        processes=(worker,),
+        query_plans=(plan,),
+        queries=QueryCounts(queries=(counted,)),
+        statements=(StatementLatency(text=f"{TEXT};", seconds=0.1),),
+    )
     nothing = Fingerprint(facts={})
     return Study(
-        name="s", plan=make_plan(), runs=(run,), host=nothing, client=nothing, environments={}, created="", version="0",
+        name="s",
+        plan=make_plan(),
+        runs=(run,),
+        host=nothing,
+        client=nothing,
+        environments={},
+        created="",
+        version="0",
         query_plans=(PlanUse(environment=BASE, cell=run.cell, plan=plan, runs=1),),
-    )  # fmt: skip
+    )
 
 
 def test_no_text_of_a_query_is_left_anywhere_and_equal_ones_stay_equal():
     hidden = hide_texts(make_study())
     assert "staff" not in repr(hidden)
     (run,) = hidden.runs
-    assert {run.sessions[0].query, run.sessions[0].blocker, run.processes[0].query, run.queries.queries[0].query,
-            run.statements[0].text} == {HASH}  # fmt: skip
+    assert {
+        run.sessions[0].query,
+        run.sessions[0].blocker,
+        run.processes[0].query,
+        run.queries.queries[0].query,
+        run.statements[0].text,
+    } == {HASH}
 
 
 def test_what_is_no_text_stays():

@@ -51,9 +51,18 @@ def homes(losses, *, spec=FAR, hosts=Hosts):
     said = []
     plan = SimpleNamespace(experiment=SimpleNamespace(hosts=(spec,)))
     return Losing(
-        plan=plan, machine=SimpleNamespace(clock=Clock(said)), client=None, sql=None, tools=None,
-        events=RecordingEvents(), study="s", facts={}, hosts=hosts(said), said=said, losses=losses,
-    )  # fmt: skip
+        plan=plan,
+        machine=SimpleNamespace(clock=Clock(said)),
+        client=None,
+        sql=None,
+        tools=None,
+        events=RecordingEvents(),
+        study="s",
+        facts={},
+        hosts=hosts(said),
+        said=said,
+        losses=losses,
+    )
 
 
 def lost():

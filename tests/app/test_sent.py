@@ -32,10 +32,15 @@ def sent(tmp_path, monkeypatch):
         transport, cache = Transport(), machine.places.cache
         packages = Packages(here=machine.here, host=transport, cache=cache, note=print, bring=False)
         yield SentServers(
-            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=transport, machine="",
-            folder=str(tmp_path / "there"), note=lambda _: None,
+            servers=machine.servers,
+            here=machine.here,
+            cache=f"{cache}/servers",
+            transport=transport,
+            machine="",
+            folder=str(tmp_path / "there"),
+            note=lambda _: None,
             inspector=Inspector(here=machine.here, host=transport, cache=str(tmp_path / "known"), packages=packages),
-        )  # fmt: skip
+        )
         transport.close()
 
 

@@ -50,8 +50,9 @@ def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_
     assert whole[0].user_only
     assert {item.block: item.lacking for item in found if item.lacking} == {
         2: "the evidence cannot be read",
-        3: "perf left nothing that can be used; the reasons of the run may say why", 4: EARLY,
-    }  # fmt: skip
+        3: "perf left nothing that can be used; the reasons of the run may say why",
+        4: EARLY,
+    }
     report = write_report(folder, None, pairs=False)
     assert "Runs without stacks: the evidence cannot be read" in report.read_text()
 

@@ -12,10 +12,15 @@ from pgstrata.model.experiment import Allow, ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 
 GCC = Build(
-    spec=ServerSpec(kind=ServerKind.PREFIX, value="/opt/pg16"), prefix="/opt/pg16",
-    version=ServerVersion(text="16.3", number=160003), supplier="prefix", compiler="gcc 12.2.0",
-    configure="'--with-openssl'", cflags="-O2", digest="a",
-)  # fmt: skip
+    spec=ServerSpec(kind=ServerKind.PREFIX, value="/opt/pg16"),
+    prefix="/opt/pg16",
+    version=ServerVersion(text="16.3", number=160003),
+    supplier="prefix",
+    compiler="gcc 12.2.0",
+    configure="'--with-openssl'",
+    cflags="-O2",
+    digest="a",
+)
 CLANG = replace(GCC, prefix="/opt/other", compiler="clang 15.0.7", digest="b")
 ASSERTING = replace(GCC, assertions=True, digest="c")
 RUNNING = replace(CLANG, spec=ServerSpec(kind=ServerKind.DSN, value="service"))

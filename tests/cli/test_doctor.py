@@ -162,9 +162,12 @@ def test_an_ordinary_user_is_told_what_needs_root():
 def test_the_command_examines_this_machine_and_leaves_nothing(tmp_path):
     names = {f"PGSTRATA_{name}": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "DATA")}
     done = subprocess.run(
-        [sys.executable, "-m", "pgstrata", "doctor", "--json"], capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "pgstrata", "doctor", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
         env=os.environ | names,
-    )  # fmt: skip
+    )
     assert done.returncode in {0, 4}, done.stderr
     document = json.loads(done.stdout)
     assert (document["schema"], document["host"]) == (1, "local")

@@ -16,8 +16,12 @@ def run_gate(place, baseline, change, *arguments):
     paths = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return subprocess.run(
         [str(EXAMPLE / "gate.sh"), baseline, change, *arguments],
-        cwd=place, capture_output=True, text=True, timeout=120, env=os.environ | {"PATH": paths},
-    )  # fmt: skip
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PATH": paths},
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,8 +56,11 @@ def test_a_benchmark_that_fails_is_neither_worse_nor_undecided(tmp_path, failing
 def test_the_file_can_be_decided_as_the_page_says(metric, code, word):
     done = subprocess.run(
         [sys.executable, "-m", "pgstrata", "decide", "results.csv", "--baseline", "main", "--metric", metric],
-        cwd=EXAMPLE, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=EXAMPLE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (code, "")
     assert " ".join(done.stdout.split()).startswith(f"change is {word} than main over all cells together: ")
 

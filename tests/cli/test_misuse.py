@@ -154,8 +154,11 @@ def test_a_reader_that_has_seen_enough_is_no_failure(place):
     words = f"{sys.executable} -m pgstrata plan good.toml"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {words} --json | head -c 1; {words} | true"],
-        cwd=place, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

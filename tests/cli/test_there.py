@@ -82,9 +82,13 @@ def pgstrata(far, *arguments, source=None):
     own = {f"PGSTRATA_{name}": "/nowhere/here" for name in ("STATE", "LOCK", "DATA")}
     own["PYTHONPATH"] = str(Path(sshd.__file__).parent)
     return subprocess.run(
-        [sys.executable, *words], cwd=far.folder, timeout=60, env={**os.environ, **own, "PATH": far.path()},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, *words],
+        cwd=far.folder,
+        timeout=60,
+        env={**os.environ, **own, "PATH": far.path()},
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.mark.root
@@ -209,9 +213,12 @@ def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, th
     refused = impostor("sudo", 'echo "sudo: a password is required" >&2; exit 1')
     one = str(things / "one")
     change = Change(
-        what="file one", value="second", read=ShellScript(text='cat "$1"', arguments=(one,)),
-        do=ShellScript(text='echo second >"$1"', arguments=(one,)), undo=ShellScript(text='echo "$2" >"$1"', arguments=(one,)),
-    )  # fmt: skip
+        what="file one",
+        value="second",
+        read=ShellScript(text='cat "$1"', arguments=(one,)),
+        do=ShellScript(text='echo second >"$1"', arguments=(one,)),
+        undo=ShellScript(text='echo "$2" >"$1"', arguments=(one,)),
+    )
     ledger = HostLedger(refused, ("sudo", "-n"), str(tmp_path / "ledger"), FakeClock(), "studies/a")
     with pytest.raises(HostNotFitError, match="may not change this host") as caught:
         ledger.change(change)

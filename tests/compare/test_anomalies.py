@@ -18,12 +18,14 @@ CLIENTS = (1, 2, 4, 8, 16, 32)
 def dent(runs, *, blocks, environment=OTHER, clients=8, size=-0.2):
     """The runs, some of them off by so much (log units)."""
     return [
-        replace(run, measurements=tuple(Measurement(metric=m.metric, value=m.value * math.exp(size))
-                                        for m in run.measurements))
+        replace(
+            run,
+            measurements=tuple(Measurement(metric=m.metric, value=m.value * math.exp(size)) for m in run.measurements),
+        )
         if (run.environment, run.cell) == (environment, cell_of(clients)) and run.block in blocks
         else run
         for run in runs
-    ]  # fmt: skip
+    ]
 
 
 def make_runs(plan, **rest):

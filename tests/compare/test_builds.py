@@ -28,9 +28,15 @@ def doubts(base, other, *, specs=(None, None), compare=compare_study):
     runs = simulate(plan)
     host = Fingerprint(facts={})
     study = Study(
-        name="s", plan=plan, runs=tuple(runs), host=host, client=host, created="", version="0",
+        name="s",
+        plan=plan,
+        runs=tuple(runs),
+        host=host,
+        client=host,
+        created="",
+        version="0",
         environments={BASE: Fingerprint(facts=base), OTHER: Fingerprint(facts=other)},
-    )  # fmt: skip
+    )
     plain = compare(plan, runs)
     doubted = doubt_builds(plain, study)
     assert [replace(one, warnings=()) for one in doubted] == [replace(one, warnings=()) for one in plain]

@@ -134,8 +134,11 @@ def test_pairs_are_formed_by_block_and_not_by_place():
 
 
 def test_secondary_metrics_are_exploratory_and_left_out_where_nobody_measured_them():
-    runs = [make_run(name, block, tps=value, latency_p99=1 / value, wal_per_tx=9.0)
-            for name, value in ((BASE, 1000.0), (OTHER, 1200.0)) for block in range(1, 13)]  # fmt: skip
+    runs = [
+        make_run(name, block, tps=value, latency_p99=1 / value, wal_per_tx=9.0)
+        for name, value in ((BASE, 1000.0), (OTHER, 1200.0))
+        for block in range(1, 13)
+    ]
     first, second = compare_study(make_plan(), runs)
     assert (first.metric, first.exploratory, first.verdict) == ("tps", False, Verdict.BETTER)
     assert (second.metric, second.exploratory, second.verdict) == ("latency_p99", True, Verdict.BETTER)
@@ -284,9 +287,13 @@ def test_five_thousand_runs_are_compared_in_less_than_a_second():
     plan = make_plan([make_environment(name) for name in names], clients=tuple(clients), blocks=24)
     rng = np.random.default_rng(1)
     runs = [
-        make_run(name, block, cell=f"simple-update-s10-c{c}", **dict(zip(metrics, rng.lognormal(0, 0.03, 6), strict=True)))
-        for name in names for c in clients for block in range(1, 25)
-    ]  # fmt: skip
+        make_run(
+            name, block, cell=f"simple-update-s10-c{c}", **dict(zip(metrics, rng.lognormal(0, 0.03, 6), strict=True))
+        )
+        for name in names
+        for c in clients
+        for block in range(1, 25)
+    ]
     assert len(compare_study(plan, runs)) == 9 * (21 * 6 + 1)
     assert least_seconds(lambda: compare_study(plan, runs), 1.0) < 1.0
 

@@ -56,8 +56,10 @@ def test_main_effects_and_the_interaction_of_two_factors_come_out_with_their_siz
 
 def test_less_is_better_turns_the_verdict_and_not_the_ratio():
     plan = plan_of(TWO_BY_TWO, blocks=7, metric="server_cpu_per_tx")
-    runs = [replace(run, measurements=(replace(run.measurements[0], metric="server_cpu_per_tx"),))
-            for run in simulate(plan, {"18-off": 0.1, "18-on": 0.1}, sd=0.001)]  # fmt: skip
+    runs = [
+        replace(run, measurements=(replace(run.measurements[0], metric="server_cpu_per_tx"),))
+        for run in simulate(plan, {"18-off": 0.1, "18-on": 0.1}, sd=0.001)
+    ]
     server, *_ = find_effects(plan, runs)
     assert server.verdict is Verdict.WORSE
     assert server.effect == pytest.approx(math.exp(0.1), abs=0.01)
@@ -120,8 +122,10 @@ def test_before_the_first_block_effects_are_insufficient():
 
 def test_the_luckier_runs_of_a_collapsed_environment_make_no_effect():
     plan = plan_of(TWO_BY_TWO, blocks=12)
-    runs = [replace(run, status=RunStatus.COLLAPSED) if run.environment == "18-on" and run.block < 9 else run
-            for run in simulate(plan)]  # fmt: skip
+    runs = [
+        replace(run, status=RunStatus.COLLAPSED) if run.environment == "18-on" and run.block < 9 else run
+        for run in simulate(plan)
+    ]
     assert {one.blocks for one in find_effects(plan, runs)} == {0}
 
 

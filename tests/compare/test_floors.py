@@ -34,11 +34,21 @@ def environment(name, control=None):
 
 def plan(cells=(READ,), control=ControlKind.SAME):
     experiment = Experiment(
-        question="?", metric="tps", threshold=0.03, blocks=3, budget=None, reset=Reset.CLONE,
-        interleave=Interleave.AUTO, seed=1, baseline="a",
-        environments=(environment("a"), environment("b"), environment("c", control)), cells=cells, factors=(),
-        allow=Allow(), text="",
-    )  # fmt: skip
+        question="?",
+        metric="tps",
+        threshold=0.03,
+        blocks=3,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.AUTO,
+        seed=1,
+        baseline="a",
+        environments=(environment("a"), environment("b"), environment("c", control)),
+        cells=cells,
+        factors=(),
+        allow=Allow(),
+        text="",
+    )
     forecast = Forecast(seconds_per_block=1, seconds_building=1, seconds_total=1, disk_bytes=1, datasets=())
     return Plan(identity="p", experiment=experiment, blocks=(), forecast=forecast)
 
@@ -47,11 +57,19 @@ def run(block, environment, tps, cell=READ, rounds=(), **more):
     values = (Measurement(metric="tps", value=tps), Measurement(metric="latency_p99", value=1 / tps))
     series = (Series(metric=ROUND_TPS, times=tuple(map(float, range(len(rounds)))), values=tuple(rounds)),)
     fields = {
-        "identity": f"b{block:02d}/{environment}/{cell.identity}", "block": block, "environment": environment,
-        "cell": cell.identity, "status": RunStatus.COMPLETED, "validity": Validity.VALID, "reasons": (),
-        "started": "2026-01-01T00:00:00+00:00", "measured_seconds": 1.0, "measurements": values,
-        "series": series if len(rounds) else (), "together": f"b{block:02d}" if len(rounds) else "",
-    }  # fmt: skip
+        "identity": f"b{block:02d}/{environment}/{cell.identity}",
+        "block": block,
+        "environment": environment,
+        "cell": cell.identity,
+        "status": RunStatus.COMPLETED,
+        "validity": Validity.VALID,
+        "reasons": (),
+        "started": "2026-01-01T00:00:00+00:00",
+        "measured_seconds": 1.0,
+        "measurements": values,
+        "series": series if len(rounds) else (),
+        "together": f"b{block:02d}" if len(rounds) else "",
+    }
     return RunRecord(**{**fields, **more})
 
 
@@ -79,9 +97,12 @@ def test_another_boot_or_build_is_no_second_time(control):
 
 def test_what_is_invalid_or_missing_is_left_out():
     runs = [
-        run(1, "a", 100), run(1, "c", 110, validity=Validity.INVALID), run(2, "a", 100), run(3, "a", 100),
+        run(1, "a", 100),
+        run(1, "c", 110, validity=Validity.INVALID),
+        run(2, "a", 100),
+        run(3, "a", 100),
         run(3, "c", 105),
-    ]  # fmt: skip
+    ]
     assert differences(plan(), runs)[READ.identity, "tps"] == pytest.approx((math.log(1.05),))
 
 

@@ -22,18 +22,35 @@ def make_answer(*comparisons, clients=(4,)):
     )
     facts = Fingerprint(facts={})
     study = Study(
-        name="gate", plan=make_plan(environments, clients=clients, blocks=12), runs=(), host=facts, client=facts,
-        environments={}, created="2026-01-01T00:00:00+00:00", version="0.1.0",
-    )  # fmt: skip
+        name="gate",
+        plan=make_plan(environments, clients=clients, blocks=12),
+        runs=(),
+        host=facts,
+        client=facts,
+        environments={},
+        created="2026-01-01T00:00:00+00:00",
+        version="0.1.0",
+    )
     return Answer(study=study, comparisons=comparisons, warnings=())
 
 
 def compare(verdict, environment="pg18", **changes):
     values = {
-        "cell": CELL, "metric": "tps", "effect": None, "interval": None, "equivalence_interval": None,
-        "confidence": 0.955, "blocks": 9, "planned_blocks": 12, "runs": 18, "invalid": 0, "value": None,
-        "baseline_value": None, "exploratory": False, "control": environment == CONTROL,
-    }  # fmt: skip
+        "cell": CELL,
+        "metric": "tps",
+        "effect": None,
+        "interval": None,
+        "equivalence_interval": None,
+        "confidence": 0.955,
+        "blocks": 9,
+        "planned_blocks": 12,
+        "runs": 18,
+        "invalid": 0,
+        "value": None,
+        "baseline_value": None,
+        "exploratory": False,
+        "control": environment == CONTROL,
+    }
     return Comparison(environment=environment, verdict=verdict, **{**values, **changes})
 
 

@@ -42,8 +42,12 @@ def versions(*names):
 def test_the_headline_is_the_geometric_mean_over_the_cells_of_a_block():
     plan = make_plan(clients=THREE, blocks=7)
     ratios = {1: 1.1, 4: 1.0, 16: 1.21}
-    runs = [run for c in THREE for name, value in ((BASE, 1000.0), (OTHER, 1000.0 * ratios[c]))
-            for run in make_runs(name, [value] * 7, cell=cell_of(c))]  # fmt: skip
+    runs = [
+        run
+        for c in THREE
+        for name, value in ((BASE, 1000.0), (OTHER, 1000.0 * ratios[c]))
+        for run in make_runs(name, [value] * 7, cell=cell_of(c))
+    ]
     found = headline(compare_study(plan, runs), OTHER)
     assert found.effect == pytest.approx(1.1)
     assert found.value == pytest.approx(1100)
@@ -238,16 +242,22 @@ def test_noisier_metrics_have_thresholds_of_their_own_never_below_that_of_the_ex
     [("latency_p50", Verdict.WORSE), ("latency_p95", Verdict.WORSE), ("latency_p99", Verdict.NEGLIGIBLE)],
 )
 def test_a_secondary_difference_inside_its_own_threshold_is_negligible(metric, verdict):
-    runs = [make_run(name, block, tps=1000.0, **{metric: value})
-            for name, value in ((BASE, 1.0), (OTHER, 1.08)) for block in range(1, 13)]  # fmt: skip
+    runs = [
+        make_run(name, block, tps=1000.0, **{metric: value})
+        for name, value in ((BASE, 1.0), (OTHER, 1.08))
+        for block in range(1, 13)
+    ]
     _, found = compare_study(make_plan(), runs)
     assert (found.metric, found.verdict) == (metric, verdict)
 
 
 def test_secondary_metrics_do_not_miss_the_blocks_that_a_decision_saved():
     rng = np.random.default_rng(5)
-    runs = [make_run(name, block, tps=value, latency_p50=rng.lognormal(0, 0.2))
-            for name, value in ((BASE, 1000.0), (OTHER, 1200.0)) for block in range(1, 8)]  # fmt: skip
+    runs = [
+        make_run(name, block, tps=value, latency_p50=rng.lognormal(0, 0.2))
+        for name, value in ((BASE, 1000.0), (OTHER, 1200.0))
+        for block in range(1, 8)
+    ]
     first, second = compare_study(make_plan(), runs)
     assert first.decided_at == 7
     assert (second.verdict, codes(second)) == (Verdict.INCONCLUSIVE, ["undecided"])
@@ -255,8 +265,12 @@ def test_secondary_metrics_do_not_miss_the_blocks_that_a_decision_saved():
 
 def test_exploratory_p_values_are_adjusted_within_their_metric():
     plan = make_plan(clients=THREE)
-    runs = [make_run(name, block, cell=cell_of(c), tps=1000.0 if name == BASE or c > 1 else 1200.0, latency_p50=1.0)
-            for name in (BASE, OTHER) for c in THREE for block in range(1, 13)]  # fmt: skip
+    runs = [
+        make_run(name, block, cell=cell_of(c), tps=1000.0 if name == BASE or c > 1 else 1200.0, latency_p50=1.0)
+        for name in (BASE, OTHER)
+        for c in THREE
+        for block in range(1, 13)
+    ]
     found = compare_study(plan, runs)
     cells = {(one.cell, one.metric): one for one in found}
     assert cells[cell_of(1), "tps"].adjusted_p == pytest.approx(0.045 * 3)
@@ -351,5 +365,9 @@ def test_what_was_decided_stays_decided_whatever_follows(seed, blocks):
     for before, after in zip(early, late, strict=True):
         if before.decided_at is not None:
             assert (after.verdict, after.decided_at, after.effect, after.interval, after.level) == (
-                before.verdict, before.decided_at, before.effect, before.interval, before.level,
-            )  # fmt: skip
+                before.verdict,
+                before.decided_at,
+                before.effect,
+                before.interval,
+                before.level,
+            )

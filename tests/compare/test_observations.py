@@ -16,9 +16,15 @@ NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005
 
 def ask(metric="seconds_per_call", **more):
     return Question(
-        metric=metric, direction=Direction.LOWER, threshold=0.03, baseline="before", environments=("after",),
-        cells=("checkout",), blocks=10, **more,
-    )  # fmt: skip
+        metric=metric,
+        direction=Direction.LOWER,
+        threshold=0.03,
+        baseline="before",
+        environments=("after",),
+        cells=("checkout",),
+        blocks=10,
+        **more,
+    )
 
 
 def watch(ratio):

@@ -223,11 +223,16 @@ def test_a_headline_needs_every_cell_in_a_block():
 def cells_of(effects, n=12):
     """a against b, whose values are effects[cell] times as large, with noise that differs from cell to cell."""
     return [
-        (block, name, 1000 * (effect if name == "b" else 1) * math.exp(NOISE[(block * (shift + 2) + (name == "b")) % 12]), cell)
+        (
+            block,
+            name,
+            1000 * (effect if name == "b" else 1) * math.exp(NOISE[(block * (shift + 2) + (name == "b")) % 12]),
+            cell,
+        )
         for block in range(n)
         for shift, (cell, effect) in enumerate(effects.items())
         for name in "ab"
-    ]  # fmt: skip
+    ]
 
 
 def test_the_headline_is_the_geometric_mean_over_cells_and_cells_are_exploratory():
@@ -296,8 +301,12 @@ def test_four_against_four_support_one():
 
 
 def test_without_blocks_each_cell_is_a_headline():
-    rows = [(0, name, 100 + 3 * k + (50 if name == "b" and cell == "x" else 0), cell)
-            for k in range(10) for name in "ab" for cell in ("x", "y")]  # fmt: skip
+    rows = [
+        (0, name, 100 + 3 * k + (50 if name == "b" and cell == "x" else 0), cell)
+        for k in range(10)
+        for name in "ab"
+        for cell in ("x", "y")
+    ]
     answer = decide(rows, blocks=False, cells=True)
     found = answer.headlines
     assert [(item.cell, item.verdict) for item in found] == [("x", Verdict.BETTER), ("y", Verdict.INCONCLUSIVE)]
@@ -428,8 +437,11 @@ def test_lower_is_better_turns_the_verdict_and_no_figure(pairs):
 @settings(max_examples=50)
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES, VALUES), min_size=7, max_size=15), st.randoms(use_true_random=False))
 def test_cells_may_come_in_any_order_too(blocks, rng):
-    rows = [(block, name, value, cell) for block, four in enumerate(blocks)
-            for (name, cell), value in zip((("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")), four, strict=True)]  # fmt: skip
+    rows = [
+        (block, name, value, cell)
+        for block, four in enumerate(blocks)
+        for (name, cell), value in zip((("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")), four, strict=True)
+    ]
     found = decide(rows, cells=True).headlines[0]
     rng.shuffle(rows)
     shuffled = decide(rows, cells=True).headlines[0]

@@ -82,14 +82,18 @@ def test_other_metrics_of_sliced_runs_pair_by_the_value_of_the_run():
     runs = [run for block in range(1, 8) for run in visit(block, (110.0,) * 4, (100.0,) * 4, server_cpu_per_tx=0.001)]
     found = compare_study(make_plan(blocks=7), runs)
     assert [(one.metric, one.verdict) for one in found] == [
-        ("tps", Verdict.BETTER), ("server_cpu_per_tx", Verdict.EQUIVALENT),
-    ]  # fmt: skip
+        ("tps", Verdict.BETTER),
+        ("server_cpu_per_tx", Verdict.EQUIVALENT),
+    ]
 
 
 def test_other_metrics_of_runs_that_were_measured_apart_are_no_pair_either():
     plan = make_plan(blocks=3, metric="server_cpu_per_tx")
-    runs = [replace(run, together=f"{run.together}{run.environment}")
-            for block in range(1, 4) for run in visit(block, (1.0, 1.0), (1.0, 1.0), server_cpu_per_tx=0.001)]  # fmt: skip
+    runs = [
+        replace(run, together=f"{run.together}{run.environment}")
+        for block in range(1, 4)
+        for run in visit(block, (1.0, 1.0), (1.0, 1.0), server_cpu_per_tx=0.001)
+    ]
     (found, _) = compare_study(plan, runs)
     assert found.blocks == 0
 

@@ -32,26 +32,49 @@ MEASURED = {"wal_per_tx": 600.0, "checkpoints": 2.0, "latency_p99": 0.01}
 def make_run(block=1, validity=Validity.VALID, **measured):
     values = {name: value for name, value in {**MEASURED, **measured}.items() if value is not None}
     return RunRecord(
-        identity=f"b{block:02}/a/{CELL.identity}", block=block, environment="a", cell=CELL.identity,
-        status=RunStatus.COMPLETED, validity=validity, reasons=(), started="", measured_seconds=60.0,
+        identity=f"b{block:02}/a/{CELL.identity}",
+        block=block,
+        environment="a",
+        cell=CELL.identity,
+        status=RunStatus.COMPLETED,
+        validity=validity,
+        reasons=(),
+        started="",
+        measured_seconds=60.0,
         measurements=tuple(Measurement(metric=name, value=value) for name, value in values.items()),
-    )  # fmt: skip
+    )
 
 
 def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=None, layers=()):
     spec = ServerSpec(kind=ServerKind.CATALOGUE, value="18")
     environment = Environment(name="a", levels=(), server=spec, settings=dict(settings), layers=dict(layers))
     experiment = Experiment(
-        question="?", metric=metric, threshold=0.03, blocks=12, budget=None, reset=Reset.CLONE,
-        interleave=Interleave.RUNS, seed=1, baseline="a", environments=(environment,), cells=(cell,), factors=(),
-        allow=Allow(), text="",
-    )  # fmt: skip
+        question="?",
+        metric=metric,
+        threshold=0.03,
+        blocks=12,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.RUNS,
+        seed=1,
+        baseline="a",
+        environments=(environment,),
+        cells=(cell,),
+        factors=(),
+        allow=Allow(),
+        text="",
+    )
     forecast = Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=())
     return Study(
-        name="s", plan=Plan(identity="p", experiment=experiment, blocks=(), forecast=forecast),
-        runs=(make_run(),) if runs is None else tuple(runs), host=Fingerprint(facts={**HOST, **dict(host)}),
-        client=Fingerprint(facts={}), environments={"a": Fingerprint(facts=dict(facts))}, created="", version="",
-    )  # fmt: skip
+        name="s",
+        plan=Plan(identity="p", experiment=experiment, blocks=(), forecast=forecast),
+        runs=(make_run(),) if runs is None else tuple(runs),
+        host=Fingerprint(facts={**HOST, **dict(host)}),
+        client=Fingerprint(facts={}),
+        environments={"a": Fingerprint(facts=dict(facts))},
+        created="",
+        version="",
+    )
 
 
 def found(study):

@@ -24,9 +24,15 @@ def make_study(reasons):
     runs = [replace(run, reasons=reasons.get((run.environment, run.block), ())) for run in runs]
     nothing = Fingerprint(facts={})
     return Study(
-        name="s", plan=make_plan(blocks=4), runs=tuple(runs), host=nothing, client=nothing, environments={}, created="",
+        name="s",
+        plan=make_plan(blocks=4),
+        runs=tuple(runs),
+        host=nothing,
+        client=nothing,
+        environments={},
+        created="",
         version="0",
-    )  # fmt: skip
+    )
 
 
 def lost(text="the sampler seconds ended before the run did: Killed"):

@@ -12,8 +12,11 @@ from studies import BASE, CELL, OTHER, make_plan, make_run
 
 
 def sampled(client=60, running=20, waiting=20):
-    rows = [(SessionState.CLIENT, "", "", "", client), (SessionState.RUNNING, "", "", "UPDATE t", running),
-            (SessionState.WAITING, "IO", "WalSync", "END", waiting)]  # fmt: skip
+    rows = [
+        (SessionState.CLIENT, "", "", "", client),
+        (SessionState.RUNNING, "", "", "UPDATE t", running),
+        (SessionState.WAITING, "IO", "WalSync", "END", waiting),
+    ]
     return tuple(
         SessionCount(state=state, wait_type=kind, event=event, query=query, samples=samples)
         for state, kind, event, query, samples in rows
@@ -78,9 +81,14 @@ def test_in_slices_the_time_is_that_of_the_rounds_which_both_have():
 
 
 def test_what_was_counted_beside_is_paired_in_the_same_blocks():
-    runs = [each for block in range(1, 5) for each in (
-        run(BASE, block, wal_per_tx=500.0 + block, checkpoints=0.0), run(OTHER, block, wal_per_tx=800.0 + block, checkpoints=0.0)
-    )]  # fmt: skip
+    runs = [
+        each
+        for block in range(1, 5)
+        for each in (
+            run(BASE, block, wal_per_tx=500.0 + block, checkpoints=0.0),
+            run(OTHER, block, wal_per_tx=800.0 + block, checkpoints=0.0),
+        )
+    ]
     (found,) = find_why(make_plan(), runs).attributions
     (wal,) = (item for item in found.beside if item.metric == "wal_per_tx")
     assert (wal.difference, wal.blocks) == (pytest.approx(300.0), 4)

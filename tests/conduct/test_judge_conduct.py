@@ -22,10 +22,21 @@ CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warm
 def make_plan(*, names=("a", "b"), cells=(CELL,), blocks=2):
     environments = tuple(fakes.environment(name) for name in names)
     experiment = Experiment(
-        question="?", metric="tps", threshold=0.03, blocks=blocks, budget=None, reset=Reset.CLONE,
-        interleave=Interleave.RUNS, seed=1, baseline=names[0], environments=environments, cells=tuple(cells),
-        factors=("server",), allow=Allow(), text="",
-    )  # fmt: skip
+        question="?",
+        metric="tps",
+        threshold=0.03,
+        blocks=blocks,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.RUNS,
+        seed=1,
+        baseline=names[0],
+        environments=environments,
+        cells=tuple(cells),
+        factors=("server",),
+        allow=Allow(),
+        text="",
+    )
 
     def visit(block, name):
         runs = [
@@ -42,10 +53,11 @@ def make_plan(*, names=("a", "b"), cells=(CELL,), blocks=2):
         return Visit(identity=f"b{block:02}/{name}", residents=(name,), stages=stages)
 
     return Plan(
-        identity="p", experiment=experiment,
+        identity="p",
+        experiment=experiment,
         blocks=tuple(Block(number=n, visits=tuple(visit(n, name) for name in names)) for n in range(1, blocks + 1)),
         forecast=Forecast(seconds_per_block=12, seconds_building=0, seconds_total=24, disk_bytes=0, datasets=()),
-    )  # fmt: skip
+    )
 
 
 def carry_out(plan, world, *, store=None, **changes):
@@ -170,13 +182,18 @@ def test_settings_that_belong_to_the_data_of_one_cell_are_compared_within_that_c
 
 def test_changes_that_mean_nothing_are_none():
     first = {
-        "host.memory": "24000000 kB", "host.schedulers": "sda none, vda mq-deadline", "settings.port": "5432",
+        "host.memory": "24000000 kB",
+        "host.schedulers": "sda none, vda mq-deadline",
+        "settings.port": "5432",
         "host.kernel": "6.1",
-    }  # fmt: skip
+    }
     now = {
-        "host.memory": "23900000 kB", "host.schedulers": "sdb none, vda mq-deadline", "settings.port": "5433",
-        "host.kernel": "6.1", "host.virtual": "kvm",
-    }  # fmt: skip
+        "host.memory": "23900000 kB",
+        "host.schedulers": "sdb none, vda mq-deadline",
+        "settings.port": "5433",
+        "host.kernel": "6.1",
+        "host.virtual": "kvm",
+    }
     assert changed_facts(first, now) == ()
 
 

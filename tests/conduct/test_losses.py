@@ -70,8 +70,11 @@ def test_a_lost_visit_is_repeated_when_its_host_is_there_again():
     ending, steps = carry_out(rig, plan)
     assert ending is Ending.COMPLETE
     assert [step[:2] for step in steps] == [
-        ("measure", "a"), ("reopen", "ssh:db1"), ("reopen", "ssh:db1"), ("measure", "b"),
-    ]  # fmt: skip
+        ("measure", "a"),
+        ("reopen", "ssh:db1"),
+        ("reopen", "ssh:db1"),
+        ("measure", "b"),
+    ]
     assert not any(record.reasons for record in rig.store.kept.values())
     said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
     assert any("broke in b01/b" in text for text in said)
@@ -132,8 +135,11 @@ class TestInThePreflight:
         ending, steps = carry_out(rig, plan)
         assert ending is Ending.COMPLETE
         assert [step[:2] for step in steps] == [
-            ("reopen", "ssh:db1"), ("reopen", "ssh:db1"), ("measure", "a"), ("measure", "b"),
-        ]  # fmt: skip
+            ("reopen", "ssh:db1"),
+            ("reopen", "ssh:db1"),
+            ("measure", "a"),
+            ("measure", "b"),
+        ]
         said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
         assert any("broke in the preflight of b" in text for text in said), said
         assert not any(record.reasons for record in rig.store.kept.values())

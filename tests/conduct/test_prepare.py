@@ -81,10 +81,16 @@ def test_layers_are_prepared_from_the_lowest_up_and_the_outer_words_come_first()
 def test_images_are_as_large_for_every_environment_of_a_cell():
     layer = FakeLayer("filesystem")
     plan = layered(make_plan(), a={"filesystem": "xfs"}, b={"filesystem": "ext4"})
-    plan = replace(plan, experiment=replace(plan.experiment, environments=tuple(
-        replace(one, settings={"max_wal_size": wal})
-        for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
-    )))  # fmt: skip
+    plan = replace(
+        plan,
+        experiment=replace(
+            plan.experiment,
+            environments=tuple(
+                replace(one, settings={"max_wal_size": wal})
+                for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
+            ),
+        ),
+    )
     carry_out(plan, layer)
     assert len({needs.data for needs in layer.needs}) == 1
     assert layer.needs[0].data > 24 * 1024**3
@@ -93,9 +99,16 @@ def test_images_are_as_large_for_every_environment_of_a_cell():
 def test_an_environment_without_an_image_makes_no_other_larger():
     layer = FakeLayer("filesystem")
     plan = layered(make_plan(), a={"filesystem": "xfs"}, b={"filesystem": "xfs", "storage.device": "/dev/x"})
-    plan = replace(plan, experiment=replace(plan.experiment, environments=(
-        plan.experiment.environments[0], replace(plan.experiment.environments[1], settings={"max_wal_size": "16GB"})
-    )))  # fmt: skip
+    plan = replace(
+        plan,
+        experiment=replace(
+            plan.experiment,
+            environments=(
+                plan.experiment.environments[0],
+                replace(plan.experiment.environments[1], settings={"max_wal_size": "16GB"}),
+            ),
+        ),
+    )
     carry_out(plan, layer)
     assert layer.needs[0].data < 4 * 1024**3
 
@@ -103,10 +116,16 @@ def test_an_environment_without_an_image_makes_no_other_larger():
 def test_wal_on_storage_of_its_own_is_sized_alike_and_quiet_before_each_run():
     layer = FakeLayer("storage.wal", launch=Launch(wal="/mnt/w", prefix="/mnt/i"))
     plan = layered(make_plan(), a={"storage.wal": "loop"}, b={"storage.wal": "memory"})
-    plan = replace(plan, experiment=replace(plan.experiment, environments=tuple(
-        replace(one, settings={"max_wal_size": wal})
-        for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
-    )))  # fmt: skip
+    plan = replace(
+        plan,
+        experiment=replace(
+            plan.experiment,
+            environments=tuple(
+                replace(one, settings={"max_wal_size": wal})
+                for one, wal in zip(plan.experiment.environments, ("1GB", "16GB"), strict=True)
+            ),
+        ),
+    )
     world, _ = carry_out(plan, layer)
     assert len({needs.wal for needs in layer.needs}) == 1
     assert layer.needs[0].wal > 24 * 1024**3

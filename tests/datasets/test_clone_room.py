@@ -26,9 +26,16 @@ def test_a_full_file_system_is_named_with_what_makes_it_larger(own, remedy, othe
     (tmp_path / "mount").mkdir()
     folder = str(tmp_path / "mount") if own else ""
     datasets = ClusterDatasets(
-        host=FullHost(), sql=None, control=None, tools=None, workloads={}, recipe=None, clock=None,
-        root=str(tmp_path / "data"), study="study",
-    )  # fmt: skip
+        host=FullHost(),
+        sql=None,
+        control=None,
+        tools=None,
+        workloads={},
+        recipe=None,
+        clock=None,
+        root=str(tmp_path / "data"),
+        study="study",
+    )
     dataset = Dataset(identity="d", location=str(tmp_path), bytes=1, seconds_building=1)
     with pytest.raises(DiskFullError) as caught:
         datasets.clone(dataset, "one", folder)
@@ -40,9 +47,16 @@ def test_a_full_file_system_is_named_with_what_makes_it_larger(own, remedy, othe
 
 def make_datasets(tmp_path, host):
     return ClusterDatasets(
-        host=host, sql=None, control=None, tools=None, workloads={}, recipe=None, clock=None,
-        root=str(tmp_path / "data"), study="study",
-    )  # fmt: skip
+        host=host,
+        sql=None,
+        control=None,
+        tools=None,
+        workloads={},
+        recipe=None,
+        clock=None,
+        root=str(tmp_path / "data"),
+        study="study",
+    )
 
 
 @pytest.mark.parametrize("name", ["pg_wal", "pg_xlog"])

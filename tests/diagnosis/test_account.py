@@ -24,7 +24,7 @@ def window(*counts, seconds=1e-3, cpu=None, queue=None):
 def seen(client=500, running=300, waiting=200, **rest):
     return window(
         count(CLIENT, client), count(RUNNING, running, "UPDATE"), count(WAITING, waiting, "END", "IO/WalSync"), **rest
-    )  # fmt: skip
+    )
 
 
 def rows_of(accounts, side=0, place=0):
@@ -146,8 +146,11 @@ def test_seldom_events_stay_with_their_statement():
 
 def test_equal_sides_name_what_is_unknown_alike():
     unknown = [window(count(CLIENT, 500), count(WAITING, 500, "", "IO/X"), cpu=1e-4, queue=0.0)] * 3
-    known = [window(count(CLIENT, 500), count(WAITING, 499, "", "IO/X"), count(WAITING, 1, "END", "IO/X"), cpu=1e-4,
-                    queue=0.0)] * 3  # fmt: skip
+    known = [
+        window(
+            count(CLIENT, 500), count(WAITING, 499, "", "IO/X"), count(WAITING, 1, "END", "IO/X"), cpu=1e-4, queue=0.0
+        )
+    ] * 3
     accounts = make_accounts([unknown, known], Method.COUNTED)
     for key in ((Part.WAIT, "IO/X", ""), (Part.WAIT, "IO/X", "END")):
         values = [rows_of(accounts, side).get(key, 0.0) for side in (0, 1)]
@@ -247,8 +250,11 @@ def test_the_sampling_error_is_that_of_drawn_samples(method):
 
     def draw():
         drawn = rng.multinomial(400, truth)
-        return window(*(count(state, int(k), query, event) for (state, query, event), k in zip(names, drawn, strict=True)),
-                      cpu=0.12e-3, queue=0.02e-3)  # fmt: skip
+        return window(
+            *(count(state, int(k), query, event) for (state, query, event), k in zip(names, drawn, strict=True)),
+            cpu=0.12e-3,
+            queue=0.02e-3,
+        )
 
     accounts = make_accounts([[draw() for _ in range(3000)]], method)
     (side,) = accounts.sides

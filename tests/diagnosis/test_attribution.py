@@ -97,8 +97,13 @@ def test_a_statement_s_cpu_lies_in_its_interval_wherever_sessions_queued():
 
     covered = 0
     for _ in range(200):
-        found = attribute([drawn("after") for _ in range(5)], [drawn("before") for _ in range(5)],
-                          environment="n", reference_name="o", cell="c")  # fmt: skip
+        found = attribute(
+            [drawn("after") for _ in range(5)],
+            [drawn("before") for _ in range(5)],
+            environment="n",
+            reference_name="o",
+            cell="c",
+        )
         (row,) = [row for row in found.rows if (row.part, row.query) == (Part.CPU, "A")]
         covered += row.interval.low <= 300e-6 <= row.interval.high
     assert covered >= 188
@@ -117,9 +122,13 @@ def test_two_blocks_and_few_samples_are_enough_for_a_large_cause_and_for_no_more
 
 @settings(max_examples=40, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1), blocks=st.integers(2, 7), samples=st.integers(1, 300), counted=st.booleans(),
-    place=st.integers(0, 4), more=st.floats(0, 1e-3),
-)  # fmt: skip
+    seed=st.integers(0, 2**32 - 1),
+    blocks=st.integers(2, 7),
+    samples=st.integers(1, 300),
+    counted=st.booleans(),
+    place=st.integers(0, 4),
+    more=st.floats(0, 1e-3),
+)
 def test_parts_queries_and_rows_each_add_up_to_the_total(seed, blocks, samples, counted, place, more):
     found = split(with_more(place, more), blocks=blocks, samples=samples, seed=seed, counted=counted)
     for items in (found.parts, found.queries, found.rows):
@@ -138,11 +147,21 @@ def test_a_wait_for_a_lock_names_the_statement_that_blocked_it_most_often():
             ("UPDATE a", "INSERT b", waited // 3),
             ("UPDATE a", "UPDATE a", waited - waited // 3),
         ]
-        return Seen(seconds=1e-3, sessions=tuple(
-            SessionCount(state=SessionState.WAITING if query else SessionState.CLIENT, wait_type="Lock" if query else "",
-                         event="tuple" if query else "", query=query, samples=samples, blocker=blocker)
-            for query, blocker, samples in rows if samples
-        ))  # fmt: skip
+        return Seen(
+            seconds=1e-3,
+            sessions=tuple(
+                SessionCount(
+                    state=SessionState.WAITING if query else SessionState.CLIENT,
+                    wait_type="Lock" if query else "",
+                    event="tuple" if query else "",
+                    query=query,
+                    samples=samples,
+                    blocker=blocker,
+                )
+                for query, blocker, samples in rows
+                if samples
+            ),
+        )
 
     found = attribute([window(60)] * 3, [window(30)] * 3, environment="new", reference_name="old", cell="c")
     assert {row.event: row.blocker for row in found.rows} == {"Lock/tuple": "UPDATE a", "": ""}

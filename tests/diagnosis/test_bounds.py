@@ -53,9 +53,13 @@ def test_each_bound_is_reached_by_some_truth(truth):
 def test_both_of_a_statement_and_each_of_all_statements_are_known(truth):
     keys, values = account(truth)
     for rows in (
-        rows_of(keys, Part.CPU), rows_of(keys, Part.QUEUE), rows_of(keys, Part.CPU, Part.QUEUE, query="A"),
-        rows_of(keys, Part.CLIENT), rows_of(keys, Part.WAIT), list(range(len(keys))),
-    ):  # fmt: skip
+        rows_of(keys, Part.CPU),
+        rows_of(keys, Part.QUEUE),
+        rows_of(keys, Part.CPU, Part.QUEUE, query="A"),
+        rows_of(keys, Part.CLIENT),
+        rows_of(keys, Part.WAIT),
+        list(range(len(keys))),
+    ):
         assert bound(keys, values, rows) == Bounds(below=0.0, above=0.0)
 
 

@@ -46,8 +46,10 @@ def test_what_a_process_waited_for_is_told_apart_and_the_largest_change_is_first
     reference = [window(process("walwriter", 1, "IO/WalSync"), process("checkpointer", 9)) for _ in range(5)]
     rows = contribute_processes(value, reference)
     assert [(row.process, row.event, row.resolved) for row in rows] == [
-        ("checkpointer", "IO/DataFileWrite", True), ("walwriter", "IO/WalSync", False), ("checkpointer", "", False)
-    ]  # fmt: skip
+        ("checkpointer", "IO/DataFileWrite", True),
+        ("walwriter", "IO/WalSync", False),
+        ("checkpointer", "", False),
+    ]
 
 
 def test_what_was_seen_too_seldom_is_put_together_or_left_out():
@@ -63,9 +65,11 @@ def test_what_was_seen_too_seldom_is_put_together_or_left_out():
 def test_equal_environments_have_hardly_any_process_that_differs(blocks, burst):
     """Also where what works in the background does so for many looks at a time, and is one row alone."""
     rng = np.random.default_rng(3)
-    kinds = [("checkpointer", "IO/DataFileWrite", 8), ("walwriter", "IO/WalSync", 4)] if burst == 1 else [
-        ("checkpointer", "IO/DataFileWrite", 0.7)
-    ]  # fmt: skip
+    kinds = (
+        [("checkpointer", "IO/DataFileWrite", 8), ("walwriter", "IO/WalSync", 4)]
+        if burst == 1
+        else [("checkpointer", "IO/DataFileWrite", 0.7)]
+    )
 
     def draw():
         return [
@@ -78,17 +82,26 @@ def test_equal_environments_have_hardly_any_process_that_differs(blocks, burst):
 
 
 def test_what_waits_for_others_has_nothing_to_do():
-    idle = [window(process("pg_wait_sampling collector", LOOKS, "Extension/Extension"),
-                   process("walsender", LOOKS, "Client/WalSenderWaitForWal"))] * 2  # fmt: skip
+    idle = [
+        window(
+            process("pg_wait_sampling collector", LOOKS, "Extension/Extension"),
+            process("walsender", LOOKS, "Client/WalSenderWaitForWal"),
+        )
+    ] * 2
     assert contribute_processes(idle, idle) == ()
 
 
 def test_parallel_workers_of_which_the_kernel_was_asked_are_told_apart():
-    busy = [window(process("parallel worker", 20, state=SessionState.AWAKE),
-                   process("parallel worker", 9, state=SessionState.ASLEEP))] * 3  # fmt: skip
+    busy = [
+        window(
+            process("parallel worker", 20, state=SessionState.AWAKE),
+            process("parallel worker", 9, state=SessionState.ASLEEP),
+        )
+    ] * 3
     assert {(row.part, row.samples) for row in contribute_processes(busy, [window()] * 3)} == {
-        (Part.RUNNING, 60), (Part.REST, 27)
-    }  # fmt: skip
+        (Part.RUNNING, 60),
+        (Part.REST, 27),
+    }
 
 
 def test_they_stand_beside_an_account_and_are_no_part_of_it():

@@ -38,9 +38,12 @@ def draw(rng, shift=0.0, few=100, many=1000, *, profile=True):
     by_event = np.array(list(events.values()))
     taken = dict(zip(events, rng.multinomial(many, by_event / by_event.sum()), strict=True))
     return Seen(
-        seconds=1e-3 * float(values.sum()), sessions=counts(drawn), cpu=0.25e-3, queue=0.0,
+        seconds=1e-3 * float(values.sum()),
+        sessions=counts(drawn),
+        cpu=0.25e-3,
+        queue=0.0,
         profile=WaitProfile(hertz=100.0, counts=counts(taken)) if profile else None,
-    )  # fmt: skip
+    )
 
 
 def sides(rng, blocks=5, **rest):
@@ -48,17 +51,22 @@ def sides(rng, blocks=5, **rest):
 
 
 def test_samples_of_a_profile_sleep_as_often_as_those_that_tell():
-    sessions = counts({
-        (SessionState.RUNNING, "", "", "SELECT"): 60, (SessionState.ASLEEP, "", "", "END"): 40,
-        (SessionState.CLIENT, "", "", ""): 100,
-    })  # fmt: skip
+    sessions = counts(
+        {
+            (SessionState.RUNNING, "", "", "SELECT"): 60,
+            (SessionState.ASLEEP, "", "", "END"): 40,
+            (SessionState.CLIENT, "", "", ""): 100,
+        }
+    )
     profile = counts({(SessionState.RUNNING, "", "", ""): 1000, (SessionState.CLIENT, "", "", ""): 1000})
     seen = Seen(seconds=1e-3, sessions=sessions, profile=WaitProfile(hertz=100.0, counts=profile))
     ((made,), _), _ = use_profiles([[seen], [seen]])
     found = {(count.state, count.query): count.samples for count in made.sessions}
     assert found == {
-        (SessionState.CLIENT, ""): 1000, (SessionState.RUNNING, "SELECT"): 600, (SessionState.ASLEEP, "END"): 400,
-    }  # fmt: skip
+        (SessionState.CLIENT, ""): 1000,
+        (SessionState.RUNNING, "SELECT"): 600,
+        (SessionState.ASLEEP, "END"): 400,
+    }
 
 
 def split(made):
@@ -104,9 +112,10 @@ def test_an_event_that_a_window_did_not_see_has_the_statements_of_other_windows(
         wait = SessionCount(state=SessionState.WAITING, wait_type="IO", event=event, query="", samples=samples)
         sessions = {(SessionState.WAITING, "IO", "WalSync", query): number for query, number in saw.items()}
         return Seen(
-            seconds=1e-3, profile=WaitProfile(hertz=100.0, counts=(wait,)),
+            seconds=1e-3,
+            profile=WaitProfile(hertz=100.0, counts=(wait,)),
             sessions=counts({(SessionState.CLIENT, "", "", ""): 9, **sessions}),
-        )  # fmt: skip
+        )
 
     often = {"END": 10, "INSERT": 5, "seldom": 1}
     one = [window(often, 160), window({"END": 1}, 8), window({}, 30)]
@@ -157,7 +166,7 @@ def test_statements_that_were_seldom_seen_are_not_given_to_the_frequent_one():
         profile = counts({(SessionState.RUNNING, "", "", ""): 2500, (SessionState.CLIENT, "", "", ""): 1000})
         return Seen(
             seconds=1e-3, sessions=counts(told), cpu=0.5e-3, queue=0.0, profile=WaitProfile(hertz=100.0, counts=profile)
-        )  # fmt: skip
+        )
 
     found = split(([seen("a"), seen("b")], [seen("c"), seen("d")]))
     shares = {row.query: row.value for row in found.rows if row.part is Part.CPU}

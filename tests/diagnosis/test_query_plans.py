@@ -45,8 +45,10 @@ def test_plans_of_other_cells_and_of_one_environment_alone_say_nothing():
 def test_jit_workers_and_nodes_are_told_apart():
     before = ("Aggregate", "  Gather", "    2 workers planned", "    Parallel Seq Scan on t")
     assert describe_change(before, ("Aggregate", "  Seq Scan on t", "JIT")) == (
-        "JIT is used", "no longer 2 workers planned", "Gather, Parallel Seq Scan on t -> Seq Scan on t",
-    )  # fmt: skip
+        "JIT is used",
+        "no longer 2 workers planned",
+        "Gather, Parallel Seq Scan on t -> Seq Scan on t",
+    )
     assert describe_change((*SEQ, "JIT"), SEQ) == ("JIT is not used",)
     assert describe_change(("Limit",), ("Limit", "  Sort")) == ("in addition Sort",)
     assert describe_change(("a", "  b", "  c"), ("a", "  b", "    c")) == (

@@ -35,16 +35,23 @@ def parse(*controls):
 def test_the_baseline_is_there_once_more_for_each_control(controls):
     base, _, *others = parse(*controls).environments
     assert [(one.name, one.control) for one in others] == [
-        ("pg16-control", ControlKind.SAME), ("pg16-rebuild", ControlKind.REBUILD),
-    ]  # fmt: skip
+        ("pg16-control", ControlKind.SAME),
+        ("pg16-rebuild", ControlKind.REBUILD),
+    ]
     assert all(replace(one, name=base.name, control=None) == base for one in others)
 
 
 def test_a_control_by_rebuild_has_a_dataset_of_its_own():
     build = Build(
-        spec=parse().environments[0].server, prefix="/pg", version=ServerVersion(text="16", number=160000), supplier="s",
-        compiler="c", configure="", cflags="", digest="d",
-    )  # fmt: skip
+        spec=parse().environments[0].server,
+        prefix="/pg",
+        version=ServerVersion(text="16", number=160000),
+        supplier="s",
+        compiler="c",
+        configure="",
+        cflags="",
+        digest="d",
+    )
     experiment = parse("same", "rebuild")
     base, _, same, rebuilt = (
         dataset_identity(one, build, experiment.cells[0], WORKLOADS["select-only"]) for one in experiment.environments

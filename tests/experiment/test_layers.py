@@ -151,8 +151,10 @@ class TestStorageWithNothingToWorkOn:
 
     @pytest.mark.parametrize(
         "common",
-        ['filesystem = "ext4"\nstorage.size = "1GB"\nstorage.device = "/dev/x"\n',
-         'filesystem = "ext4"\nstorage.device = "/dev/x"\nstorage.wal = "/dev/x"\n'],
-    )  # fmt: skip
+        [
+            'filesystem = "ext4"\nstorage.size = "1GB"\nstorage.device = "/dev/x"\n',
+            'filesystem = "ext4"\nstorage.device = "/dev/x"\nstorage.wal = "/dev/x"\n',
+        ],
+    )
     def test_is_refused_where_two_levels_exclude_each_other(self, common, problems):
         assert problems(f'controls = ["same"]\n[common]\n{common}' + CELL)

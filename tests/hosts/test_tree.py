@@ -105,10 +105,14 @@ def look(path):
     return {
         str(found.relative_to(path)): (
             found.lstat().st_mode,
-            str(found.readlink()) if found.is_symlink() else hashlib.md5(found.read_bytes()).hexdigest() if found.is_file() else "",
+            str(found.readlink())
+            if found.is_symlink()
+            else hashlib.md5(found.read_bytes()).hexdigest()
+            if found.is_file()
+            else "",
         )
         for found in (path, *path.rglob("*"))
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.root
@@ -228,8 +232,9 @@ send_tree(LocalHost(), far, {str(tree)!r}, {str(folder / "x")!r})
     assert not (folder / "x").exists()
     (tree / "large").unlink()
     patience = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
-    with_patience = open_ssh(rig.destination, run=str(tmp_path_factory.getbasetemp() / "r"), config=rig.config,
-                             patience=patience)  # fmt: skip
+    with_patience = open_ssh(
+        rig.destination, run=str(tmp_path_factory.getbasetemp() / "r"), config=rig.config, patience=patience
+    )
     assert send_tree(here, with_patience, str(tree), str(folder / "x")).sent
     assert look(folder / "x") == look(tree)
     assert names(folder) == ["a tree", "x"]

@@ -31,15 +31,24 @@ class Sandbox:
 
     def pgstrata(self, *arguments, timeout=240, environ=None):
         return subprocess.run(
-            [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=self.root, capture_output=True, text=True,
-            timeout=timeout, env={**self.environ, **(environ or {})},
-        )  # fmt: skip
+            [sys.executable, "-m", "pgstrata", *map(str, arguments)],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**self.environ, **(environ or {})},
+        )
 
     def start(self, *arguments):
         return subprocess.Popen(
-            [sys.executable, "-m", "pgstrata", *map(str, arguments)], cwd=self.root, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, env=self.environ, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "pgstrata", *map(str, arguments)],
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environ,
+            start_new_session=True,
+        )
 
     def processes(self):
         """Processes whose command line names this sandbox's data: servers that still run."""
@@ -129,8 +138,12 @@ def running_server(shared_root):
     run(build.program("initdb"), "-D", data, "-U", "boss", "-A", "scram-sha-256", f"--pwfile={password}", "--no-sync")
     options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c port=15431 -c fsync=off"
     run(build.program("pg_ctl"), "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
-    yield {"dsn": f"host={folder} port=15431 user=boss password=canary-pw-7391 dbname=postgres",
-           "psql": build.program("psql"), "folder": folder, "pid": int((data / "postmaster.pid").read_text().split()[0])}  # fmt: skip
+    yield {
+        "dsn": f"host={folder} port=15431 user=boss password=canary-pw-7391 dbname=postgres",
+        "psql": build.program("psql"),
+        "folder": folder,
+        "pid": int((data / "postmaster.pid").read_text().split()[0]),
+    }
     run(build.program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")
 
 

@@ -67,8 +67,10 @@ def wait_for(running, word, number):
 def study(shared_sandbox):
     """In the first of two visits one environment loses its samplers, and the host of the other is not seen any more."""
     shared_sandbox.file(HOSTILE, "hostile.sql")
-    shared_sandbox.file(f'CREATE TABLE notes AS SELECT g AS id, \'{SECRET}\'::text AS "{TAG}[red]" FROM generate_series(70700, 70709) g;\n',
-                        "setup.sql")  # fmt: skip
+    shared_sandbox.file(
+        f"CREATE TABLE notes AS SELECT g AS id, '{SECRET}'::text AS \"{TAG}[red]\" FROM generate_series(70700, 70709) g;\n",
+        "setup.sql",
+    )
     folder = shared_sandbox.root / "study-bad"
     running = shared_sandbox.start("run", shared_sandbox.file(EXPERIMENT), "--study", folder)
     seconds = wait_for(running, b"pgstrata-seconds", 2)

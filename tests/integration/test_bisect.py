@@ -138,9 +138,18 @@ def repository(tmp_path, ready):
 def test_a_search_along_commits_ends_at_the_one_that_changed_a_default(sandbox, cache, repository):
     file = sandbox.file(COMMITS, "bisect-commits.toml")
     done = sandbox.pgstrata(
-        "bisect", file, "--git", "HEAD~3..HEAD", "--repo", repository, "--study", sandbox.root / "study-commits",
-        "--json", timeout=800, environ={"PGSTRATA_CACHE": str(cache)},
-    )  # fmt: skip
+        "bisect",
+        file,
+        "--git",
+        "HEAD~3..HEAD",
+        "--repo",
+        repository,
+        "--study",
+        sandbox.root / "study-commits",
+        "--json",
+        timeout=800,
+        environ={"PGSTRATA_CACHE": str(cache)},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert (found["outcome"], found["found"]["after"]["subject"]) == ("found", "Use no index")

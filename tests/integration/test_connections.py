@@ -45,8 +45,10 @@ def test_a_connection_for_each_transaction_over_socket_tcp_and_tls(sandbox):
     assert not [reason for run in study.runs for reason in run.reasons if reason.code == "fingerprint_changed"]
     facts = {name: fingerprint.facts for name, fingerprint in study.environments.items()}
     assert {name: found["connection.kind"] for name, found in facts.items()} == {
-        "socket": "socket", "tcp": "tcp", "tls": "tls"
-    }  # fmt: skip
+        "socket": "socket",
+        "tcp": "tcp",
+        "tls": "tls",
+    }
     assert facts["tls"]["connection.tls"].startswith("TLSv1.")
     assert "connection.tls" not in facts["tcp"]
 

@@ -289,8 +289,10 @@ def ask(running_server, statement):
     """One statement to the running server."""
     done = subprocess.run(
         [running_server["psql"], "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, running_server["dsn"]],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
@@ -306,8 +308,12 @@ def test_custom_scripts_run_with_their_weights(sandbox):
     )
     sandbox.file("SELECT 1;\n", "two.sql")
     study = sandbox.root / "study-custom"
-    file = sandbox.file(ONE.format(blocks=1, run="1s", common="").replace(
-        'workload = "simple-update"', 'scripts = [{ file = "one.sql", weight = 3 }, { file = "two.sql", weight = 1 }]'))  # fmt: skip
+    file = sandbox.file(
+        ONE.format(blocks=1, run="1s", common="").replace(
+            'workload = "simple-update"',
+            'scripts = [{ file = "one.sql", weight = 3 }, { file = "two.sql", weight = 1 }]',
+        )
+    )
     done = sandbox.pgstrata("run", file, "--study", study)
     assert done.returncode == 0, done.stdout + done.stderr
     output = next(study.glob("evidence/b01/*/*/pgbench.out")).read_text()
@@ -316,8 +322,11 @@ def test_custom_scripts_run_with_their_weights(sandbox):
 
 def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox, observed):
     sandbox.file("SELEKT 1;\n", "bad.sql")
-    file = sandbox.file(ONE.format(blocks=3, run="1s", common="").replace(
-        'workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'))  # fmt: skip
+    file = sandbox.file(
+        ONE.format(blocks=3, run="1s", common="").replace(
+            'workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'
+        )
+    )
     study = sandbox.root / "study-bad"
     done = sandbox.pgstrata("run", file, "--study", study)
     assert done.returncode == 1

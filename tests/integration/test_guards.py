@@ -63,8 +63,12 @@ def reasons_of(run):
 
 def doubts_of(study):
     """Warnings of the comparisons of the primary metric, by code."""
-    return {warning.code: warning.text for found in load_answer(study).comparisons if found.metric == "tps"
-            for warning in found.warnings}  # fmt: skip
+    return {
+        warning.code: warning.text
+        for found in load_answer(study).comparisons
+        if found.metric == "tps"
+        for warning in found.warnings
+    }
 
 
 @pytest.fixture
@@ -250,8 +254,9 @@ warmup = "0s"
 def ask(running_server, statement):
     subprocess.run(
         [running_server["psql"], "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, running_server["dsn"]],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+    )
 
 
 def test_a_checkpoint_in_one_arm_and_a_server_that_was_changed_under_way(sandbox, running_server, observed):

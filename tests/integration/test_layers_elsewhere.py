@@ -63,7 +63,7 @@ class Place:
     def pgstrata(self, *arguments):
         return subprocess.run(
             self.words(*arguments), cwd=self.folder, env=self.environ, timeout=120, capture_output=True, text=True
-        )  # fmt: skip
+        )
 
     def kill_in(self, run):
         """Start the experiment and end it with -9 as soon as that run is measured."""
@@ -103,9 +103,14 @@ def place():
 def made(place):
     """What each command said: status and run after kill -9, restore, then the study to its end."""
     place.kill_in("b01/changed/select-only-s1-c1")
-    steps = {"left": place.state(), "status": place.pgstrata("host", "status", "--host", "far1"),
-             "here": place.pgstrata("host", "status"), "refused": place.pgstrata("run", "layers.toml", "--study", "study"),
-             "restore": place.pgstrata("host", "restore", "--host", "far1"), "restored": place.state()}  # fmt: skip
+    steps = {
+        "left": place.state(),
+        "status": place.pgstrata("host", "status", "--host", "far1"),
+        "here": place.pgstrata("host", "status"),
+        "refused": place.pgstrata("run", "layers.toml", "--study", "study"),
+        "restore": place.pgstrata("host", "restore", "--host", "far1"),
+        "restored": place.state(),
+    }
     yield {**steps, "run": place.pgstrata("run", "layers.toml", "--study", "study"), "end": place.state()}
     place.pgstrata("host", "restore", "--host", "far1", "--force")
 

@@ -66,8 +66,15 @@ def clones(sandbox):
         (folder / "data").mkdir(parents=True)
         (folder / "data" / "precious").touch()
         if owner is not None:
-            fields = {"program": "pgstrata", "purpose": "clone", "subject": name, "study": "handmade", "owner": owner,
-                      "bytes": 0, "seconds": 0}  # fmt: skip
+            fields = {
+                "program": "pgstrata",
+                "purpose": "clone",
+                "subject": name,
+                "study": "handmade",
+                "owner": owner,
+                "bytes": 0,
+                "seconds": 0,
+            }
             (folder / "pgstrata.marker").write_text(json.dumps(fields))
         if pid_file is not None:
             (folder / "data" / "postmaster.pid").write_text(f"{pid_file}\n{folder}/data\n")
@@ -120,9 +127,16 @@ def test_a_server_that_still_runs_is_stopped_by_its_id_and_its_folder_removed(sa
     shutil.copytree(dataset, folder / "data")
     give_to_server_user(folder)
     server = started(
-        embedded("postgres"), "-D", str(folder / "data"), "-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}",
-        user=server_user(), cwd="/",
-    )  # fmt: skip
+        embedded("postgres"),
+        "-D",
+        str(folder / "data"),
+        "-c",
+        "listen_addresses=",
+        "-c",
+        f"unix_socket_directories={folder}",
+        user=server_user(),
+        cwd="/",
+    )
     wait_for(lambda: b"ready" in (folder / "data" / "postmaster.pid").read_bytes())
     said = run_again(sandbox, file)
     assert f"stopped the server and removed what a killed pgstrata left: {folder}" in said

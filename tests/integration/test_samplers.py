@@ -29,9 +29,7 @@ BUSY = "DO $$ BEGIN FOR i IN 1..10000 LOOP PERFORM count(*) FROM generate_series
 def subject(running_server):
     """The server that runs, with a session of the driver that is now busy and now not."""
     folder = str(running_server["folder"])
-    address = Address(
-        host=folder, port=15431, user="boss", database="postgres", password=Secret("canary-pw-7391")
-    )  # fmt: skip
+    address = Address(host=folder, port=15431, user="boss", database="postgres", password=Secret("canary-pw-7391"))
     argv = [running_server["psql"], "-X", "-q", "-d", running_server["dsn"], "-c", BUSY]
     busy = subprocess.Popen(argv, stderr=subprocess.DEVNULL, env={**os.environ, "PGAPPNAME": "pgbench"})
     try:
@@ -40,9 +38,12 @@ def subject(running_server):
             dataset = Dataset(identity="data", location=folder, bytes=1, seconds_building=0.0)
             clone = Clone(dataset=dataset, location=folder, database="postgres", folder=folder)
             server = RunningServer(
-                environment=SimpleNamespace(name="a"), build=build, clone=clone, address=address,
+                environment=SimpleNamespace(name="a"),
+                build=build,
+                clone=clone,
+                address=address,
                 postmaster_pid=running_server["pid"],
-            )  # fmt: skip
+            )
             yield CaptureSubject(host=machine.here, sql=PsqlSql(machine.here, build), server=server)
     finally:
         busy.terminate()

@@ -18,9 +18,12 @@ WINDOW = Window(seconds=10, transactions=1, client_cpu=0, postmaster_pid=None, t
 def psql(server, *arguments):
     command = [server["psql"], "-X", "-q", "-At", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", server["dsn"], *arguments]
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "PGAPPNAME": "pgstrata", "LC_ALL": "C"},
-    )  # fmt: skip
+    )
 
 
 def parse(samples):

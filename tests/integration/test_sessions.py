@@ -30,9 +30,12 @@ CUT = f"SELECT pg_sleep(0.4), '{SECRET * 300}'"
 def psql(server, *arguments, name="pgbench"):
     command = [server["psql"], "-X", "-q", "-At", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", server["dsn"], *arguments]
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "PGAPPNAME": name, "LC_ALL": "C"},
-    )  # fmt: skip
+    )
 
 
 def ended(process):
@@ -103,8 +106,10 @@ def test_a_sleep_is_a_wait_and_a_computation_is_running(running_server, tmp_path
     busy = "SELECT count(*) FROM generate_series(1, 4000000) n WHERE n % 7 = 3"
     found = parse_sessions(
         sample(running_server, tmp_path, "SELECT pg_sleep(0.6)", busy),
-        Window(seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000),
-    )  # fmt: skip
+        Window(
+            seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000
+        ),
+    )
     seen = {(count.state, count.event, count.query.split("(")[0]): count.samples for count in found.sessions}
     assert 4 <= seen[SessionState.WAITING, "PgSleep", "select pg_sleep"] <= 8
     running = (SessionState.RUNNING, SessionState.AWAKE, SessionState.PASSING)
@@ -149,13 +154,18 @@ def test_a_session_that_sleeps_without_an_event_is_told_from_one_that_computes(r
         writing = threading.Timer(3.0, lambda: pipe.open("wb").close())
         writing.start()
         found = sample(
-            running_server, folder, "CREATE TEMP TABLE piped (a text)", "SELECT pg_sleep(1.2)", f"COPY piped FROM '{pipe}'",
-            "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 4000) b", version=version,
-        )  # fmt: skip
+            running_server,
+            folder,
+            "CREATE TEMP TABLE piped (a text)",
+            "SELECT pg_sleep(1.2)",
+            f"COPY piped FROM '{pipe}'",
+            "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 4000) b",
+            version=version,
+        )
         writing.join()
     window = Window(
         seconds=5.0, transactions=1, client_cpu=0.0, postmaster_pid=None, transport_pids=(), server_version=version
-    )  # fmt: skip
+    )
     seen = {
         (count.state, name)
         for count in parse_sessions(found, window).sessions

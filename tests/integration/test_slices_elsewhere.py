@@ -54,7 +54,7 @@ class Place:
         words = [sys.executable, "-m", "pgstrata", "run", "slices.toml", "--study", "study", "--events"]
         return subprocess.Popen(
             words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )  # fmt: skip
+        )
 
     def processes(self):
         """What is there of the experiment on either side, but the sshd."""

@@ -34,9 +34,13 @@ def pgstrata(folder, *arguments):
     """The program, with a state of its own: no noise floor of this host has a say."""
     own = {"PGSTRATA_STATE": f"{folder}/state", "PGSTRATA_CACHE": f"{folder}/cache", "PGSTRATA_DATA": f"{folder}/data"}
     return subprocess.run(
-        [sys.executable, "-m", "pgstrata", *map(str, arguments)], env={**os.environ, **own}, cwd=folder,
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-m", "pgstrata", *map(str, arguments)],
+        env={**os.environ, **own},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def digest(study):

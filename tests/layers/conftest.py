@@ -76,9 +76,13 @@ def servers(server_host):
     """Where builds come from."""
     places = find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=False)
     return Servers.make(
-        here=LocalHost(), host=server_host, cache=places.cache, machine=platform.machine(), python=sys.executable,
+        here=LocalHost(),
+        host=server_host,
+        cache=places.cache,
+        machine=platform.machine(),
+        python=sys.executable,
         note=lambda line: None,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")

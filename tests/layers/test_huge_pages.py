@@ -147,8 +147,9 @@ def test_only_what_was_added_is_taken_away(pool_file, now, left):
 
 def test_the_words_in_brackets_count():
     files = {
-        ANONYMOUS: b"always [madvise] never\n", SHARED: b"always within_size advise [never] deny force\n",
-    }  # fmt: skip
+        ANONYMOUS: b"always [madvise] never\n",
+        SHARED: b"always within_size advise [never] deny force\n",
+    }
     assert parse_transparent(files) == Transparent(anonymous="madvise", shared="never")
     assert parse_transparent({ANONYMOUS: files[ANONYMOUS]}) is None
 

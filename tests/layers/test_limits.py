@@ -103,9 +103,11 @@ def test_facts_are_read_from_the_groups_and_the_server_must_be_inside(layer, led
         facts = dict(layer.observe(make_server(asked, process.pid), None))
         assert int(facts.pop("limits.memory_used")) > 0
         assert facts == {
-            "limits.memory": str(64 * MB), "limits.read_bytes": str(MB), "limits.read_operations": "500",
+            "limits.memory": str(64 * MB),
+            "limits.read_bytes": str(MB),
+            "limits.read_operations": "500",
             "limits.memory_kills": "0",
-        }  # fmt: skip
+        }
         with pytest.raises(LevelNotTakenError, match="in the cgroup"):
             layer.observe(make_server(asked, os.getpid()), None)
     finally:
@@ -263,14 +265,19 @@ def test_on_version_2_one_group_has_all_limits():
     folder = "/sys/fs/cgroup/pgstrata-k1/pgstrata-k1-it"
     assert [word for word in launch.server if word.endswith("cgroup.procs")] == [f"{folder}/cgroup.procs"]
     host.files |= {
-        "/proc/9/cgroup": "0::/pgstrata-k1/pgstrata-k1-it\n", f"{folder}/memory.max": f"{64 * MB}\n",
-        f"{folder}/memory.current": "4096\n", f"{folder}/io.max": f"{traffic}\n",
+        "/proc/9/cgroup": "0::/pgstrata-k1/pgstrata-k1-it\n",
+        f"{folder}/memory.max": f"{64 * MB}\n",
+        f"{folder}/memory.current": "4096\n",
+        f"{folder}/io.max": f"{traffic}\n",
         f"{folder}/memory.events": "low 0\nhigh 0\nmax 21\noom 2\noom_kill 2\noom_group_kill 0\n",
-    }  # fmt: skip
+    }
     assert layer.observe(make_server(asked, 9), None) == {
-        "limits.memory": str(64 * MB), "limits.write_bytes": str(10 * MB), "limits.read_operations": "300",
-        "limits.memory_used": "4096", "limits.memory_kills": "2",
-    }  # fmt: skip
+        "limits.memory": str(64 * MB),
+        "limits.write_bytes": str(10 * MB),
+        "limits.read_operations": "300",
+        "limits.memory_used": "4096",
+        "limits.memory_kills": "2",
+    }
     assert layer.explain_death(asked) == "", "an earlier server of the visit"
     host.files[f"{folder}/memory.events"] = "max 30\noom 5\noom_kill 5\noom_group_kill 0\n"
     assert "killed 3 of the server's processes" in layer.explain_death(asked)

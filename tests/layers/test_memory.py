@@ -71,12 +71,14 @@ class FakeSql:
 
 def kernel(total=0, free=0, promised=0, available=20 * GB, **more):
     files = {
-        f"{POOL}/nr_hugepages": total, f"{POOL}/free_hugepages": free, f"{POOL}/resv_hugepages": promised,
+        f"{POOL}/nr_hugepages": total,
+        f"{POOL}/free_hugepages": free,
+        f"{POOL}/resv_hugepages": promised,
         "/proc/meminfo": f"MemAvailable: {available // 1024} kB\nHugepagesize:       2048 kB\n",
         f"{THP}/enabled": "always [madvise] never\n",
         f"{THP}/shmem_enabled": "always within_size advise [never] deny force\n",
         f"{THP}/hpage_pmd_size": 2 * MB,
-    }  # fmt: skip
+    }
     return FakeKernel({path: str(content).encode() for path, content in (files | more).items()})
 
 
@@ -230,9 +232,10 @@ def test_before_17_the_kernel_is_believed():
 
 def test_huge_pages_where_small_ones_were_asked_for_are_told():
     host = kernel(**{"/proc/7/smaps": HUGE.decode()})
-    assert "on pages of 2MB" in failure_of(
-        LevelNotTakenError, lambda: observe(host, environment(pages="4kB"), number=160000)
-    ).what  # fmt: skip
+    assert (
+        "on pages of 2MB"
+        in failure_of(LevelNotTakenError, lambda: observe(host, environment(pages="4kB"), number=160000)).what
+    )
 
 
 def test_what_nobody_can_see_is_not_taken_for_granted():
@@ -245,9 +248,9 @@ def test_memory_that_the_kernel_treats_otherwise_than_its_word_says_is_told():
     words = {f"{THP}/enabled": "[always] madvise never", f"{THP}/shmem_enabled": "[always] within_size advise never"}
     host = kernel(**words, **{"/proc/7/smaps": SMALL.decode()})
     assert "not eligible" in failure_of(LevelNotTakenError, lambda: observe(host, environment(thp="always"))).what
-    assert "the kernel has always" in failure_of(
-        LevelNotTakenError, lambda: observe(host, environment(thp="never"))
-    ).what  # fmt: skip
+    assert (
+        "the kernel has always" in failure_of(LevelNotTakenError, lambda: observe(host, environment(thp="never"))).what
+    )
     eligible = SMALL.replace(b"THPeligible:           0", b"THPeligible:           1")
     host.files["/proc/7/smaps"] = eligible
     assert "not one huge page" in failure_of(LevelNotTakenError, lambda: observe(host, environment(thp="always"))).what

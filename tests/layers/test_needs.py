@@ -27,9 +27,17 @@ def requested(host, build, clone, **settings):
     """What a server that cannot have its memory says that it asked for, in whole pages of 2 MB from 14 on."""
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     argv = (
-        build.program("postgres"), "-D", clone.location, "-c", "huge_pages=on", "-c", "listen_addresses=",
-        "-c", f"unix_socket_directories={clone.folder}", *options,
-    )  # fmt: skip
+        build.program("postgres"),
+        "-D",
+        clone.location,
+        "-c",
+        "huge_pages=on",
+        "-c",
+        "listen_addresses=",
+        "-c",
+        f"unix_socket_directories={clone.folder}",
+        *options,
+    )
     done = host.run(Command(argv=argv, environment={**build.process_environment, "LC_ALL": "C"}), check=False)
     return int(re.search(rb"currently (\d+) bytes", done.stderr).group(1))
 

@@ -30,9 +30,11 @@ KINDS = ["ext4", "xfs", "btrfs"]
 def environment(kind=None, **storage):
     layers = {f"storage.{name}": value for name, value in storage.items()}
     return Environment(
-        name=kind or "plain", levels=(), server=ServerSpec(kind=ServerKind.EMBEDDED),
+        name=kind or "plain",
+        levels=(),
+        server=ServerSpec(kind=ServerKind.EMBEDDED),
         layers={**({"filesystem": kind} if kind else {}), **layers},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -54,8 +56,13 @@ class TestAsRoot:
         assert image.stat().st_size == 512 * MB
         assert image.stat().st_blocks * 512 >= 512 * MB
         assert [change.what.split()[0] for change, _ in direct_ledger.open] == [
-            "folder", "image", "loop", "file", "mount", "folder",
-        ]  # fmt: skip
+            "folder",
+            "image",
+            "loop",
+            "file",
+            "mount",
+            "folder",
+        ]
         direct_ledger.undo_to(0)
         assert left_over(folder) == []
 

@@ -25,8 +25,17 @@ def test_nothing_is_discarded_and_nothing_left_for_later():
 
 def test_options_come_after_those_that_are_always_given():
     assert mkfs_words(XFS, "-m reflink=0 -d 'su=64k,sw=2'", "l") == (
-        "mkfs.xfs", "-q", "-f", "-K", "-L", "l", "-m", "reflink=0", "-d", "su=64k,sw=2",
-    )  # fmt: skip
+        "mkfs.xfs",
+        "-q",
+        "-f",
+        "-K",
+        "-L",
+        "l",
+        "-m",
+        "reflink=0",
+        "-d",
+        "su=64k,sw=2",
+    )
 
 
 @pytest.mark.parametrize("asked", ["-E stride=4 -m 0", "-m 0 -Estride=4"])

@@ -224,9 +224,10 @@ def test_too_little_memory_is_seen_before_anything_is_changed(user, folder):
 def test_all_images_together_must_fit(user, folder):
     free = shutil.disk_usage(folder).free
     ledger = FakeLedger()
-    asked = replace(asking(wal="loop", size=str(free * 2 // 3)), layers={
-        "filesystem": "ext4", "storage.size": str(free * 2 // 3), "storage.wal": "loop"
-    })  # fmt: skip
+    asked = replace(
+        asking(wal="loop", size=str(free * 2 // 3)),
+        layers={"filesystem": "ext4", "storage.size": str(free * 2 // 3), "storage.wal": "loop"},
+    )
     layer = StorageLayer(user, "k", folder)
     error = failure_of(Exception, lambda: layer.prepare(asked, Needs(wal=free // 2), ledger))
     assert "does not fit" in error.what

@@ -109,8 +109,10 @@ def test_the_parts_of_a_server_are_told_apart():
     )
     seen = parse_roles(text)
     assert {role: found.stack.mount.type for role, found in seen.items()} == {
-        Role.DATA: "xfs", Role.WAL: "ext4", Role.INSTALLATION: "tmpfs",
-    }  # fmt: skip
+        Role.DATA: "xfs",
+        Role.WAL: "ext4",
+        Role.INSTALLATION: "tmpfs",
+    }
     assert seen[Role.WAL].facts["inside"] == "/wal"
     for wrong in (text.replace("role wal", "role log"), "== place\ninside=/x\n", ""):
         with pytest.raises(ParseError):

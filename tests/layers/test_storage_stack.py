@@ -53,8 +53,10 @@ def test_a_file_system_on_a_loop_device_is_followed_down_to_the_disk(kind):
     assert stack.render() == f"{kind} on loop (direct I/O, write back) on ext4 on vda (write back)"
     (device,) = stack.devices
     assert (device.name, device.scheduler, device.schedulers) == (
-        "loop0", "none", ("none", "mq-deadline", "kyber", "bfq"),
-    )  # fmt: skip
+        "loop0",
+        "none",
+        ("none", "mq-deadline", "kyber", "bfq"),
+    )
     assert stack.scheduled == (device,)
     assert stack.below.devices[0].scheduler == "mq-deadline"
     assert stack.below.mount.target == "/"
@@ -81,8 +83,9 @@ def test_mirrors_and_volumes_are_followed_to_the_disks_which_have_the_schedulers
         "ext4 on dm-0 (dm LVM vg-data) on md0 (md raid1) on sda1 (MODEL 7, write through) on sdb1 (write through)"
     )
     assert [device.scheduler_file for device in stack.scheduled] == [
-        "/sys/block/sda/queue/scheduler", "/sys/block/sdb/queue/scheduler",
-    ]  # fmt: skip
+        "/sys/block/sda/queue/scheduler",
+        "/sys/block/sdb/queue/scheduler",
+    ]
     assert stack.logical_block == 4096
 
 

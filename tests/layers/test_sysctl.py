@@ -40,9 +40,15 @@ def asking(name, value):
 def running(wanted):
     """A server that nobody has to ask: the kernel's parameters are read beside it."""
     build = Build(
-        spec=SPEC, prefix="/", version=ServerVersion(text="18.0", number=180000), supplier="", compiler="", configure="",
-        cflags="", digest="",
-    )  # fmt: skip
+        spec=SPEC,
+        prefix="/",
+        version=ServerVersion(text="18.0", number=180000),
+        supplier="",
+        compiler="",
+        configure="",
+        cflags="",
+        digest="",
+    )
     dataset = Dataset(identity="d", location="/d", bytes=0, seconds_building=0.0)
     clone = Clone(dataset=dataset, location="/c", database="b", folder="/f")
     address = Address(host="/s", port=1, user="u", database="b")
@@ -101,9 +107,12 @@ def test_only_environments_that_ask_for_a_parameter_are_concerned(layer):
 def test_what_is_so_already_is_not_written(layer):
     ledger = FakeLedger()
     rmem = Path("/proc/sys/net/ipv4/tcp_rmem").read_text()
-    asked = environment(**{
-        "vm.vfs_cache_pressure": Path(PRESSURE).read_text().strip(), "net.ipv4.tcp_rmem": "  ".join(rmem.split()),
-    })  # fmt: skip
+    asked = environment(
+        **{
+            "vm.vfs_cache_pressure": Path(PRESSURE).read_text().strip(),
+            "net.ipv4.tcp_rmem": "  ".join(rmem.split()),
+        }
+    )
     assert prepare(layer, asked, ledger) == Launch()
     assert ledger.changes == []
     assert layer.observe(running(asked), None)["sysctl.net.ipv4.tcp_rmem"] == " ".join(rmem.split())

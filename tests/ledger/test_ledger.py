@@ -376,11 +376,21 @@ def test_whoever_is_interrupted_at_any_step_can_still_undo(place, things, step):
 
 scripts = st.builds(ShellScript, text=st.text(), arguments=st.lists(st.text()).map(tuple))
 entries = st.builds(
-    Entry, number=st.integers(1, 10**9), what=st.text(), value=st.text(), before=st.text(), after=st.none(),
-    read=scripts, undo=scripts, lasting=st.booleans(), failure=st.just(""),
-    owner=st.builds(ChangeOwner, boot_id=st.text(), pid=st.integers(1), started=st.text(), user=st.text(), study=st.text()),
+    Entry,
+    number=st.integers(1, 10**9),
+    what=st.text(),
+    value=st.text(),
+    before=st.text(),
+    after=st.none(),
+    read=scripts,
+    undo=scripts,
+    lasting=st.booleans(),
+    failure=st.just(""),
+    owner=st.builds(
+        ChangeOwner, boot_id=st.text(), pid=st.integers(1), started=st.text(), user=st.text(), study=st.text()
+    ),
     made=st.datetimes(timezones=st.just(UTC)),
-)  # fmt: skip
+)
 
 
 @given(entry=entries)

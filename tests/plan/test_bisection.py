@@ -28,11 +28,23 @@ MOST = 200
 
 def compared(verdict, effect):
     return Comparison(
-        environment="b", cell="c", metric="tps", verdict=verdict, effect=effect,
-        interval=Interval(low=effect * 0.99, high=effect * 1.01) if effect else None, equivalence_interval=None,
-        confidence=0.955, blocks=7, planned_blocks=24, runs=14, invalid=0, value=1.0, baseline_value=1.0,
-        exploratory=False, control=False,
-    )  # fmt: skip
+        environment="b",
+        cell="c",
+        metric="tps",
+        verdict=verdict,
+        effect=effect,
+        interval=Interval(low=effect * 0.99, high=effect * 1.01) if effect else None,
+        equivalence_interval=None,
+        confidence=0.955,
+        blocks=7,
+        planned_blocks=24,
+        runs=14,
+        invalid=0,
+        value=1.0,
+        baseline_value=1.0,
+        exploratory=False,
+        control=False,
+    )
 
 
 def follow(search, answer):

@@ -37,26 +37,43 @@ HERE = Fingerprint(facts={"kernel": "6.1", "cpu": "x", "machine": "m"})
 CAPACITY = HostCapacity(memory=32 * 1024**3, cpus=4, free_disk=1024**4)
 WORKLOADS = {
     name: Workload(
-        name=name, title=name, data=Data.PGBENCH, writes=name != "select-only",
-        builtin="" if name == "custom" else name, bytes_per_scale=16 * 1024**2,
+        name=name,
+        title=name,
+        data=Data.PGBENCH,
+        writes=name != "select-only",
+        builtin="" if name == "custom" else name,
+        bytes_per_scale=16 * 1024**2,
     )
     for name in ("select-only", "simple-update", "custom")
-}  # fmt: skip
+}
 READ = Cell(workload="select-only", scale=10, clients=4, threads=2, run=10.0)
 WRITE = replace(READ, workload="simple-update")
 BASE = Environment(
-    name="a", levels=(), server=ServerSpec(kind=ServerKind.CATALOGUE, value="16"),
+    name="a",
+    levels=(),
+    server=ServerSpec(kind=ServerKind.CATALOGUE, value="16"),
     settings={"shared_buffers": "1GB", "max_connections": "100", "max_wal_size": "4GB"},
-)  # fmt: skip
+)
 OTHER = replace(BASE, name="b", server=ServerSpec(kind=ServerKind.CATALOGUE, value="18"))
 
 
 def plan(cells=(READ,), base=BASE, interleave=Interleave.RUNS, **more):
     fields = {
-        "question": "?", "metric": "tps", "threshold": 0.03, "blocks": 12, "budget": None, "reset": Reset.CLONE,
-        "interleave": interleave, "seed": 1, "baseline": base.name, "environments": (base, OTHER), "cells": cells,
-        "factors": ("server",), "allow": Allow(), "text": "",
-    }  # fmt: skip
+        "question": "?",
+        "metric": "tps",
+        "threshold": 0.03,
+        "blocks": 12,
+        "budget": None,
+        "reset": Reset.CLONE,
+        "interleave": interleave,
+        "seed": 1,
+        "baseline": base.name,
+        "environments": (base, OTHER),
+        "cells": cells,
+        "factors": ("server",),
+        "allow": Allow(),
+        "text": "",
+    }
     return make_plan(Experiment(**{**fields, **more}), WORKLOADS, CAPACITY, drivers=driver_capabilities())
 
 
@@ -153,9 +170,14 @@ DIFFERENCES = tuple((-1) ** place * 0.001 * place for place in range(1, 14))
 
 def record(differences=DIFFERENCES, days=1.0, host=HERE, study="s"):
     return FloorRecord(
-        key=KEY, host=host, measured=(NOW - timedelta(days=days)).isoformat(), differences=tuple(differences),
-        study=study, source=study, version="0",
-    )  # fmt: skip
+        key=KEY,
+        host=host,
+        measured=(NOW - timedelta(days=days)).isoformat(),
+        differences=tuple(differences),
+        study=study,
+        source=study,
+        version="0",
+    )
 
 
 def test_nothing_that_was_measured_makes_no_floor():

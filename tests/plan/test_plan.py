@@ -210,7 +210,10 @@ def test_auto_takes_slices_where_nothing_is_written():
         ({"reset": Reset.RESTART}, "keeps a server"),
         ({"cells": (cell(rate=100.0),)}, "fixed rate"),
         ({"cells": (cell(profile=True),)}, "profile"),
-        ({"environments": (environment("a", layers={"sysctl.vm.swappiness": "1"}), environment("b"))}, "vm.swappiness cannot differ"),
+        (
+            {"environments": (environment("a", layers={"sysctl.vm.swappiness": "1"}), environment("b"))},
+            "vm.swappiness cannot differ",
+        ),
         ({"cells": (cell("mine", scripts=(Script(file="a.sql", text="UPDATE t SET a = 1;"),)),)}, "writes"),
         ({"cells": (cell(scale=2000),)}, "of memory"),
     ],
@@ -458,8 +461,11 @@ def there(*cells, **more):
     """Both environments on one other machine."""
     pair = (environment("here", **more), environment("there", "18", **more))
     cells = {"cells": cells} if cells else {}
-    return replace(experiment(environments=tuple(replace(each, host=FAR) for each in pair), **cells),
-                   baseline="here", interleave=Interleave.AUTO)  # fmt: skip
+    return replace(
+        experiment(environments=tuple(replace(each, host=FAR) for each in pair), **cells),
+        baseline="here",
+        interleave=Interleave.AUTO,
+    )
 
 
 def test_servers_on_several_machines_are_measured_run_by_run_and_the_plan_says_what_it_cannot_know():

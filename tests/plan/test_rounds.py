@@ -24,15 +24,25 @@ DESIGN = Design(
 
 def measured(sigma_round=0.021, upper=0.006, dead=4.0, share=0.25, rounds=8, days=1.0, host=HERE, **more):
     components = SliceComponents(
-        sigma_round=sigma_round, sigma_visit=upper, sigma_start=upper / 2, sigma_start_upper=upper, visits=13,
+        sigma_round=sigma_round,
+        sigma_visit=upper,
+        sigma_start=upper / 2,
+        sigma_start_upper=upper,
+        visits=13,
         rounds=rounds,
-    )  # fmt: skip
+    )
     slices = SlicesMeasured(components=components, dead_seconds=dead, round_seconds=share)
     key = FloorKey(cell="c", metric="tps", design=f"{rounds} slices", conditions={"design rounds": str(rounds)})
     fields = {
-        "key": key, "host": host, "measured": (NOW - timedelta(days=days)).isoformat(),
-        "differences": (0.001, -0.001) * 6, "study": f"s{days}", "source": "s", "version": "0", "slices": slices,
-    }  # fmt: skip
+        "key": key,
+        "host": host,
+        "measured": (NOW - timedelta(days=days)).isoformat(),
+        "differences": (0.001, -0.001) * 6,
+        "study": f"s{days}",
+        "source": "s",
+        "version": "0",
+        "slices": slices,
+    }
     return FloorRecord(**{**fields, **more})
 
 

@@ -78,10 +78,21 @@ CELLS = (make_cell(2), make_cell(2, "select-only"))
 
 def make_experiment(environments: tuple[Environment, ...], cells: tuple[Cell, ...], blocks: int) -> Experiment:
     return Experiment(
-        question="Is 18 faster than 16 here?", metric="tps", threshold=0.03, blocks=blocks, budget=None,
-        reset=Reset.CLONE, interleave=Interleave.RUNS, seed=42, baseline=environments[0].name,
-        environments=environments, cells=cells, factors=("server",), allow=Allow(), text=TEXT,
-    )  # fmt: skip
+        question="Is 18 faster than 16 here?",
+        metric="tps",
+        threshold=0.03,
+        blocks=blocks,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.RUNS,
+        seed=42,
+        baseline=environments[0].name,
+        environments=environments,
+        cells=cells,
+        factors=("server",),
+        allow=Allow(),
+        text=TEXT,
+    )
 
 
 def make_plan(experiment: Experiment) -> Plan:
@@ -92,18 +103,20 @@ def make_plan(experiment: Experiment) -> Plan:
         for environment in experiment.environments:
             runs = tuple(
                 PlannedRun(
-                    identity=f"b{number:02d}/{environment.name}/{cell.identity}", block=number,
-                    environment=environment.name, cell=cell.identity, seed=number,
+                    identity=f"b{number:02d}/{environment.name}/{cell.identity}",
+                    block=number,
+                    environment=environment.name,
+                    cell=cell.identity,
+                    seed=number,
                 )
                 for cell in experiment.cells
-            )  # fmt: skip
+            )
             stages = tuple(Stage(cell=run.cell, runs=(run,)) for run in runs)
             visits.append(
                 Visit(identity=f"b{number:02d}/{environment.name}", residents=(environment.name,), stages=stages)
             )
         blocks.append(Block(number=number, visits=tuple(visits)))
-    return Plan(identity="3f9a0c", experiment=experiment,
-                blocks=tuple(blocks), forecast=forecast)  # fmt: skip
+    return Plan(identity="3f9a0c", experiment=experiment, blocks=tuple(blocks), forecast=forecast)
 
 
 def make_run(planned: PlannedRun, level: float, rng: random.Random, seconds: int = 60) -> RunRecord:
@@ -115,24 +128,35 @@ def make_run(planned: PlannedRun, level: float, rng: random.Random, seconds: int
     tps = sum(values) / len(values)
     bad = rng.random() < 0.02
     return RunRecord(
-        identity=planned.identity, block=planned.block, environment=planned.environment, cell=planned.cell,
-        status=RunStatus.COMPLETED, validity=Validity.INVALID if bad else Validity.VALID,
+        identity=planned.identity,
+        block=planned.block,
+        environment=planned.environment,
+        cell=planned.cell,
+        status=RunStatus.COMPLETED,
+        validity=Validity.INVALID if bad else Validity.VALID,
         reasons=(Reason(code="clock_jump", text="the wall clock jumped by +2.1 s"),) if bad else (),
-        started=f"2026-01-02T03:{planned.block:02d}:00+00:00", measured_seconds=float(seconds),
+        started=f"2026-01-02T03:{planned.block:02d}:00+00:00",
+        measured_seconds=float(seconds),
         measurements=(
-            Measurement(metric="tps", value=tps), Measurement(metric="server_cpu_per_tx", value=1.9 / tps),
-            Measurement(metric="client_cpu_per_tx", value=0.4 / tps), Measurement(metric="client_share", value=0.17),
-            Measurement(metric="latency_p95", value=3 / tps), Measurement(metric="wal_per_tx", value=1190.0),
+            Measurement(metric="tps", value=tps),
+            Measurement(metric="server_cpu_per_tx", value=1.9 / tps),
+            Measurement(metric="client_cpu_per_tx", value=0.4 / tps),
+            Measurement(metric="client_share", value=0.17),
+            Measurement(metric="latency_p95", value=3 / tps),
+            Measurement(metric="wal_per_tx", value=1190.0),
         ),
         series=(Series(metric="tps", times=tuple(float(t + 1) for t in range(seconds)), values=values),),
         dead_time={"clone": 0.8 + rng.random(), "start": 0.6, "warmup": 5.0, "checkpoint": 0.4, "stop": 0.7},
-    )  # fmt: skip
+    )
 
 
 def compare(runs: list[RunRecord], environment: Environment, cell: Cell, experiment: Experiment) -> Comparison:
     """A stand-in for the real rule: medians of block ratios with a rough interval."""
-    values = {(run.environment, run.block): run.value("tps") for run in runs
-              if run.cell == cell.identity and run.validity is not Validity.INVALID}  # fmt: skip
+    values = {
+        (run.environment, run.block): run.value("tps")
+        for run in runs
+        if run.cell == cell.identity and run.validity is not Validity.INVALID
+    }
     ratios = sorted(
         values[environment.name, block] / values[experiment.baseline, block]
         for block in range(1, experiment.blocks + 1)
@@ -142,10 +166,16 @@ def compare(runs: list[RunRecord], environment: Environment, cell: Cell, experim
     interval = Interval(low=effect * 0.985, high=effect * 1.016)
     verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT
     return make_comparison(
-        environment=environment.name, cell=cell.identity, verdict=verdict, effect=effect, interval=interval,
-        equivalence_interval=interval, blocks=len(ratios), planned_blocks=experiment.blocks,
+        environment=environment.name,
+        cell=cell.identity,
+        verdict=verdict,
+        effect=effect,
+        interval=interval,
+        equivalence_interval=interval,
+        blocks=len(ratios),
+        planned_blocks=experiment.blocks,
         control=environment.control is not None,
-    )  # fmt: skip
+    )
 
 
 DECIDED = {Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT, Verdict.NEGLIGIBLE}
@@ -153,11 +183,24 @@ DECIDED = {Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT, Verdict.NEGLIGIBLE
 
 def make_comparison(**changes) -> Comparison:
     values = {
-        "environment": "pg18", "cell": "simple-update-s10-c2", "metric": "tps", "verdict": Verdict.WORSE,
-        "effect": 0.969, "interval": Interval(low=0.958, high=0.981), "equivalence_interval": None,
-        "confidence": 0.955, "blocks": 9, "planned_blocks": 12, "runs": 18, "invalid": 1, "value": 969.0,
-        "baseline_value": 1000.0, "exploratory": False, "control": False, "warnings": (),
-    }  # fmt: skip
+        "environment": "pg18",
+        "cell": "simple-update-s10-c2",
+        "metric": "tps",
+        "verdict": Verdict.WORSE,
+        "effect": 0.969,
+        "interval": Interval(low=0.958, high=0.981),
+        "equivalence_interval": None,
+        "confidence": 0.955,
+        "blocks": 9,
+        "planned_blocks": 12,
+        "runs": 18,
+        "invalid": 1,
+        "value": 969.0,
+        "baseline_value": 1000.0,
+        "exploratory": False,
+        "control": False,
+        "warnings": (),
+    }
     merged = {**values, **changes}
     if merged["verdict"] in DECIDED:
         merged.setdefault("decided_at", merged["blocks"])
@@ -165,28 +208,39 @@ def make_comparison(**changes) -> Comparison:
 
 
 FACTS = {
-    "host.cpu": "AMD EPYC 9R14", "host.cpus": "2", "host.memory": "16384000 kB", "host.kernel": "6.1.0-18-amd64",
-    "host.os": "Debian GNU/Linux 12 (bookworm)", "host.clocksource": "tsc", "host.thp": "madvise",
-}  # fmt: skip
+    "host.cpu": "AMD EPYC 9R14",
+    "host.cpus": "2",
+    "host.memory": "16384000 kB",
+    "host.kernel": "6.1.0-18-amd64",
+    "host.os": "Debian GNU/Linux 12 (bookworm)",
+    "host.clocksource": "tsc",
+    "host.thp": "madvise",
+}
 
 
 def server_facts(version: str) -> Fingerprint:
     return Fingerprint(
         facts={
             "server.version": f"PostgreSQL {version} on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit",
-            "server.supplier": "catalogue", "server.compiler": "gcc 12.2.0", "settings.shared_buffers": "16384",
+            "server.supplier": "catalogue",
+            "server.compiler": "gcc 12.2.0",
+            "settings.shared_buffers": "16384",
             "settings.io_method": "worker" if version.startswith("18") else "",
         }
-    )  # fmt: skip
+    )
 
 
 def make_study(experiment: Experiment, runs: tuple[RunRecord, ...] = ()) -> Study:
     return Study(
-        name="demo", plan=make_plan(experiment), runs=runs, host=Fingerprint(facts=FACTS),
-        client=Fingerprint(facts={"client.driver": "pgbench 18.0"}), version="0.1.0",
+        name="demo",
+        plan=make_plan(experiment),
+        runs=runs,
+        host=Fingerprint(facts=FACTS),
+        client=Fingerprint(facts={"client.driver": "pgbench 18.0"}),
+        version="0.1.0",
         environments={item.name: server_facts(f"{item.server.value}.1") for item in experiment.environments},
         created="2026-01-02T03:04:05+00:00",
-    )  # fmt: skip
+    )
 
 
 def make_answer(
@@ -223,11 +277,15 @@ def cut_into_slices(answer: Answer, rounds: int = 16, seconds: float = 0.25) -> 
     experiment = answer.study.plan.experiment
     designs = tuple(
         Design(
-            cell=cell.identity, interleave=Interleave.SLICES, reason="the environments can be up together",
-            slice_seconds=seconds, rounds=rounds, discarded=1,
+            cell=cell.identity,
+            interleave=Interleave.SLICES,
+            reason="the environments can be up together",
+            slice_seconds=seconds,
+            rounds=rounds,
+            discarded=1,
         )
         for cell in experiment.cells
-    )  # fmt: skip
+    )
     runs = tuple(_take_turns(run, rounds, seconds) for run in answer.study.runs)
     plan = dataclasses.replace(answer.study.plan, designs=designs)
     return dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan, runs=runs))
@@ -240,9 +298,11 @@ def _take_turns(run: RunRecord, rounds: int, seconds: float) -> RunRecord:
     values = tuple(tps * math.exp(wander.gauss(0, 0.1) + own.gauss(0, 0.016)) for _ in range(rounds))
     times = tuple(2 * seconds * place for place in range(rounds))
     return dataclasses.replace(
-        run, together=f"{run.block}-{run.cell}", measured_seconds=rounds * seconds,
+        run,
+        together=f"{run.block}-{run.cell}",
+        measured_seconds=rounds * seconds,
         series=(Series(metric=ROUND_TPS, times=times, values=values),),
-    )  # fmt: skip
+    )
 
 
 def make_headlines(answer: Answer, **changes) -> Answer:
@@ -255,19 +315,31 @@ def make_headlines(answer: Answer, **changes) -> Answer:
         interval = Interval(low=effect * 0.99, high=effect * 1.01)
         verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT
         values = {
-            "environment": environment.name, "cell": ALL_CELLS, "verdict": verdict, "effect": effect,
-            "interval": interval, "equivalence_interval": interval, "blocks": cells[0].blocks,
-            "planned_blocks": experiment.blocks, "control": environment.control is not None, "repeated_p": 0.01,
-        }  # fmt: skip
+            "environment": environment.name,
+            "cell": ALL_CELLS,
+            "verdict": verdict,
+            "effect": effect,
+            "interval": interval,
+            "equivalence_interval": interval,
+            "blocks": cells[0].blocks,
+            "planned_blocks": experiment.blocks,
+            "control": environment.control is not None,
+            "repeated_p": 0.01,
+        }
         found.append(make_comparison(**{**values, **changes}))
     return dataclasses.replace(answer, comparisons=(*found, *answer.comparisons))
 
 
 def make_floor(cell: str, **changes) -> Floor:
     values = {
-        "s0": 0.008, "differences": 14, "cell": cell, "metric": "tps", "design": "runs of 60 s", "host": "h",
+        "s0": 0.008,
+        "differences": 14,
+        "cell": cell,
+        "metric": "tps",
+        "design": "runs of 60 s",
+        "host": "h",
         "measured": "2026-01-01T00:00:00+00:00",
-    }  # fmt: skip
+    }
     return Floor(**{**values, **changes})
 
 
@@ -278,35 +350,63 @@ def with_floors(answer: Answer, *floors: Floor) -> Answer:
 
 def make_effect(**changes) -> FactorEffect:
     values = {
-        "kind": EffectKind.MAIN, "factor": "settings.huge_pages", "level": "on", "reference": "off", "given": None,
-        "cell": "simple-update-s10-c2", "metric": "tps", "verdict": Verdict.BETTER, "effect": 1.031,
-        "interval": Interval(low=1.02, high=1.042), "blocks": 9, "repeated_p": 0.01, "decided_at": 9,
-    }  # fmt: skip
+        "kind": EffectKind.MAIN,
+        "factor": "settings.huge_pages",
+        "level": "on",
+        "reference": "off",
+        "given": None,
+        "cell": "simple-update-s10-c2",
+        "metric": "tps",
+        "verdict": Verdict.BETTER,
+        "effect": 1.031,
+        "interval": Interval(low=1.02, high=1.042),
+        "blocks": 9,
+        "repeated_p": 0.01,
+        "decided_at": 9,
+    }
     return FactorEffect(**{**values, **changes})
 
 
 def make_interaction(**changes) -> FactorEffect:
-    values = {"kind": EffectKind.INTERACTION, "given": ("server", "18", "16"), "effect": 1.015,
-              "interval": Interval(low=1.004, high=1.026)}  # fmt: skip
+    values = {
+        "kind": EffectKind.INTERACTION,
+        "given": ("server", "18", "16"),
+        "effect": 1.015,
+        "interval": Interval(low=1.004, high=1.026),
+    }
     return make_effect(**{**values, **changes})
 
 
 def make_axis(**changes) -> OrderedAxis:
     step = AxisStep(before="16", after="18", effect=1.042, interval=Interval(low=1.031, high=1.053), p=0.002)
     values = {
-        "factor": "server", "levels": ("16", "18"), "cell": "simple-update-s10-c2", "metric": "tps", "steps": (step,),
-        "p": 0.002, "trend_p": None, "blocks": 9,
-    }  # fmt: skip
+        "factor": "server",
+        "levels": ("16", "18"),
+        "cell": "simple-update-s10-c2",
+        "metric": "tps",
+        "steps": (step,),
+        "p": 0.002,
+        "trend_p": None,
+        "blocks": 9,
+    }
     return OrderedAxis(**{**values, **changes})
 
 
 def make_shift(percent: int = 50, **changes) -> QuantileShift:
     values = {
-        "environment": "pg18", "cell": "simple-update-s10-c2", "metric": f"latency_p{percent}",
-        "quantile": percent / 100, "threshold": 0.03, "verdict": Verdict.WORSE, "effect": 1 + percent / 1000,
-        "interval": Interval(low=1.001, high=1.2), "level": 0.045, "blocks": 9, "value": 0.002,
+        "environment": "pg18",
+        "cell": "simple-update-s10-c2",
+        "metric": f"latency_p{percent}",
+        "quantile": percent / 100,
+        "threshold": 0.03,
+        "verdict": Verdict.WORSE,
+        "effect": 1 + percent / 1000,
+        "interval": Interval(low=1.001, high=1.2),
+        "level": 0.045,
+        "blocks": 9,
+        "value": 0.002,
         "baseline_value": 0.0018,
-    }  # fmt: skip
+    }
     return QuantileShift(**{**values, **changes})
 
 

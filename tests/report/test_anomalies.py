@@ -21,9 +21,14 @@ CELL = "simple-update-s10-c{}"
 
 def kink(**changes):
     fields = {
-        "kind": AnomalyKind.KINK, "environment": "pg18", "cell": CELL.format(8), "witness": CELL.format(8),
-        "metric": "tps", "effect": 0.82, "blocks": tuple(range(1, 8)),
-    }  # fmt: skip
+        "kind": AnomalyKind.KINK,
+        "environment": "pg18",
+        "cell": CELL.format(8),
+        "witness": CELL.format(8),
+        "metric": "tps",
+        "effect": 0.82,
+        "blocks": tuple(range(1, 8)),
+    }
     return Anomaly(**{**fields, **changes})
 
 

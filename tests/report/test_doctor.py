@@ -72,10 +72,18 @@ def test_json_has_everything_by_name():
     document = json.loads(doctor_json(NOISY))
     assert (document["schema"], document["fit"], document["possible"], document["factors"]) == (1, "with doubts", 1, 3)
     assert document["layers"][1] == {
-        "layer": "memory", "key": "pages=2MB", "possible": "not for this user", "note": "needs root [sudo]",
-    }  # fmt: skip
+        "layer": "memory",
+        "key": "pages=2MB",
+        "possible": "not for this user",
+        "note": "needs root [sudo]",
+    }
     assert document["probes"][0] == {
-        "name": "fsync", "title": "cost of fsync", "text": "200 µs", "value": 200e-6, "unit": "s", "doubt": "",
+        "name": "fsync",
+        "title": "cost of fsync",
+        "text": "200 µs",
+        "value": 200e-6,
+        "unit": "s",
+        "doubt": "",
         "failure": "",
-    }  # fmt: skip
+    }
     assert document["doubts"] == ["1 GB are swapped out"]

@@ -14,10 +14,11 @@ _CELL = "simple-update-s10-c2"
 def timed(answer, seconds=10.0):
     """Every run takes so long in all, a tenth of it around the measured window."""
     runs = tuple(
-        dataclasses.replace(run, measured_seconds=0.9 * seconds, dead_time={"start": 0.1 * seconds},
-                            validity=Validity.VALID)
+        dataclasses.replace(
+            run, measured_seconds=0.9 * seconds, dead_time={"start": 0.1 * seconds}, validity=Validity.VALID
+        )
         for run in answer.study.runs
-    )  # fmt: skip
+    )
     return dataclasses.replace(answer.study, runs=runs)
 
 

@@ -37,8 +37,12 @@ def test_names_stay_readable_in_a_document():
 def test_a_comparison_takes_what_only_its_answer_knows(desk):
     fields = comparison_fields(
         desk.comparison(warnings=(desk.warning(code="c", text="t"),)),
-        environment={"name": "x"}, reference="y", cell="all", direction=Direction.LOWER, visible=0.02,
-    )  # fmt: skip
+        environment={"name": "x"},
+        reference="y",
+        cell="all",
+        direction=Direction.LOWER,
+        visible=0.02,
+    )
     assert (fields["environment"], fields["reference"], fields["cell"]) == ({"name": "x"}, "y", "all")
     assert (fields["direction"], fields["smallest_visible_effect"]) == ("lower", 0.02)
     assert fields["warnings"] == [{"code": "c", "text": "t"}]

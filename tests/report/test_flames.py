@@ -16,9 +16,11 @@ from rendering import render_html
 _CELL = "simple-update-s10-c2"
 _EVIL = "<script>alert(1)</script>\x1b"
 BASE = {
-    "session;main;PostgresMain;exec_simple_query;ExecAgg": 300, "session;main;PostgresMain;exec_simple_query": 200,
-    "session;main;PostgresMain;gone_function": 100, "checkpointer;main;BufferSync": 40,
-}  # fmt: skip
+    "session;main;PostgresMain;exec_simple_query;ExecAgg": 300,
+    "session;main;PostgresMain;exec_simple_query": 200,
+    "session;main;PostgresMain;gone_function": 100,
+    "checkpointer;main;BufferSync": 40,
+}
 MORE = {**BASE, "session;main;PostgresMain;exec_simple_query;ExecAgg": 600, "checkpointer;main;BufferSync": 41}
 del MORE["session;main;PostgresMain;gone_function"]
 
@@ -32,8 +34,10 @@ def run(environment, block, found, *, cell=_CELL, seconds=1e-7, **changes) -> Ru
 
 def side(environment, found, blocks=6) -> list[RunStacks]:
     """Blocks that differ a little."""
-    return [run(environment, block, {stack: count + block % 3 for stack, count in found.items()})
-            for block in range(1, blocks + 1)]  # fmt: skip
+    return [
+        run(environment, block, {stack: count + block % 3 for stack, count in found.items()})
+        for block in range(1, blocks + 1)
+    ]
 
 
 def test_widths_are_cpu_time_and_changes_are_told_from_noise():
@@ -55,9 +59,11 @@ def test_equal_environments_whose_blocks_scatter_are_grey_however_few_blocks_the
 
         def draw(name, block):
             whole = rng.normal(1, 0.1) if alike else 1.0
-            return run(name, block, {
-                f"session;f{n}": int(1e4 * whole * rng.normal(1, 0.01 if alike else 0.1)) for n in range(40)
-            })  # fmt: skip
+            return run(
+                name,
+                block,
+                {f"session;f{n}": int(1e4 * whole * rng.normal(1, 0.01 if alike else 0.1)) for n in range(40)},
+            )
 
         flames = compare_stacks(*([draw(name, block) for block in range(blocks)] for name in ("pg18", "pg16")))
         made += len(flames.own)
@@ -70,8 +76,12 @@ def test_equal_environments_whose_blocks_scatter_are_grey_however_few_blocks_the
 def test_what_all_stacks_have_in_common_is_left_out():
     frames = arrange_frames(compare_stacks(side("pg18", MORE), side("pg16", BASE)))
     assert [(frame.name, frame.depth) for frame in frames] == [
-        ("session", 0), ("exec_simple_query", 1), ("ExecAgg", 2), ("checkpointer", 0), ("BufferSync", 1),
-    ]  # fmt: skip
+        ("session", 0),
+        ("exec_simple_query", 1),
+        ("ExecAgg", 2),
+        ("checkpointer", 0),
+        ("BufferSync", 1),
+    ]
 
 
 def test_blocks_that_only_one_side_has_are_left_out_and_one_block_is_not_enough():

@@ -33,9 +33,15 @@ UPDATE, SELECT = "simple-update-s10-c2", "select-only-s10-c2"
 
 def floor(cell, s0, **more):
     fields = {
-        "s0": s0, "differences": 13, "cell": cell, "metric": "tps", "design": "runs of 60 s", "host": "h",
-        "measured": "2026-03-01T12:00:00+00:00", "source": "study x",
-    }  # fmt: skip
+        "s0": s0,
+        "differences": 13,
+        "cell": cell,
+        "metric": "tps",
+        "design": "runs of 60 s",
+        "host": "h",
+        "measured": "2026-03-01T12:00:00+00:00",
+        "source": "study x",
+    }
     return Floor(**{**fields, **more})
 
 

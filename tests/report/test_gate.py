@@ -96,7 +96,10 @@ def test_the_document_holds_headlines_and_the_reason(desk):
     document = json.loads(gate_json(make_gate(desk, compare(desk, Verdict.WORSE), control, missing=(5, 12))))
     assert [item["verdict"] for item in document["comparisons"]] == ["worse"]
     assert document["gate"] == {
-        "exit_code": 1, "reason": "18 (worse: slower)", "exploratory": False,
+        "exit_code": 1,
+        "reason": "18 (worse: slower)",
+        "exploratory": False,
         "reason_code": "worse",
-        "frozen": {"metric": "tps", "threshold": 0.03}, "complete": False,
-    }  # fmt: skip
+        "frozen": {"metric": "tps", "threshold": 0.03},
+        "complete": False,
+    }

@@ -90,10 +90,13 @@ def test_text_from_outside_is_escaped_wherever_it_appears(desk):
     answer = desk.answer(environments=environments, effects=(1.0, 1.1, 1.0), blocks=3)
     experiment = dataclasses.replace(answer.study.plan.experiment, question=_EVIL, text=_EVIL, notes=(_EVIL,))
     study = dataclasses.replace(
-        answer.study, name=_EVIL, version=_EVIL, created=_EVIL,
+        answer.study,
+        name=_EVIL,
+        version=_EVIL,
+        created=_EVIL,
         plan=dataclasses.replace(answer.study.plan, experiment=experiment),
         host=dataclasses.replace(answer.study.host, facts={"host.cpu": _EVIL, _EVIL: "x"}),
-    )  # fmt: skip
+    )
     warning = desk.warning(code="c", text=_EVIL)
     page = render_html(dataclasses.replace(answer, study=study, warnings=(warning,)))
     assert "<script" not in page
@@ -167,8 +170,11 @@ def test_long_names_are_broken_into_lines_in_charts(desk):
 @pytest.mark.parametrize("sliced", [False, True])
 def test_a_study_of_5000_runs_gives_a_report_of_less_than_3_megabytes(desk, sliced):
     environments = tuple(desk.environment(f"pg{number}", (("server", str(number)),)) for number in range(11, 19))
-    cells = tuple(desk.cell(clients, workload) for workload in ("select-only", "simple-update")
-                  for clients in (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256))  # fmt: skip
+    cells = tuple(
+        desk.cell(clients, workload)
+        for workload in ("select-only", "simple-update")
+        for clients in (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+    )
     answer = desk.answer(environments=environments, cells=cells, blocks=24)
     assert len(answer.study.runs) == 4992
     page = render_html(desk.slices(answer) if sliced else answer)

@@ -34,9 +34,9 @@ def test_the_last_look_is_the_comparison_itself(desk):
 def test_the_interval_of_the_last_look_is_what_the_rule_computes_for_it(desk):
     answer = judged(desk, blocks=12, effects=(1.0, 0.999, 1.001, 1.0))
     hidden = tuple(dataclasses.replace(item, interval=None) for item in answer.comparisons)
-    open_ended = dataclasses.replace(answer, comparisons=tuple(
-        dataclasses.replace(item, decided_at=None, blocks=13) for item in hidden
-    ))  # fmt: skip
+    open_ended = dataclasses.replace(
+        answer, comparisons=tuple(dataclasses.replace(item, decided_at=None, blocks=13) for item in hidden)
+    )
     known = {(item.environment, item.cell): item for item in answer.comparisons if item.metric == "tps"}
     for story in tell_all(open_ended):
         comparison = known[story.comparison.environment, story.comparison.cell]

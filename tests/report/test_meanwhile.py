@@ -21,11 +21,13 @@ def lay(desk, courses, *, seed=1):
     def series(run):
         return tuple(
             Series(
-                metric=name.partition("@")[0], subject=name.partition("@")[2], times=SECONDS,
+                metric=name.partition("@")[0],
+                subject=name.partition("@")[2],
+                times=SECONDS,
                 values=tuple(value(run.environment, at) * rng.normal(1, 0.02) for at in SECONDS),
             )
             for name, value in courses.items()
-        )  # fmt: skip
+        )
 
     runs = tuple(replace(run, series=(*run.series, *series(run))) for run in answer.study.runs)
     return replace(answer, study=replace(answer.study, runs=runs))
@@ -41,12 +43,17 @@ def found_in(answer):
 
 def test_what_differs_comes_first_and_what_moves_after_it(desk):
     baseline = desk.answer().study.plan.experiment.baseline
-    found = found_in(lay(desk, {
-        "context_switches": lambda name, at: 5e4,
-        "host_user_cpu": lambda name, at: 1.0 if name == baseline else 1.6,
-        "disk_throughput@data": lambda name, at: 4e6 * (1 + (at % 10 == 0)),
-        "autovacuum_cpu": lambda name, at: 0.0 if name == baseline else 1e-4,
-    }))  # fmt: skip
+    found = found_in(
+        lay(
+            desk,
+            {
+                "context_switches": lambda name, at: 5e4,
+                "host_user_cpu": lambda name, at: 1.0 if name == baseline else 1.6,
+                "disk_throughput@data": lambda name, at: 4e6 * (1 + (at % 10 == 0)),
+                "autovacuum_cpu": lambda name, at: 0.0 if name == baseline else 1e-4,
+            },
+        )
+    )
     titles = [panel.title for panel in found.panels if panel.title != "throughput"]
     assert titles[0] == "CPU of all programs"
     assert "bytes read from disks and written to them (data)" in titles
@@ -68,9 +75,15 @@ def test_of_many_courses_that_differ_some_are_drawn_and_it_says_how_many_are_not
 
 def test_one_disk_is_shown_apart_where_it_did_something_else_than_all(desk):
     def titles(part):
-        found = found_in(lay(desk, {
-            "disk_queue": lambda name, at: 2.0 * (1 + (at > 15)), "disk_queue@data": lambda name, at: part * 2 * (1 + (at > 15))
-        }))  # fmt: skip
+        found = found_in(
+            lay(
+                desk,
+                {
+                    "disk_queue": lambda name, at: 2.0 * (1 + (at > 15)),
+                    "disk_queue@data": lambda name, at: part * 2 * (1 + (at > 15)),
+                },
+            )
+        )
         return [panel.title for panel in found.panels if "queues" in panel.title]
 
     assert titles(1.0) == ["requests in the disks' queues"]
@@ -81,20 +94,28 @@ def test_rates_that_come_with_throughput_are_no_difference(desk):
     answer = desk.answer()
     rates = {run.environment: run.value("tps") for run in answer.study.runs}
     assert max(rates.values()) > 0
-    found = found_in(lay(desk, {
-        "page_faults": lambda name, at: 10 * rates[name],
-        "wal_bytes": lambda name, at: 1e6 * (1 + (at > 15)),
-    }))  # fmt: skip
+    found = found_in(
+        lay(
+            desk,
+            {
+                "page_faults": lambda name, at: 10 * rates[name],
+                "wal_bytes": lambda name, at: 1e6 * (1 + (at > 15)),
+            },
+        )
+    )
     assert "page faults" not in [panel.title for panel in found.panels]
 
 
 def test_a_line_is_the_median_over_the_runs_that_may_enter(desk):
     answer = lay(desk, {"host_user_cpu": lambda name, at: at})
     spoilt = tuple(
-        replace(run, validity=Validity.INVALID, series=(Series(metric="host_user_cpu", times=SECONDS, values=(99.0,) * 30),))
-        if run.block == 1 else run
+        replace(
+            run, validity=Validity.INVALID, series=(Series(metric="host_user_cpu", times=SECONDS, values=(99.0,) * 30),)
+        )
+        if run.block == 1
+        else run
         for run in answer.study.runs
-    )  # fmt: skip
+    )
     found = found_in(replace(answer, study=replace(answer.study, runs=spoilt)))
     (panel,) = [panel for panel in found.panels if panel.title == "CPU of all programs"]
     for line in panel.lines:

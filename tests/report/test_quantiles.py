@@ -40,7 +40,9 @@ def test_the_table_has_a_column_for_each_percentile_with_its_threshold(desk):
     cell = next(each for each in arrange_cells(answer) if each.cell.identity == _CELL)
     table = percentile_table(answer, cell.cell, cell.rows)
     assert [column.title for column in table.columns] == [
-        "p10, threshold 3 %", "p50, threshold 3.2 %", "p99, threshold 3 %",
-    ]  # fmt: skip
+        "p10, threshold 3 %",
+        "p50, threshold 3.2 %",
+        "p99, threshold 3 %",
+    ]
     assert [column.cells[table.names.cells.index("16")] for column in table.columns] == ["1.8 ms", "4 ms", "1.8 ms"]
     assert table.columns[1].texts[table.names.cells.index("18")] == "-"

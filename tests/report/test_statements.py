@@ -36,9 +36,12 @@ def with_plans(answer, *uses):
 
 def test_a_plan_that_differs_is_shown_with_both_texts(answer):
     found = with_plans(
-        answer, use("pg16", "Index Scan using t_b on t"), use("pg18", "Seq Scan on t"),
-        use("pg16", "Result", statement="SELECT 1"), use("pg18", "Result", statement="SELECT 1"),
-    )  # fmt: skip
+        answer,
+        use("pg16", "Index Scan using t_b on t"),
+        use("pg18", "Seq Scan on t"),
+        use("pg16", "Result", statement="SELECT 1"),
+        use("pg18", "Result", statement="SELECT 1"),
+    )
     text = render_why(found)
     said = "The plan of UPDATE t SET a = $1 WHERE b = $2 differs: Index Scan using t_b on t -> Seq Scan on t."
     assert said in " ".join(text.split())
@@ -71,10 +74,12 @@ def test_without_a_difference_the_report_says_nothing_and_the_text_one_sentence(
 
 def test_statements_without_a_plan_and_other_ways_of_planning_are_said(answer):
     found = with_plans(
-        answer, use("pg16", "", statement="SELECT x", error="column x does not exist"),
+        answer,
+        use("pg16", "", statement="SELECT x", error="column x does not exist"),
         use("pg18", "", statement="SELECT x", error="column x does not exist"),
-        use("pg16", "Seq Scan on t"), use("pg18", "Index Scan using t_b on t", planned_with=PlannedWith.VALUES),
-    )  # fmt: skip
+        use("pg16", "Seq Scan on t"),
+        use("pg18", "Index Scan using t_b on t", planned_with=PlannedWith.VALUES),
+    )
     text = " ".join(render_why(found).split())
     assert "No plan of SELECT x: column x does not exist." in text
     assert "(planned for one value of each variable, before for parameters of any value)" in text

@@ -186,18 +186,25 @@ def test_factors_steps_and_pairs_have_their_parts(desk):
     text = render_text(dataclasses.replace(answer, pairs=(pair,)))
     assert too_long(text) == []
     for expected in (
-        "Factors and what they depend on", "- huge_pages: on against off: +3.1 % [+2.0, +4.2], faster",
+        "Factors and what they depend on",
+        "- huge_pages: on against off: +3.1 % [+2.0, +4.2], faster",
         "Steps along ordered factors",
-    ):  # fmt: skip
+    ):
         assert expected in text
 
 
 def test_pairs_stand_in_a_table_with_blocks_and_adjusted_p(desk):
     pairs = (
         desk.comparison(reference="pg16", exploratory=True, adjusted_p=0.045),
-        desk.comparison(environment="pg18-async", reference="pg18", exploratory=True, verdict=Verdict.INCONCLUSIVE,
-                        blocks=8, adjusted_p=None),
-    )  # fmt: skip
+        desk.comparison(
+            environment="pg18-async",
+            reference="pg18",
+            exploratory=True,
+            verdict=Verdict.INCONCLUSIVE,
+            blocks=8,
+            adjusted_p=None,
+        ),
+    )
     answer = dataclasses.replace(desk.answer(blocks=2), pairs=pairs)
     text = render_text(answer)
     assert too_long(text) == []

@@ -18,17 +18,35 @@ def contribution(part=Part.CPU, event="", *, reference=100.0, difference=-9.1, h
     """Figures in microseconds."""
     span = None if half is None else ValueInterval(low=(difference - half) * _US, high=(difference + half) * _US)
     return Contribution(
-        part=part, event=event, query="", value=(reference + difference) * _US, reference=reference * _US,
-        difference=difference * _US, interval=span, resolved=resolved, samples=100,
-    )  # fmt: skip
+        part=part,
+        event=event,
+        query="",
+        value=(reference + difference) * _US,
+        reference=reference * _US,
+        difference=difference * _US,
+        interval=span,
+        resolved=resolved,
+        samples=100,
+    )
 
 
 def attribution(*parts: Contribution) -> Attribution:
     difference = sum(part.difference for part in parts) / _US
     reference = sum(part.reference for part in parts) / _US
     total = contribution(None, reference=reference, difference=difference)
-    return Attribution(environment="pg18", reference="pg16", cell="c", method=Method.COUNTED, blocks=9, samples=900, total=total,
-                       parts=parts, queries=(), rows=parts, causes=())  # fmt: skip
+    return Attribution(
+        environment="pg18",
+        reference="pg16",
+        cell="c",
+        method=Method.COUNTED,
+        blocks=9,
+        samples=900,
+        total=total,
+        parts=parts,
+        queries=(),
+        rows=parts,
+        causes=(),
+    )
 
 
 PARTS = (
@@ -77,8 +95,10 @@ def test_a_part_without_an_interval_has_no_whisker_and_no_difference_is_zero():
 
 @given(st.lists(st.tuples(st.sampled_from(list(Part)), st.integers(0, 40), st.floats(-1e3, 1e3)), max_size=60))
 def test_folded_parts_add_up_to_the_same_total(found):
-    parts = [contribution(part, f"IO/{event}" if part is Part.WAIT else "", difference=difference)
-             for part, event, difference in found]  # fmt: skip
+    parts = [
+        contribution(part, f"IO/{event}" if part is Part.WAIT else "", difference=difference)
+        for part, event, difference in found
+    ]
     folded = fold_parts(attribution(*parts))
     assert sum(part.difference for part in folded) == pytest.approx(sum(part.difference for part in parts), abs=1e-12)
     others = sum(part.part not in {Part.WAIT, Part.REST} for part in parts)

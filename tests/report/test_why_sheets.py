@@ -29,10 +29,16 @@ _EVIL = "SELECT '<script>alert(1)</script>\x1b[31m' -- " + "long " * 60
 
 def contribution(part, event="", query="", *, reference=100.0, difference=-9.0, resolved=True) -> Contribution:
     return Contribution(
-        part=part, event=event, query=query, value=(reference + difference) * _US, reference=reference * _US,
-        difference=difference * _US, interval=ValueInterval(low=(difference - 1) * _US, high=(difference + 1) * _US),
-        resolved=resolved, samples=1200,
-    )  # fmt: skip
+        part=part,
+        event=event,
+        query=query,
+        value=(reference + difference) * _US,
+        reference=reference * _US,
+        difference=difference * _US,
+        interval=ValueInterval(low=(difference - 1) * _US, high=(difference + 1) * _US),
+        resolved=resolved,
+        samples=1200,
+    )
 
 
 def attribution(**changes) -> Attribution:
@@ -43,12 +49,28 @@ def attribution(**changes) -> Attribution:
     )
     parts = tuple(dataclasses.replace(row, query="") for row in rows)
     values = {
-        "environment": "pg18", "reference": "pg16", "cell": _CELL, "method": Method.COUNTED, "blocks": 9,
-        "samples": 3600, "total": contribution(None, reference=920, difference=-39.2), "parts": parts, "queries": (),
-        "rows": rows, "causes": rows[:1],
-        "beside": (CountedUse(metric="wal_per_tx", value=1190.0, reference=1200.0, difference=-10.0,
-                          interval=ValueInterval(low=-12.0, high=-8.0), blocks=9),),
-    }  # fmt: skip
+        "environment": "pg18",
+        "reference": "pg16",
+        "cell": _CELL,
+        "method": Method.COUNTED,
+        "blocks": 9,
+        "samples": 3600,
+        "total": contribution(None, reference=920, difference=-39.2),
+        "parts": parts,
+        "queries": (),
+        "rows": rows,
+        "causes": rows[:1],
+        "beside": (
+            CountedUse(
+                metric="wal_per_tx",
+                value=1190.0,
+                reference=1200.0,
+                difference=-10.0,
+                interval=ValueInterval(low=-12.0, high=-8.0),
+                blocks=9,
+            ),
+        ),
+    }
     return Attribution(**{**values, **changes})
 
 
@@ -70,10 +92,12 @@ def answer(module_desk) -> Answer:
     )
     found = desk.answer(environments=environments, effects=(1.0, 1.04), blocks=3, cells=(desk.cell(),))
     return dataclasses.replace(
-        found, attributions=(attribution(),), axes=(desk.axis(),),
+        found,
+        attributions=(attribution(),),
+        axes=(desk.axis(),),
         accounts=(account("pg16", 4e-4), account("pg18", 3.6e-4)),
         unattributed=(Unattributed(environment="pg18", reference="pg16", cell=_CELL, why="no sessions", remedy="do"),),
-    )  # fmt: skip
+    )
 
 
 def test_a_difference_has_its_sentence_its_waterfall_and_its_tables(answer):

@@ -32,8 +32,12 @@ ENVIRONMENTS = tuple(
 
 
 def make_record(environment, block, waited, **rest):
-    rows = [(SessionState.CLIENT, "", "", "", 300), (SessionState.RUNNING, "", "", QUERY, 100 + block),
-            (SessionState.RUNNING, "", "", "END;", 20), (SessionState.WAITING, "IO", "WalSync", "END;", waited)]  # fmt: skip
+    rows = [
+        (SessionState.CLIENT, "", "", "", 300),
+        (SessionState.RUNNING, "", "", QUERY, 100 + block),
+        (SessionState.RUNNING, "", "", "END;", 20),
+        (SessionState.WAITING, "IO", "WalSync", "END;", waited),
+    ]
     sessions = tuple(
         SessionCount(state=state, wait_type=kind, event=event, query=query, samples=samples)
         for state, kind, event, query, samples in rows
@@ -58,9 +62,14 @@ def answer():
     )
     why = find_why(plan, runs)
     return Answer(
-        study=study, comparisons=compare_study(plan, runs), warnings=(), axes=find_axes(plan, runs),
-        attributions=why.attributions, unattributed=why.missing, accounts=why.accounts,
-    )  # fmt: skip
+        study=study,
+        comparisons=compare_study(plan, runs),
+        warnings=(),
+        axes=find_axes(plan, runs),
+        attributions=why.attributions,
+        unattributed=why.missing,
+        accounts=why.accounts,
+    )
 
 
 def of(answer, environment):
@@ -191,10 +200,18 @@ def test_where_no_server_counts_statements_it_says_how_to_have_that(answer):
 def test_what_other_processes_did_stands_below_in_the_same_unit(answer):
     found = of(answer, "off")
     others = tuple(
-        replace(found.causes[0], part=Part.WAIT, event=f"IO/Event{number}", query="", process="checkpointer",
-                reference=0.0, value=number * 1e-6, difference=number * 1e-6)
+        replace(
+            found.causes[0],
+            part=Part.WAIT,
+            event=f"IO/Event{number}",
+            query="",
+            process="checkpointer",
+            reference=0.0,
+            value=number * 1e-6,
+            difference=number * 1e-6,
+        )
         for number in range(14)
-    )  # fmt: skip
+    )
     changed = replace(answer, attributions=(replace(found, processes=others),))
     text = render_why(changed)
     table = text[text.index("other processes, µs") :].split("\n\n")[0]

@@ -101,9 +101,11 @@ def test_an_unstable_environment_gets_no_percentage(desk):
 
 def test_a_control_that_agrees_is_said_last(desk):
     control = desk.comparison(
-        environment="pg16-control", control=True, verdict=Verdict.INCONCLUSIVE,
+        environment="pg16-control",
+        control=True,
+        verdict=Verdict.INCONCLUSIVE,
         interval=Interval(low=0.98, high=1.02),
-    )  # fmt: skip
+    )
     sentences = answer_sentences(desk.verdict_answer(control, desk.comparison()))
     assert sentences[-2].text == (
         "The control (16 a second time) cannot be told apart from 16, as it must be: "
@@ -223,8 +225,10 @@ def test_differences_come_before_what_cannot_be_told_and_controls_come_last(desk
     first = undecided(desk, "select-only", 0.96, 1.1)
     texts = say(two_cells(desk, control, first, desk.comparison(environment="pg18-async")))
     assert [text.split(" is ")[0].split(" and ")[0].split(" cannot")[0] for text in texts] == [
-        "18 (commit_delay = 100)", "18", "The control (16 a second time)",
-    ]  # fmt: skip
+        "18 (commit_delay = 100)",
+        "18",
+        "The control (16 a second time)",
+    ]
 
 
 def test_what_all_cells_have_in_common_is_said_once(desk):
@@ -279,8 +283,10 @@ def test_a_control_in_one_of_several_cells_names_the_cell(desk):
 
 
 def test_the_headline_comes_first_and_single_cells_are_called_exploratory(desk):
-    cells = [desk.comparison(cell=f"{cell}-s10-c2", effect=effect, interval=Interval(low=effect - 0.01, high=effect + 0.01))
-             for cell, effect in (("select-only", 0.95), ("simple-update", 0.96))]  # fmt: skip
+    cells = [
+        desk.comparison(cell=f"{cell}-s10-c2", effect=effect, interval=Interval(low=effect - 0.01, high=effect + 0.01))
+        for cell, effect in (("select-only", 0.95), ("simple-update", 0.96))
+    ]
     first, second = say(two_cells(desk, *cells, desk.comparison(cell=ALL_CELLS, confidence=0.98, level=0.02)))
     assert first == (
         "18 is slower than 16 over all cells together: -3.1 % [-4.2, -1.9] at 98 % confidence, "
@@ -322,9 +328,13 @@ def test_an_interval_at_a_small_level_needs_more_blocks(desk):
 def control_cells(desk, verdicts, **changes):
     cells = tuple(desk.cell(clients) for clients in (1, 2, 4))
     headline = desk.comparison(
-        environment="pg16-control", control=True, cell=ALL_CELLS, verdict=Verdict.EQUIVALENT, effect=1.0,
+        environment="pg16-control",
+        control=True,
+        cell=ALL_CELLS,
+        verdict=Verdict.EQUIVALENT,
+        effect=1.0,
         interval=Interval(low=0.99, high=1.01),
-    )  # fmt: skip
+    )
     singles = [
         desk.comparison(environment="pg16-control", control=True, cell=cell.identity, verdict=verdict, **changes)
         for cell, verdict in zip(cells, verdicts, strict=True)

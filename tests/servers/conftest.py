@@ -46,9 +46,15 @@ class Tree:
         self.git("init", "-q", "-b", "master")
 
     def git(self, *arguments):
-        names = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
-                 "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(self.folder),
-                 "GIT_AUTHOR_DATE": "2026-03-04T05:06:07+00:00"}  # fmt: skip
+        names = {
+            "GIT_AUTHOR_NAME": "A",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "A",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "HOME": str(self.folder),
+            "GIT_AUTHOR_DATE": "2026-03-04T05:06:07+00:00",
+        }
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,

@@ -204,9 +204,13 @@ def test_a_tree_with_something_that_cannot_be_copied_is_refused(builder, tree, c
 
 def test_a_built_server_is_resolved_as_any_other(tree, compiler, tmp_path):
     servers = Servers.make(
-        here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), machine="x86_64", python="python3",
+        here=LocalHost(),
+        host=LocalHost(),
+        cache=str(tmp_path / "cache"),
+        machine="x86_64",
+        python="python3",
         note=lambda line: None,
-    )  # fmt: skip
+    )
     build = servers.resolve(spec(tree, compiler, "-O2"))
     assert (build.supplier, build.version.major) == ("built from source by configure", "16")
     assert (build.compiler, build.assertions) == ("cc some-cc 12.2.0", False)
@@ -220,9 +224,13 @@ def test_a_built_server_is_resolved_as_any_other(tree, compiler, tmp_path):
 def test_a_real_source_becomes_a_server_that_says_its_flags(tmp_path):
     host = LocalHost()
     servers = Servers.make(
-        here=host, host=host, cache=str(tmp_path / "cache"), machine="x86_64", python="python3",
+        here=host,
+        host=host,
+        cache=str(tmp_path / "cache"),
+        machine="x86_64",
+        python="python3",
         note=lambda line: None,
-    )  # fmt: skip
+    )
     flags = (("flags", "-O1 -g0"),)
     build = servers.resolve(ServerSpec(kind=ServerKind.BUILD, value=os.environ["PGSTRATA_TEST_SOURCE"], build=flags))
     assert "-O1 -g0" in build.cflags

@@ -34,8 +34,13 @@ def programs(tmp_path, monkeypatch):
     """Stand-ins for what builds, before all others on the path."""
     folder = tmp_path / "programs"
     folder.mkdir()
-    texts = {"meson": MESON, "ninja": "#!/bin/sh\n", "bison": "#!/bin/sh\n", "flex": "#!/bin/sh\n",
-             "some-cc": '#!/bin/sh\necho "some-cc (Maker 12.2.0-14) 12.2.0"\n'}  # fmt: skip
+    texts = {
+        "meson": MESON,
+        "ninja": "#!/bin/sh\n",
+        "bison": "#!/bin/sh\n",
+        "flex": "#!/bin/sh\n",
+        "some-cc": '#!/bin/sh\necho "some-cc (Maker 12.2.0-14) 12.2.0"\n',
+    }
     for name, text in texts.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
@@ -73,9 +78,13 @@ ARCHIVE_OF_16 = (*BOTH, "src/backend/parser/gram.c")
 
 def test_meson_builds_what_has_it_and_says_what_it_was_asked(tmp_path, programs, source):
     servers = Servers.make(
-        here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), machine="x86_64", python="python3",
+        here=LocalHost(),
+        host=LocalHost(),
+        cache=str(tmp_path / "cache"),
+        machine="x86_64",
+        python="python3",
         note=lambda line: None,
-    )  # fmt: skip
+    )
     build = servers.resolve(spec(source("pg18", *BOTH), flags="-O3 -march=native"))
     assert (build.supplier, build.compiler) == ("built from source by meson", "some-cc (Maker 12.2.0-14) 12.2.0")
     assert Path(build.prefix, "share", "how").read_text() == "some-cc -O3 -march=native\n"

@@ -45,9 +45,13 @@ def resolve(tmp_path):
     compiler.write_text('#!/bin/sh\necho "cc 12.2.0"\n')
     compiler.chmod(0o755)
     servers = Servers.make(
-        here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), machine="x86_64", python="python3",
+        here=LocalHost(),
+        host=LocalHost(),
+        cache=str(tmp_path / "cache"),
+        machine="x86_64",
+        python="python3",
         note=lambda line: None,
-    )  # fmt: skip
+    )
 
     def make(value):
         return servers.resolve(ServerSpec(kind=ServerKind.BUILD, value=value, build=(("compiler", str(compiler)),)))

@@ -34,9 +34,13 @@ def host(request):
 
 def failure(entered, host, where):
     supply = Servers.make(
-        here=LocalHost(), host=host, cache=str(entered / "cache"), machine="x86_64", python=sys.executable,
+        here=LocalHost(),
+        host=host,
+        cache=str(entered / "cache"),
+        machine="x86_64",
+        python=sys.executable,
         note=lambda line: None,
-    )  # fmt: skip
+    )
     with pytest.raises(errors.ServerUnusableError) as caught:
         supply.resolve(ServerSpec(kind=ServerKind.PREFIX, value=str(where)))
     assert caught.value.exit_code == 1

@@ -202,10 +202,17 @@ def test_holm_finds_what_holm_finds():
 
     def decide_at(places, level):
         return [
-            Decision(verdict=Verdict.BETTER if p[place] <= level else Verdict.INCONCLUSIVE, n=9, estimate=None,
-                     lane=Lane.ONE_LOOK, decided=True, repeated_p=None, alpha=level)
+            Decision(
+                verdict=Verdict.BETTER if p[place] <= level else Verdict.INCONCLUSIVE,
+                n=9,
+                estimate=None,
+                lane=Lane.ONE_LOOK,
+                decided=True,
+                repeated_p=None,
+                alpha=level,
+            )
             for place in places
-        ]  # fmt: skip
+        ]
 
     found = step_down(4, decide_at, alpha=0.05)
     assert [decision.verdict is Verdict.BETTER for decision in found] == [False, True, False, True]

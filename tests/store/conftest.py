@@ -36,11 +36,21 @@ def make_environment(name: str, server: str) -> Environment:
 
 def make_experiment() -> Experiment:
     return Experiment(
-        question="Is it faster?", metric="tps", threshold=0.03, blocks=3, budget=None, reset=Reset.CLONE,
-        interleave=Interleave.RUNS, seed=42, baseline="pg16",
+        question="Is it faster?",
+        metric="tps",
+        threshold=0.03,
+        blocks=3,
+        budget=None,
+        reset=Reset.CLONE,
+        interleave=Interleave.RUNS,
+        seed=42,
+        baseline="pg16",
         environments=(make_environment("pg16", "16"), make_environment("pg18", "18")),
-        cells=(CELL,), factors=("server",), allow=Allow(), text='question = "Is it faster?"\nseed = 42\n',
-    )  # fmt: skip
+        cells=(CELL,),
+        factors=("server",),
+        allow=Allow(),
+        text='question = "Is it faster?"\nseed = 42\n',
+    )
 
 
 def make_visit(block: int, environment: str) -> Visit:
@@ -64,22 +74,45 @@ def make_plan(blocks: int = 3) -> Plan:
 
 def make_header(run: PlannedRun, plan: Plan) -> RunHeader:
     return RunHeader(
-        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started="2026-01-01T00:00:00+00:00", seconds=60.0, wall_drift=0.0, client_cpu=1.0, postmaster_pid=4,
-        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=5.0, failure="", failure_kind="",
-        remarks=(Reason(code="c", text="a remark"),), dead_time={"clone": 1.5}, facts={"a": "b"}, version="0.1.0",
-    )  # fmt: skip
+        identity=run.identity,
+        plan=plan.identity,
+        block=run.block,
+        environment=run.environment,
+        cell=run.cell,
+        started="2026-01-01T00:00:00+00:00",
+        seconds=60.0,
+        wall_drift=0.0,
+        client_cpu=1.0,
+        postmaster_pid=4,
+        door_pids=(1, 2),
+        server_version=180000,
+        sampling_rate=None,
+        warmup_seconds=5.0,
+        failure="",
+        failure_kind="",
+        remarks=(Reason(code="c", text="a remark"),),
+        dead_time={"clone": 1.5},
+        facts={"a": "b"},
+        version="0.1.0",
+    )
 
 
 def make_record(header: RunHeader, tps: float) -> RunRecord:
     return RunRecord(
-        identity=header.identity, block=header.block, environment=header.environment, cell=header.cell,
-        status=RunStatus.COMPLETED, validity=Validity.SUSPECT, reasons=header.remarks, started=header.started,
+        identity=header.identity,
+        block=header.block,
+        environment=header.environment,
+        cell=header.cell,
+        status=RunStatus.COMPLETED,
+        validity=Validity.SUSPECT,
+        reasons=header.remarks,
+        started=header.started,
         measured_seconds=header.seconds,
         measurements=(Measurement(metric="tps", value=tps), Measurement(metric="server_cpu_per_tx", value=0.001)),
-        series=(Series(metric="tps", times=(1.0, 2.0), values=(tps, tps)),), dead_time=header.dead_time,
+        series=(Series(metric="tps", times=(1.0, 2.0), values=(tps, tps)),),
+        dead_time=header.dead_time,
         statements=(StatementLatency(text="UPDATE 'x';", seconds=0.0012), StatementLatency(text="END;", seconds=0.5)),
-    )  # fmt: skip
+    )
 
 
 def derive(files: Mapping[str, bytes]) -> RunRecord:

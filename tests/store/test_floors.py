@@ -23,9 +23,14 @@ from pgstrata.store.study import StudyStore
 
 KEY = FloorKey(cell="c", metric="tps", design="runs of 10 s", conditions={"scale": "10"})
 RECORD = FloorRecord(
-    key=KEY, host=Fingerprint(facts={"kernel": "6.1"}), measured="2026-03-01T12:00:00+01:00",
-    differences=(0.01, -0.02, 0.0), study="one", source="one", version="0",
-)  # fmt: skip
+    key=KEY,
+    host=Fingerprint(facts={"kernel": "6.1"}),
+    measured="2026-03-01T12:00:00+01:00",
+    differences=(0.01, -0.02, 0.0),
+    study="one",
+    source="one",
+    version="0",
+)
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -156,10 +161,17 @@ def test_a_file_in_the_place_of_the_folder_is_a_note_when_reading_and_an_error_w
 def test_the_floors_that_a_study_was_made_with_stay(tmp_path, bench):
     plan = bench.plan()
     floor = Floor(
-        s0=0.01, differences=13, cell=plan.experiment.cells[0].identity, metric="tps", design="runs of 60 s",
-        host="h", measured=(datetime.now(UTC) - timedelta(days=1)).isoformat(), source="study x",
-        slices=SLICES, runs=RUNS,
-    )  # fmt: skip
+        s0=0.01,
+        differences=13,
+        cell=plan.experiment.cells[0].identity,
+        metric="tps",
+        design="runs of 60 s",
+        host="h",
+        measured=(datetime.now(UTC) - timedelta(days=1)).isoformat(),
+        source="study x",
+        slices=SLICES,
+        runs=RUNS,
+    )
     floors = {floor.cell: floor}
     StudyStore.create(tmp_path / "known", replace(plan, floors=floors), "0").close()
     with StudyStore.open(tmp_path / "known", plan) as store:

@@ -29,9 +29,13 @@ class Files:
     def make(self, what, value, *, do=DO, undo=UNDO, lasting=False):
         path = str(self.path(what))
         return Change(
-            what=f"file {what}", value=value, lasting=lasting, read=ShellScript(text=READ, arguments=(path,)),
-            do=ShellScript(text=do, arguments=(path, value)), undo=ShellScript(text=undo, arguments=(path,)),
-        )  # fmt: skip
+            what=f"file {what}",
+            value=value,
+            lasting=lasting,
+            read=ShellScript(text=READ, arguments=(path,)),
+            do=ShellScript(text=do, arguments=(path, value)),
+            undo=ShellScript(text=undo, arguments=(path,)),
+        )
 
     def state(self, what):
         return self.path(what).read_text().strip() if self.path(what).exists() else ""

@@ -10,11 +10,14 @@ WORDS = ["", "nan", "-inf", "1e999", "-1", "9" * 400, "0", "\x00", "\uff11\uff12
 PLACES = st.floats(0, 1)
 DAMAGES = st.lists(
     st.tuples(
-        st.sampled_from(["gap", "twice", "elsewhere", "cut", "word", "garbage", "end"]), PLACES, PLACES,
+        st.sampled_from(["gap", "twice", "elsewhere", "cut", "word", "garbage", "end"]),
+        PLACES,
+        PLACES,
         st.sampled_from(WORDS),
     ),
-    min_size=1, max_size=4,
-)  # fmt: skip
+    min_size=1,
+    max_size=4,
+)
 
 
 def damaged(text, damages):

@@ -32,9 +32,15 @@ def environment(name, **more):
 
 def build():
     return Build(
-        spec=ServerSpec(kind=ServerKind.CATALOGUE, value="18"), prefix="/pg", version=ServerVersion(text="18.6", number=180006),
-        supplier="s", compiler="c", configure="", cflags="", digest="d",
-    )  # fmt: skip
+        spec=ServerSpec(kind=ServerKind.CATALOGUE, value="18"),
+        prefix="/pg",
+        version=ServerVersion(text="18.6", number=180006),
+        supplier="s",
+        compiler="c",
+        configure="",
+        cflags="",
+        digest="d",
+    )
 
 
 @dataclass
@@ -109,9 +115,12 @@ class FakeDatasets:
         self.world.log.append(("clone", name))
         self.world.clones.add(name)
         return Clone(
-            dataset=dataset, location=f"{folder or '/clones'}/{name}", database="bench", folder=name,
+            dataset=dataset,
+            location=f"{folder or '/clones'}/{name}",
+            database="bench",
+            folder=name,
             wal=f"{wal}/{name}" if wal else "",
-        )  # fmt: skip
+        )
 
     def discard(self, clone):
         if self.world.fail_discard and "preflight" not in clone.folder:
@@ -132,8 +141,13 @@ class FakeControl:
         self.world.up.add(environment.name)
         address = Address(host="/s", port=1, user="u", database="bench")
         return RunningServer(
-            environment=environment, build=build, clone=clone, address=address, postmaster_pid=7, launch=launch or Launch()
-        )  # fmt: skip
+            environment=environment,
+            build=build,
+            clone=clone,
+            address=address,
+            postmaster_pid=7,
+            launch=launch or Launch(),
+        )
 
     def needs(self, environment, build, dataset):
         self.world.log.append(("needs", environment.name))
@@ -225,10 +239,21 @@ class FakeDriver:
         complete = b"tps" in text
         tps = float(text.split()[2]) if b"tps = " in text else 100.0
         return DriverResult(
-            complete=complete, transactions=1000, tps=tps if complete else None, latency_mean=0.01, latency_stddev=None,
-            failed=text.count(b"failed"), retried=0, skipped=0, percentiles={}, samples=0, series=(), statements=(),
-            errors=errors, version="18",
-        )  # fmt: skip
+            complete=complete,
+            transactions=1000,
+            tps=tps if complete else None,
+            latency_mean=0.01,
+            latency_stddev=None,
+            failed=text.count(b"failed"),
+            retried=0,
+            skipped=0,
+            percentiles={},
+            samples=0,
+            series=(),
+            statements=(),
+            errors=errors,
+            version="18",
+        )
 
 
 class FakeSql:
@@ -301,13 +326,27 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None
     host = FakeHost(world)
     names = {environment.name: supply for environment in plan.experiment.environments}
     home = ServerHost(
-        host=host, layers=host_layers, ledger=FakeLedger(), supplies=names, facts={"host.txt": b"x"},
+        host=host,
+        layers=host_layers,
+        ledger=FakeLedger(),
+        supplies=names,
+        facts={"host.txt": b"x"},
         fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
-    )  # fmt: skip
+    )
     return Rig(
-        server_hosts={HostSpec(): home}, client=host, clock=FakeClock(world), store=store or FakeStore(), drivers={"pgbench": FakeDriver(world), **(drivers or {})}, sql=FakeSql(),
-        collectors=(), layers=layers, workloads={"select-only": WORKLOAD, "custom": CUSTOM, "connect": CONNECT},
-        events=Recorder(), scratch="/scratch", warm_sql=lambda workload: "SELECT 1;",
-        client_facts=home.facts, client_fingerprint=home.fingerprint,
+        server_hosts={HostSpec(): home},
+        client=host,
+        clock=FakeClock(world),
+        store=store or FakeStore(),
+        drivers={"pgbench": FakeDriver(world), **(drivers or {})},
+        sql=FakeSql(),
+        collectors=(),
+        layers=layers,
+        workloads={"select-only": WORKLOAD, "custom": CUSTOM, "connect": CONNECT},
+        events=Recorder(),
+        scratch="/scratch",
+        warm_sql=lambda workload: "SELECT 1;",
+        client_facts=home.facts,
+        client_fingerprint=home.fingerprint,
         version="0",
-    )  # fmt: skip
+    )

@@ -35,16 +35,39 @@ run = "1s"
 
 def finish(store, run, tps, **more):
     header = RunHeader(
-        identity=run.identity, plan=store.plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started=f"2026-01-01T00:{run.block:02d}:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=1.0,
-        postmaster_pid=4, door_pids=(1,), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="",
-        failure_kind="", remarks=(), dead_time={}, facts={}, version="0",
-    )  # fmt: skip
+        identity=run.identity,
+        plan=store.plan.identity,
+        block=run.block,
+        environment=run.environment,
+        cell=run.cell,
+        started=f"2026-01-01T00:{run.block:02d}:00+00:00",
+        seconds=1.0,
+        wall_drift=0.0,
+        client_cpu=1.0,
+        postmaster_pid=4,
+        door_pids=(1,),
+        server_version=180000,
+        sampling_rate=None,
+        warmup_seconds=0.0,
+        failure="",
+        failure_kind="",
+        remarks=(),
+        dead_time={},
+        facts={},
+        version="0",
+    )
     fields = {
-        "identity": run.identity, "block": run.block, "environment": run.environment, "cell": run.cell,
-        "status": RunStatus.COMPLETED, "validity": Validity.VALID, "reasons": (), "started": header.started,
-        "measured_seconds": 1.0, "measurements": (Measurement(metric="tps", value=tps),),
-    }  # fmt: skip
+        "identity": run.identity,
+        "block": run.block,
+        "environment": run.environment,
+        "cell": run.cell,
+        "status": RunStatus.COMPLETED,
+        "validity": Validity.VALID,
+        "reasons": (),
+        "started": header.started,
+        "measured_seconds": 1.0,
+        "measurements": (Measurement(metric="tps", value=tps),),
+    }
     return FinishedRun(evidence=store.begin(run.identity), header=header, record=RunRecord(**{**fields, **more}))
 
 

@@ -11,9 +11,21 @@ CELLS = (Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, wa
 def make_plan(*, names=("a", "b"), blocks=2, cells=CELLS, reset=Reset.CLONE, together=False):
     environments = tuple(fakes.environment(name) for name in names)
     experiment = Experiment(
-        question="?", metric="tps", threshold=0.03, blocks=blocks, budget=None, reset=reset, interleave=Interleave.RUNS,
-        seed=1, baseline=names[0], environments=environments, cells=cells, factors=("server",), allow=Allow(), text="",
-    )  # fmt: skip
+        question="?",
+        metric="tps",
+        threshold=0.03,
+        blocks=blocks,
+        budget=None,
+        reset=reset,
+        interleave=Interleave.RUNS,
+        seed=1,
+        baseline=names[0],
+        environments=environments,
+        cells=cells,
+        factors=("server",),
+        allow=Allow(),
+        text="",
+    )
 
     def run(block, name, cell):
         return PlannedRun(
@@ -32,17 +44,19 @@ def make_plan(*, names=("a", "b"), blocks=2, cells=CELLS, reset=Reset.CLONE, tog
             return (Visit(identity=f"b{block:02}", residents=names, stages=stages),)
         return tuple(
             Visit(
-                identity=f"b{block:02}/{name}", residents=(name,),
+                identity=f"b{block:02}/{name}",
+                residents=(name,),
                 stages=tuple(Stage(cell=cell.identity, runs=(run(block, name, cell),)) for cell in cells),
             )
             for name in names
-        )  # fmt: skip
+        )
 
     return Plan(
-        identity="p", experiment=experiment,
+        identity="p",
+        experiment=experiment,
         blocks=tuple(Block(number=n, visits=visits(n)) for n in range(1, blocks + 1)),
         forecast=Forecast(seconds_per_block=12, seconds_building=0, seconds_total=24, disk_bytes=0, datasets=()),
-    )  # fmt: skip
+    )
 
 
 def carry_out(plan, world, *, budget=None, spent=0.0, **more):

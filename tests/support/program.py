@@ -34,9 +34,13 @@ def pgstrata(place, *arguments, environ=None, **more):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with ExitStack() as stack:
         for state in (
-            chdir(place), patch.dict(os.environ, names), patch.object(sys, "argv", ["pgstrata", *words[3:]]),
-            redirect_stdout(out), redirect_stderr(err), _own_signals(),
-        ):  # fmt: skip
+            chdir(place),
+            patch.dict(os.environ, names),
+            patch.object(sys, "argv", ["pgstrata", *words[3:]]),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            _own_signals(),
+        ):
             stack.enter_context(state)
         try:
             entry()

@@ -80,8 +80,11 @@ class FarHost:
         program = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
         self.sshd = subprocess.Popen(
             self.inside(program, "-D", "-e", "-f", str(self.folder / "sshd_config")),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
         log.close()
         deadline = time.monotonic() + 10
         while b"listening" not in (self.folder / "sshd.log").read_bytes():
@@ -122,9 +125,13 @@ def far_hosts(folder, count=1, options=()):
         found = []
         for number in range(1, count + 1):
             far = FarHost(
-                destination=f"far{number}", address=f"{network}.{number}", namespace=f"{name}-{number}",
-                link=f"{bridge}v{number}", config=str(config), folder=folder / f"far{number}",
-            )  # fmt: skip
+                destination=f"far{number}",
+                address=f"{network}.{number}",
+                namespace=f"{name}-{number}",
+                link=f"{bridge}v{number}",
+                config=str(config),
+                folder=folder / f"far{number}",
+            )
             _attach(stack, far, bridge)
             _server_config(far, folder, options(number) if callable(options) else options)
             stack.callback(far.stop)
@@ -141,16 +148,26 @@ def _attach(stack, far, bridge):
     _ip("link", "add", far.link, "type", "veth", "peer", "name", "eth0", "netns", far.namespace)
     stack.callback(_ip, "link", "del", far.link, check=False)
     _ip("link", "set", far.link, "master", bridge, "up")
-    for words in (("link", "set", "lo", "up"), ("link", "set", "eth0", "up"),
-                  ("address", "add", f"{far.address}/24", "dev", "eth0")):  # fmt: skip
+    for words in (
+        ("link", "set", "lo", "up"),
+        ("link", "set", "eth0", "up"),
+        ("address", "add", f"{far.address}/24", "dev", "eth0"),
+    ):
         _ip("-n", far.namespace, *words)
 
 
 def _client_config(folder, network, count):
     folder.mkdir(parents=True, exist_ok=True)
     _keygen(folder / "key")
-    lines = [f"UserKnownHostsFile {folder}/known_hosts", "GlobalKnownHostsFile none", f"IdentityFile {folder}/key",
-             "IdentitiesOnly yes", "IdentityAgent none", "User root", f"Port {PORT}"]  # fmt: skip
+    lines = [
+        f"UserKnownHostsFile {folder}/known_hosts",
+        "GlobalKnownHostsFile none",
+        f"IdentityFile {folder}/key",
+        "IdentitiesOnly yes",
+        "IdentityAgent none",
+        "User root",
+        f"Port {PORT}",
+    ]
     for number in range(1, count + 1):
         lines += [f"Host far{number}", f"    HostName {network}.{number}"]
     config = folder / "ssh_config"

@@ -10,20 +10,42 @@ from pgstrata.store.study import StudyStore
 def make_record(run, values):
     """A run that measured these values by metric."""
     return RunRecord(
-        identity=run.identity, block=run.block, environment=run.environment, cell=run.cell,
-        status=RunStatus.COMPLETED, validity=Validity.VALID, reasons=(), started="2026-01-01T00:00:00+00:00",
+        identity=run.identity,
+        block=run.block,
+        environment=run.environment,
+        cell=run.cell,
+        status=RunStatus.COMPLETED,
+        validity=Validity.VALID,
+        reasons=(),
+        started="2026-01-01T00:00:00+00:00",
         measured_seconds=1.0,
         measurements=tuple(Measurement(metric=name, value=value) for name, value in values.items()),
-    )  # fmt: skip
+    )
 
 
 def make_header(run, plan):
     return RunHeader(
-        identity=run.identity, plan=plan.identity, block=run.block, environment=run.environment, cell=run.cell,
-        started="2026-01-01T00:00:00+00:00", seconds=1.0, wall_drift=0.0, client_cpu=0.1, postmaster_pid=4,
-        door_pids=(1, 2), server_version=180000, sampling_rate=None, warmup_seconds=0.0, failure="", failure_kind="",
-        remarks=(), dead_time={}, facts={}, version="0.1.0",
-    )  # fmt: skip
+        identity=run.identity,
+        plan=plan.identity,
+        block=run.block,
+        environment=run.environment,
+        cell=run.cell,
+        started="2026-01-01T00:00:00+00:00",
+        seconds=1.0,
+        wall_drift=0.0,
+        client_cpu=0.1,
+        postmaster_pid=4,
+        door_pids=(1, 2),
+        server_version=180000,
+        sampling_rate=None,
+        warmup_seconds=0.0,
+        failure="",
+        failure_kind="",
+        remarks=(),
+        dead_time={},
+        facts={},
+        version="0.1.0",
+    )
 
 
 def write_study(place, question, measure):

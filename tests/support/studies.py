@@ -73,16 +73,28 @@ def make_plan(*args, blocks=12, floors=None, **rest):
 
 def make_floor(s0, cell=CELL, **changes):
     fields = {
-        "s0": s0, "differences": 24, "cell": cell, "metric": "tps", "design": "runs of 60 s", "host": "h",
+        "s0": s0,
+        "differences": 24,
+        "cell": cell,
+        "metric": "tps",
+        "design": "runs of 60 s",
+        "host": "h",
         "measured": "2026-01-01T00:00:00+00:00",
-    }  # fmt: skip
+    }
     return Floor(**{**fields, **changes})
 
 
 def make_run(
-    environment, block, *, cell=CELL, status=RunStatus.COMPLETED, validity=Validity.VALID, together="", rounds=(),
+    environment,
+    block,
+    *,
+    cell=CELL,
+    status=RunStatus.COMPLETED,
+    validity=Validity.VALID,
+    together="",
+    rounds=(),
     **values,
-):  # fmt: skip
+):
     series = (Series(metric=ROUND_TPS, times=tuple(range(len(rounds))), values=tuple(rounds)),) if rounds else ()
     return RunRecord(
         identity=f"b{block:02}/{environment}/{cell}",

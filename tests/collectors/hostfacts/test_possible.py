@@ -12,9 +12,7 @@ from pgstrata.model.doctor import Possible
 
 CPUFREQ = "/sys/devices/system/cpu/cpu0/cpufreq"
 PAGES = "/sys/kernel/mm/hugepages"
-UNIFIED = CgroupMount(
-    path="/sys/fs/cgroup", version=2, controllers=frozenset({"cpu", "io", "memory"}), writable=True
-)  # fmt: skip
+UNIFIED = CgroupMount(path="/sys/fs/cgroup", version=2, controllers=frozenset({"cpu", "io", "memory"}), writable=True)
 FILES = {
     "/proc/filesystems": "nodev\tsysfs\n\text4\n\txfs\n\tbtrfs",
     "/proc/self/mountinfo": "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n22 21 0:5 / /proc rw - proc proc rw\n"

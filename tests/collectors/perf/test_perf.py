@@ -18,9 +18,14 @@ from pgstrata.ports.collector import Window
 
 FOLDER = files("pgstrata.collectors.perf")
 WINDOW = Window(
-    seconds=10.0, transactions=900, outside=100, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,),
+    seconds=10.0,
+    transactions=900,
+    outside=100,
+    client_cpu=2.0,
+    postmaster_pid=100,
+    transport_pids=(7,),
     server_version=180000,
-)  # fmt: skip
+)
 TEXT = """\
 # hertz 50
 # ticks 12
@@ -85,8 +90,12 @@ def test_cpu_time_and_counters_per_transaction_count_what_was_between_slices():
 
 
 def test_what_ended_early_or_is_lacking_gives_no_value():
-    for text in ("# hertz 49\n# lacking perf is not installed\n", TEXT.replace("# whole", "# ended early\n# whole"),
-                 TEXT.replace("# whole\n", ""), ""):  # fmt: skip
+    for text in (
+        "# hertz 49\n# lacking perf is not installed\n",
+        TEXT.replace("# whole", "# ended early\n# whole"),
+        TEXT.replace("# whole\n", ""),
+        "",
+    ):
         assert PerfSampler().parse({"perf.samples": text.encode()}, WINDOW).measurements == ()
     assert parse_folded(b"# lacking perf is not installed\n").lacking == "perf is not installed"
 

@@ -54,8 +54,15 @@ def test_older_statements_follow_in_case_the_server_lacks_something():
 
 @pytest.mark.parametrize(("number", "statement"), compose_views(PACKAGE, "snapshot", VIEWS, 10**6))
 def test_all_statements_ask_for_what_every_version_has(number, statement):
-    for name in ("database.xact_commit", "database.blks_hit", "database.size", "lsn.position", "checkpoints.timed",
-                 "checkpoints.requested", "tables.autovacuum_count"):  # fmt: skip
+    for name in (
+        "database.xact_commit",
+        "database.blks_hit",
+        "database.size",
+        "lsn.position",
+        "checkpoints.timed",
+        "checkpoints.requested",
+        "tables.autovacuum_count",
+    ):
         assert f"'{name}'" in statement
     assert ("pg_stat_wal " in statement) == (number >= 140000)
     assert ("pg_stat_io" in statement) == (number >= 160000)

@@ -54,9 +54,11 @@ def test_a_plan_is_kept_as_it_is_beside_its_statement():
 def test_what_cannot_be_explained_is_said_and_the_others_are_explained():
     found = explain(FakeSql(), "SELECT a FROM bad; SELECT 1; COPY t TO STDOUT; DELETE FROM t;")
     assert [plan.error for plan in found] == [
-        "relation does not exist", "",
-        "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained", "",
-    ]  # fmt: skip
+        "relation does not exist",
+        "",
+        "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained",
+        "",
+    ]
     assert [bool(plan.text) for plan in found] == [False, True, False, True]
 
 

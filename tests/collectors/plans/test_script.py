@@ -48,8 +48,11 @@ def test_values_are_constants_or_the_least_of_a_random_number():
 
 def test_the_first_word_says_what_a_statement_is():
     assert [one.keyword for one in parse_statements("select 1; :a; (SELECT 2); With x AS (SELECT 1) SELECT 1;")] == [
-        "SELECT", "", "", "WITH",
-    ]  # fmt: skip
+        "SELECT",
+        "",
+        "",
+        "WITH",
+    ]
 
 
 @given(st.text(alphabet="aE1:;'\"$\\/*-() \n", max_size=60))

@@ -26,12 +26,20 @@ def host(moment, **changes):
     disk = f"{100 * second:.0f} 5 {800 * second:.0f} {200 * second:.0f} {300 * second:.0f} 5 {2400 * second:.0f} "
     disk += f"{600 * second:.0f} 0 900 {900 * second:.0f} 0 0 0 0 0 0"
     lines = (
-        f"stat:cpu  {times} 0 0", f"stat:ctxt {5000 * second:.0f}", "stat:procs_running 3", "stat:procs_blocked 0",
-        f"vmstat:pgfault {700 * second:.0f}", "meminfo:MemAvailable:   1024 kB", "meminfo:Dirty:    16 kB",
-        "meminfo:Writeback:    0 kB", f"diskstats: 254 0 vda {disk}", f"diskstats: 254 1 vda1 {disk}",
-        f"diskstats: 7 0 loop0 {disk}", f"pressure/io:some avg10=0.00 avg60=0.00 avg300=0.00 total={250000 * second:.0f}",
+        f"stat:cpu  {times} 0 0",
+        f"stat:ctxt {5000 * second:.0f}",
+        "stat:procs_running 3",
+        "stat:procs_blocked 0",
+        f"vmstat:pgfault {700 * second:.0f}",
+        "meminfo:MemAvailable:   1024 kB",
+        "meminfo:Dirty:    16 kB",
+        "meminfo:Writeback:    0 kB",
+        f"diskstats: 254 0 vda {disk}",
+        f"diskstats: 254 1 vda1 {disk}",
+        f"diskstats: 7 0 loop0 {disk}",
+        f"pressure/io:some avg10=0.00 avg60=0.00 avg300=0.00 total={250000 * second:.0f}",
         *changes.pop("more", ()),
-    )  # fmt: skip
+    )
     return f"@ {moment:.2f}\n" + "".join(f"/proc/{line}\n" for line in lines)
 
 
@@ -133,9 +141,14 @@ def test_samples_after_the_window_are_left_out():
 
 def test_slices_have_no_seconds_of_their_own():
     window = Window(
-        seconds=4.0, transactions=1, client_cpu=0, postmaster_pid=100, transport_pids=(), server_version=180000,
+        seconds=4.0,
+        transactions=1,
+        client_cpu=0,
+        postmaster_pid=100,
+        transport_pids=(),
+        server_version=180000,
         turns=((1.0, 2.0),),
-    )  # fmt: skip
+    )
     assert courses([host(500), host(504)], window=window) == {}
 
 
@@ -154,22 +167,32 @@ class TestProcesses:
     def test_are_told_apart_by_what_the_server_says_of_them_or_by_their_titles(self):
         rates = {21: 0.1, 22: 0.2, 23: 0.03, 24: 0.04, 25: 0.5, 26: 0.06, 27: 0.07, 28: 0.08, 100: 0.01}
         samples = [
-            host(at) + "".join(process(pid, rate * (at - 490), parent=1 if pid == 100 else 100) for pid, rate in rates.items())
+            host(at)
+            + "".join(process(pid, rate * (at - 490), parent=1 if pid == 100 else 100) for pid, rate in rates.items())
             for at in (500, 501, 502)
-        ]  # fmt: skip
+        ]
         samples[0] += self.titles
         found = courses(samples, session(25) + session(27, "parallel worker", 1) + session(28, ours=0))
         kinds = {name: found[name].values[0] for name in found if not name.startswith(("host", "disk", "mem"))}
         assert {name: round(value, 3) for name, value in kinds.items() if name.endswith("_cpu")} == {
-            "sessions_cpu": 0.5, "parallel_cpu": 0.07, "checkpointer_cpu": 0.1, "walwriter_cpu": 0.2,
-            "bgwriter_cpu": 0.03, "autovacuum_cpu": 0.06, "io_workers_cpu": 0.04, "other_server_cpu": 0.09,
-        }  # fmt: skip
+            "sessions_cpu": 0.5,
+            "parallel_cpu": 0.07,
+            "checkpointer_cpu": 0.1,
+            "walwriter_cpu": 0.2,
+            "bgwriter_cpu": 0.03,
+            "autovacuum_cpu": 0.06,
+            "io_workers_cpu": 0.04,
+            "other_server_cpu": 0.09,
+        }
 
     def test_that_come_count_from_their_beginning_and_where_one_went_nothing_is_known(self):
         samples = [
-            host(500), host(501) + process(26, 0.4), host(502) + process(26, 0.6),
-            host(503) + process(26, 0.7) + process(27, 0.1), host(504) + process(27, 0.2),
-        ]  # fmt: skip
+            host(500),
+            host(501) + process(26, 0.4),
+            host(502) + process(26, 0.6),
+            host(503) + process(26, 0.7) + process(27, 0.1),
+            host(504) + process(27, 0.2),
+        ]
         samples[0] += self.titles
         samples[0] += "title 27 postgres: autovacuum worker bench\n"
         found = courses(samples)
@@ -192,10 +215,12 @@ class TestProcesses:
 
     def test_the_client_is_a_pgbench_of_ours(self):
         samples = [
-            host(at) + process(41, 0.3 * (at - 499), parent=7, name="pgbench") + process(42, at, parent=7, name="psql")
+            host(at)
+            + process(41, 0.3 * (at - 499), parent=7, name="pgbench")
+            + process(42, at, parent=7, name="psql")
             + process(43, at, parent=8, name="pgbench")
             for at in (500, 501)
-        ]  # fmt: skip
+        ]
         assert courses(samples)["client_cpu_course"].values == pytest.approx((0.3,))
 
     def test_without_the_schedulers_statistics_are_told_in_ticks(self):

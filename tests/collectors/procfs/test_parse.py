@@ -293,9 +293,16 @@ class TestHostsThatAreOneMachine:
 
     BEFORE = text(processes=[process(pid, 1, 0) for pid in (100, 7, 9, 99)] + [process(50, 9, 0)])
     AFTER = text(
-        uptime="1010.00 1.00", cpu="1700 0 0 9000 0 0 0 0 0 0",
-        processes=[process(100, 1, 500), process(7, 1, 0), process(9, 1, 100), process(50, 9, 400), process(99, 1, 600)],
-    )  # fmt: skip
+        uptime="1010.00 1.00",
+        cpu="1700 0 0 9000 0 0 0 0 0 0",
+        processes=[
+            process(100, 1, 500),
+            process(7, 1, 0),
+            process(9, 1, 100),
+            process(50, 9, 400),
+            process(99, 1, 600),
+        ],
+    )
     APART = replace(WINDOW, apart=True, client_cpu=4.0, client_transport_pids=(9,))
 
     @pytest.mark.parametrize(
@@ -327,9 +334,15 @@ class TestSlicesOfServersElsewhere:
     THERE = (100, 200, 7, 99)
     HERE = (100, 60, 9, 98)
     WINDOW = replace(
-        WINDOW, seconds=5.0, apart=True, client_cpu=0.0, client_pid=100, client_resident_pids=(60,),
-        resident_pids=(200,), client_transport_pids=(9,),
-    )  # fmt: skip
+        WINDOW,
+        seconds=5.0,
+        apart=True,
+        client_cpu=0.0,
+        client_pid=100,
+        client_resident_pids=(60,),
+        resident_pids=(200,),
+        client_transport_pids=(9,),
+    )
 
     def captures(self, pids, used, busy):
         """Text before and after; `used` are ticks of each process, `busy` of the machine."""
@@ -399,12 +412,17 @@ class TestSamplers:
 
     BEFORE = text(processes=[process(pid, parent, 0) for pid, parent in ((100, 1), (200, 1), (7, 1))])
     AFTER = text(
-        uptime="1010.00 1.00", cpu="700 0 0 0 0 0 0 0 0 0",
+        uptime="1010.00 1.00",
+        cpu="700 0 0 0 0 0 0 0 0 0",
         processes=[
-            process(100, 1, 300), process(101, 100, 100), process(7, 1, 50), process(8, 7, 150, 50),
-            process(200, 1, 0), process(201, 200, 50),
+            process(100, 1, 300),
+            process(101, 100, 100),
+            process(7, 1, 50),
+            process(8, 7, 150, 50),
+            process(200, 1, 0),
+            process(201, 200, 50),
         ],
-    )  # fmt: skip
+    )
     WATCHED = replace(WINDOW, client_cpu=0.0, sampler_pids=(8,), sampler_backends=(101, 201), resident_pids=(200,))
 
     def test_are_the_observer_with_the_sessions_that_answer_them(self):

@@ -28,10 +28,13 @@ def process(pid, cpu, *, queue=0.0, start=50, user=None, system=0, switches=(0, 
     user = round(cpu * 100) if user is None else user
     stat = f"{pid} (postgres) S 100 1 1 0 -1 0 {faults} 0 0 0 {user} {system} 0 0 20 0 1 0 {start} 0 0"
     lines = (
-        f"stat:{stat}", f"schedstat:{cpu * 1e9:.0f} {queue * 1e9:.0f} 7",
-        f"status:voluntary_ctxt_switches:\t{switches[0]}", f"status:nonvoluntary_ctxt_switches:\t{switches[1]}",
-        "io:read_bytes: 0", "io:write_bytes: 4096",
-    )  # fmt: skip
+        f"stat:{stat}",
+        f"schedstat:{cpu * 1e9:.0f} {queue * 1e9:.0f} 7",
+        f"status:voluntary_ctxt_switches:\t{switches[0]}",
+        f"status:nonvoluntary_ctxt_switches:\t{switches[1]}",
+        "io:read_bytes: 0",
+        "io:write_bytes: 4096",
+    )
     return "".join(f"/proc/{pid}/{line}\n" for line in lines)
 
 
@@ -59,9 +62,11 @@ def capture(waited, ticks=100):
 class TestARunThatWasAlone:
     def test_the_stretch_that_was_seen_stands_for_the_whole_window(self):
         samples = [
-            sample(500), sample(501, process(11, 0.1), process(12, 0.2, queue=0.01)),
-            sample(509, process(11, 0.9, switches=(800, 8), faults=40), process(12, 1.0, queue=0.09)), sample(510),
-        ]  # fmt: skip
+            sample(500),
+            sample(501, process(11, 0.1), process(12, 0.2, queue=0.01)),
+            sample(509, process(11, 0.9, switches=(800, 8), faults=40), process(12, 1.0, queue=0.09)),
+            sample(510),
+        ]
         found = measured(samples, [session(1, 11), session(1, 12)])
         assert found["backend_cpu_per_tx"] == pytest.approx(1.6 * 10 / 8 / 1000)
         assert found["run_queue_per_tx"] == pytest.approx(0.08 * 10 / 8 / 1000)
@@ -78,25 +83,26 @@ class TestARunThatWasAlone:
         assert found["backend_system_cpu_per_tx"] == pytest.approx(2.0 * 150 / 200 / 1000)
 
     def test_parallel_workers_other_sessions_and_background_processes_are_not_the_drivers_sessions(self):
-        samples = [
-            sample(at, *(process(pid, at - 500) for pid in (11, 12, 13, 14))) for at in (501, 511)
-        ]  # fmt: skip
+        samples = [sample(at, *(process(pid, at - 500) for pid in (11, 12, 13, 14))) for at in (501, 511)]
         sessions = [session(1, 11), session(1, 12, kind="parallel worker"), session(1, 13, ours=0)]
         assert measured(samples, sessions)["backend_cpu_per_tx"] == pytest.approx(10 / 1000)
 
     def test_a_session_that_took_the_place_of_another_does_not_count_twice(self):
         samples = [
-            sample(500, process(11, 1.0)), sample(505, process(11, 2.0)), sample(505.5, process(12, 0.0)),
+            sample(500, process(11, 1.0)),
+            sample(505, process(11, 2.0)),
+            sample(505.5, process(12, 0.0)),
             sample(510.5, process(12, 1.0)),
-        ]  # fmt: skip
+        ]
         found = measured(samples, [session(1, 11), session(6, 12)])
         assert found["backend_cpu_per_tx"] == pytest.approx(2.0 / 1000)
 
     def test_a_process_id_that_was_given_to_another_process_is_another_one(self):
         samples = [
-            sample(500, process(11, 90.0, start=1)), sample(501, process(11, 0.1, start=9)),
+            sample(500, process(11, 90.0, start=1)),
+            sample(501, process(11, 0.1, start=9)),
             sample(511, process(11, 1.1, start=9)),
-        ]  # fmt: skip
+        ]
         assert measured(samples, [session(1, 11)])["backend_cpu_per_tx"] == pytest.approx(1.0 / 1000)
 
     def test_a_process_that_ended_while_it_was_looked_at_counts_up_to_the_sample_before(self):
@@ -124,9 +130,15 @@ class TestARunThatWasAlone:
 class TestTurns:
     def test_what_was_used_between_the_first_and_the_last_sample_is_that_of_all_slices(self):
         window = Window(
-            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, transport_pids=(), server_version=180000,
-            outside=400, turns=TURNS,
-        )  # fmt: skip
+            seconds=3.0,
+            transactions=1000,
+            client_cpu=0.0,
+            postmaster_pid=100,
+            transport_pids=(),
+            server_version=180000,
+            outside=400,
+            turns=TURNS,
+        )
         samples = [sample(at, process(11, cpu, queue=cpu / 10)) for at, cpu in ((500, 0.5), (503, 1.5), (505.2, 2.0))]
         found = measured(samples, [session(1000.5, 11)], window)
         assert found["backend_cpu_per_tx"] == pytest.approx(1.5 / 1000)
@@ -134,9 +146,14 @@ class TestTurns:
 
     def test_a_sampler_that_did_not_see_the_last_turn_says_nothing(self):
         window = Window(
-            seconds=3.0, transactions=1000, client_cpu=0.0, postmaster_pid=100, transport_pids=(), server_version=180000,
+            seconds=3.0,
+            transactions=1000,
+            client_cpu=0.0,
+            postmaster_pid=100,
+            transport_pids=(),
+            server_version=180000,
             turns=TURNS,
-        )  # fmt: skip
+        )
         assert measured([sample(at, process(11, at)) for at in (500, 504)], [session(1000.5, 11)], window) == {}
 
 

@@ -17,9 +17,14 @@ NAMES = (
 
 def window(transactions=100, outside=0):
     return Window(
-        seconds=2.0, transactions=transactions, client_cpu=1.0, postmaster_pid=None, transport_pids=(), server_version=180000,
+        seconds=2.0,
+        transactions=transactions,
+        client_cpu=1.0,
+        postmaster_pid=None,
+        transport_pids=(),
+        server_version=180000,
         outside=outside,
-    )  # fmt: skip
+    )
 
 
 def capture(*entries):

@@ -54,9 +54,13 @@ def test_captures_of_all_majors_are_there():
 
 def test_events_are_counted_by_the_second_of_the_run_in_which_they_happened():
     assert events() == {
-        "checkpoint_starts": {2: 1}, "checkpoint_ends": {0: 1}, "temporary_files": {3: 2}, "errors": {4: 1, 5: 1},
-        "deadlocks": {4: 1}, "autovacuums_done": {6: 3},
-    }  # fmt: skip
+        "checkpoint_starts": {2: 1},
+        "checkpoint_ends": {0: 1},
+        "temporary_files": {3: 2},
+        "errors": {4: 1, 5: 1},
+        "deadlocks": {4: 1},
+        "autovacuums_done": {6: 3},
+    }
     assert events().keys() == EVENTS.keys()
 
 

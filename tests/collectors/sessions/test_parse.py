@@ -16,7 +16,7 @@ CAPTURES = Path(__file__).parents[2] / "captures" / "sessions"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
 WINDOW = Window(
     seconds=2.0, transactions=100, client_cpu=1.0, postmaster_pid=None, transport_pids=(), server_version=180000
-)  # fmt: skip
+)
 
 
 def row(time, pid=1, *, kind="client backend", own=1, state="active", wait="\t", blockers="", query="SELECT ?"):
@@ -47,8 +47,12 @@ def test_every_capture_gives_the_expected_counts(case):
     assert counts(found) == json.loads((case / "expected.json").read_text())
     queries = {count.query for count in found.sessions}
     assert queries <= {
-        "", "begin", "end", "select ?, v from hot where id = ?", "update hot set v = v + ? where id = least(?, ?)"
-    }  # fmt: skip
+        "",
+        "begin",
+        "end",
+        "select ?, v from hot where id = ?",
+        "update hot set v = v + ? where id = least(?, ?)",
+    }
     assert found.remarks == ()
 
 
@@ -95,19 +99,25 @@ def test_texts_of_any_bytes_break_no_row():
 
 def test_a_session_says_what_it_does():
     found = parse(
-        row(1.0, 1), row(1.0, 2, wait="IO\tWALSync"), row(1.0, 3, state="idle", wait="Client\tClientRead"),
-        row(1.0, 4, state="idle in transaction", wait="Client\tClientRead"), row(1.0, 5, wait="Client\tClientWrite"),
-        row(1.0, 6, state=""), row(1.0, 7, state="disabled"),
-    )  # fmt: skip
+        row(1.0, 1),
+        row(1.0, 2, wait="IO\tWALSync"),
+        row(1.0, 3, state="idle", wait="Client\tClientRead"),
+        row(1.0, 4, state="idle in transaction", wait="Client\tClientRead"),
+        row(1.0, 5, wait="Client\tClientWrite"),
+        row(1.0, 6, state=""),
+        row(1.0, 7, state="disabled"),
+    )
     assert counts(found) == {"running": 1, "IO/WalSync": 1, "client": 3}
 
 
 def test_other_processes_are_counted_apart():
     found = parse(
-        row(1.0), row(1.0, 2, kind="parallel worker", wait="IPC\tBgWorkerStartup", query="SELECT a1"),
+        row(1.0),
+        row(1.0, 2, kind="parallel worker", wait="IPC\tBgWorkerStartup", query="SELECT a1"),
         row(1.0, 3, kind="checkpointer", own=0, state="", wait="IO\tDataFileWrite", query=""),
-        row(1.0, 4, own=0, query="SELECT b"), row(1.0, 5, kind="", own=0, state="", query=""),
-    )  # fmt: skip
+        row(1.0, 4, own=0, query="SELECT b"),
+        row(1.0, 5, kind="", own=0, state="", query=""),
+    )
     assert counts(found) == {"running": 1}
     assert [(count.kind, count.wait_type, count.event, count.query, count.samples) for count in found.processes] == [
         ("parallel worker", "IPC", "BgworkerStartup", "select a1", 1),
@@ -118,15 +128,22 @@ def test_other_processes_are_counted_apart():
 def test_waits_for_locks_go_to_the_query_at_the_end_of_the_chain():
     lock = "Lock\ttransactionid"
     found = parse(
-        row(1.0, 1, wait=lock, blockers="2", query="UPDATE a"), row(1.0, 2, wait=lock, blockers="3 1", query="UPDATE b"),
+        row(1.0, 1, wait=lock, blockers="2", query="UPDATE a"),
+        row(1.0, 2, wait=lock, blockers="3 1", query="UPDATE b"),
         row(1.0, 3, own=0, state="idle in transaction", query="UPDATE c"),
-        row(2.0, 1, wait=lock, blockers="2", query="UPDATE a"), row(2.0, 2, wait=lock, blockers="1", query="UPDATE b"),
-        row(3.0, 1, wait=lock, blockers="0"), row(3.0, 2, wait=lock, blockers="99"),
-    )  # fmt: skip
+        row(2.0, 1, wait=lock, blockers="2", query="UPDATE a"),
+        row(2.0, 2, wait=lock, blockers="1", query="UPDATE b"),
+        row(3.0, 1, wait=lock, blockers="0"),
+        row(3.0, 2, wait=lock, blockers="99"),
+    )
     assert sorted((count.query, count.blocker) for count in found.sessions) == [
-        ("select ?", ""), ("select ?", "prepared transaction"), ("update a", "update b"), ("update a", "update c"),
-        ("update b", "update a"), ("update b", "update c"),
-    ]  # fmt: skip
+        ("select ?", ""),
+        ("select ?", "prepared transaction"),
+        ("update a", "update b"),
+        ("update a", "update c"),
+        ("update b", "update a"),
+        ("update b", "update c"),
+    ]
 
 
 def test_what_the_driver_does_before_and_after_its_sessions_does_not_count():
@@ -182,8 +199,11 @@ def test_a_window_without_any_sample_is_told():
 
 def test_an_idle_session_that_waits_for_no_client_has_gone_on():
     waiting, nothing = "IO\tDataFileRead", "\t"
-    found = parse(row(100, state="idle", wait=waiting, query=""), row(100, 2, state="idle", wait=nothing, query=""),
-                  row(100, 3, state="active", wait="Client\tClientRead"))  # fmt: skip
+    found = parse(
+        row(100, state="idle", wait=waiting, query=""),
+        row(100, 2, state="idle", wait=nothing, query=""),
+        row(100, 3, state="active", wait="Client\tClientRead"),
+    )
     assert counts(found) == {"IO/DataFileRead": 1, "running": 1, "client": 1}
     assert {count.query for count in found.sessions} == {""}
     # before 10 waiting for a client had no event

@@ -15,7 +15,7 @@ CAPTURES = Path(__file__).parents[2] / "captures" / "waits"
 CASES = sorted(path.parent for path in CAPTURES.glob("*/*/expected.json"))
 WINDOW = Window(
     seconds=2.0, transactions=100, client_cpu=1.0, postmaster_pid=None, transport_pids=(), server_version=150000
-)  # fmt: skip
+)
 LAUNCHER = 9
 
 

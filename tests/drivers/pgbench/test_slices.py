@@ -94,8 +94,10 @@ def test_awk_counts_a_transaction_where_it_ended(tmp_path):
     program = resources.files("pgstrata.drivers.pgbench").joinpath("count.awk").read_text()
     done = subprocess.run(
         ["awk", "-v", f"marks={marks}", "-v", "arm=0", program, tmp_path / "tx.7", tmp_path / "tx.7.1"],
-        capture_output=True, check=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    )
     counts = parse_counts(done.stdout)
     assert [(part.round, part.transactions, part.carried, part.without_latency) for part in counts.slices] == [
         (0, 1, 0, 0),
@@ -113,8 +115,10 @@ def test_a_captured_log_has_the_same_percentiles_in_slices_and_in_one_run(tmp_pa
     program = resources.files("pgstrata.drivers.pgbench").joinpath("count.awk").read_text()
     done = subprocess.run(
         ["awk", "-v", f"marks={marks}", "-v", "arm=0", program, log],
-        capture_output=True, check=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    )
     sliced, alone = parse_counts(done.stdout).quantiles(), parse_transactions(log.read_bytes()).quantiles()
     assert list(sliced) == list(alone) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     assert list(sliced.values()) == pytest.approx(list(alone.values()), rel=0.01)
