@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import ExperimentError
-from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, UNAVAILABLE
+from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS
 from pgstrata.experiment.layers import LAYER_KEYS, SYSCTL, Together
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
@@ -107,7 +107,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "threshold"): '"300 %"',
     ("", "blocks"): "30",
     ("", "budget"): "600",
-    ("", "controls"): '["reboot"]',
+    ("", "controls"): '["smae"]',
     ("", "reset"): '"clones"',
     ("", "interleave"): '"rounds"',
     ("", "seed"): "-1",
@@ -180,14 +180,14 @@ def render_reference() -> str:
         parts += [_key(path, name, node) for name, node in _keys(path, tables[model]["properties"])]
         if path == "environments":
             parts.append("Other keys are those of `[common]`; what an environment does not say is taken there.\n")
-    parts += [SETTINGS, _layers(), _closed_layers(), _metrics()]
+    parts += [SETTINGS, _layers(), _metrics()]
     return "\n".join(parts)
 
 
 def _keys(path: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, node in properties.items():
         table = "$ref" in node or "$ref" in node.get("items", {})
-        if name in UNAVAILABLE or (not path and table) or (path == "environments" and name in SHARED):
+        if (not path and table) or (path == "environments" and name in SHARED):
             continue
         yield name, node
 
@@ -291,20 +291,6 @@ def _layers() -> str:
         rows="\n".join(f"| `{key}` | {found.meaning} |" for key, found in of_the_host.items()),
         side_by_side=f"{', '.join(first)} and {last}",
     )
-
-
-def _closed_layers() -> str:
-    lines = [
-        "## Layers that can be named, but not changed yet",
-        "",
-        "These keys are known in `[factors]`, `[common]` and `[[environments]]`. This version refuses them.",
-        "",
-        "| key | what to do instead |",
-        "|---|---|",
-        *(f"| `{key}` | {remedy} |" for key, remedy in UNAVAILABLE.items()),
-        "",
-    ]
-    return "\n".join(lines)
 
 
 def _metrics() -> str:

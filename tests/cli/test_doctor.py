@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.app.doctor import Installations, closed_keys, examine, examine_here, find_installations
+from pgstrata.app.doctor import Installations, examine, examine_here, find_installations
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import Site
 from pgstrata.errors import HostFileError, HostNotFitError
-from pgstrata.experiment.keys import UNAVAILABLE
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.doctor import Fitness, Possible
 from pgstrata.ports.host import ClockReading, Completed
@@ -136,14 +135,6 @@ def test_a_machine_without_ready_made_servers_is_told_so():
     for key in ("server=embedded", "server=maven:"):
         assert found[key].possible is not Possible.YES
     assert "riscv64" in found["server=embedded"].note
-
-
-def test_what_the_experiment_file_refuses_is_called_so():
-    assert closed_keys() >= set(UNAVAILABLE)
-    found = factors_of(examine(site(EmptyHost()), FakeClock(), NOTHING))
-    for key in {"host", "kernel"} & set(UNAVAILABLE):
-        assert found[key].possible is Possible.NOT_IN_VERSION
-    assert found["checksums"].possible is Possible.YES
 
 
 @pytest.mark.root

@@ -6,7 +6,6 @@ import pytest
 
 from pgstrata.datasets.cluster import dataset_identity
 from pgstrata.drivers.registry import driver_capabilities
-from pgstrata.errors import ExperimentError
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.plan import HostCapacity
@@ -66,8 +65,3 @@ def test_what_is_built_anew_counts_in_the_forecast():
         for controls in ((), ("same",), ("same", "rebuild"))
     ]
     assert [len(need) for need in needs] == [2, 2, 3]
-
-
-def test_this_version_boots_no_host():
-    with pytest.raises(ExperimentError, match="reboot"):
-        parse("reboot")

@@ -175,7 +175,6 @@ CASES = {
     "a baseline that is not there": ('baseline = { server = "17" }\n' + TWO + CELL, 1, "baseline.server", "16"),
     "a baseline of no factor": ('baseline = { sever = "16" }\n' + TWO + CELL, 1, "baseline.sever", "'server'"),
     "an unknown way": ('interleave = "slice"\n' + TWO + CELL, 1, "interleave", "'slices'"),
-    "a control by reboot": ('controls = ["reboot"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "a misspelt control": ('controls = ["smae"]\n' + TWO + CELL, 1, "controls[1]", "same"),
     "a way to connect that there is not": (
         '[factors]\nconnection = ["tcp", "ssl"]\n' + CELL,
@@ -183,7 +182,6 @@ CASES = {
         "factors.connection[2]",
         "socket, tcp, tls",
     ),
-    "a factor of the kernel": ('[factors]\nkernel = ["a", "b"]\n' + CELL, 2, "factors.kernel", "set the host up"),
     "pages of a size that there is not": ('[factors]\npages = ["4kB", "3MB"]\n' + CELL, 2, "factors.pages[2]", "'2MB'"),
     "a level of a layer without such a key": (
         '[factors]\n"cpu.governer" = ["a", "b"]\n' + CELL,
@@ -217,7 +215,6 @@ CASES = {
         "factors.thp",
         "take it out",
     ),
-    "a common layer of the host": ('[common]\nkernel = "6.1"\n' + TWO + CELL, 2, "common.kernel", "fingerprint"),
     "a misspelt key of builds": (
         '[factors]\nbuild.flag = ["-O2", "-O3"]\n' + CELL,
         2,

@@ -17,7 +17,7 @@ QUIET = Examination(
     layers=(
         LayerFinding(layer="settings", key="settings.*", possible=Possible.YES),
         LayerFinding(layer="memory", key="pages=2MB", possible=Possible.NOT_FOR_USER, note="needs root [sudo]"),
-        LayerFinding(layer="kernel", key="kernel", possible=Possible.NOT_IN_VERSION, note="this version " * 12),
+        LayerFinding(layer="cpu", key="cpu.turbo", possible=Possible.NOT_ON_HOST, note="this machine " * 12),
     ),
     probes=(
         Probe(name="fsync", title="cost of fsync", text="200 µs", value=200e-6, unit=Unit.SECONDS),
@@ -46,7 +46,7 @@ def test_the_verdict_comes_first_and_in_one_sentence(examination, end):
 def test_every_factor_and_every_probe_has_its_line():
     text = render_text(NOISY)
     assert "\nsettings.*  yes\n" in text
-    assert "\npages=2MB   not for this user    needs root [sudo]\n" in text
+    assert "\npages=2MB   not for this user  needs root [sudo]\n" in text
     assert "\ncost of timing  not measured: there is no server\n" in text
     assert "\nswap            ! 1 GB\n" in text
     assert max(map(len, text.splitlines())) <= 100
@@ -54,9 +54,10 @@ def test_every_factor_and_every_probe_has_its_line():
 
 def test_long_notes_go_on_below_themselves():
     lines = render_text(QUIET).splitlines()
-    (place,) = [place for place, line in enumerate(lines) if line.startswith("kernel")]
-    column = lines[place].index("  this version") + 2
-    assert lines[place + 1].startswith(" " * column + "this version")
+    (place,) = [place for place, line in enumerate(lines) if line.startswith("cpu.turbo")]
+    column = lines[place].index("  this machine") + 2
+    assert lines[place + 1][column - 1 :].startswith(" machine this")
+    assert not lines[place + 1][:column].strip()
 
 
 @pytest.mark.parametrize("width", [60, 200])

@@ -123,14 +123,14 @@ def test_a_control_that_differs_is_shouted_in_the_first_line(desk):
     )
 
 
-def test_a_rebooted_control_is_called_one(desk):
+def test_a_control_on_data_built_anew_is_called_one(desk):
     environments = (
         desk.environment("pg16", (("server", "16"),)),
-        desk.environment("again", (("server", "16"),), ControlKind.REBOOT),
+        desk.environment("again", (("server", "16"),), ControlKind.REBUILD),
     )
     control = desk.comparison(environment="again", control=True, verdict=Verdict.INSUFFICIENT, blocks=2)
     assert say(desk.verdict_answer(control, environments=environments))[-1] == (
-        "The control (16 after another boot) has too few blocks to say anything yet: 2 of 7"
+        "The control (16 on data built anew) has too few blocks to say anything yet: 2 of 7"
     )
 
 

@@ -17,7 +17,7 @@ from pgstrata.collectors.canary.sampler import time_loop
 from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
-from pgstrata.collectors.hostfacts.possible import HostCase, close, judge_layers
+from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
 from pgstrata.collectors.hostfacts.probes import (
     LEAST_DISK,
     judge_canary,
@@ -34,8 +34,6 @@ from pgstrata.collectors.pgtest.sampler import run_fsync, run_timing
 from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
-from pgstrata.experiment.keys import UNAVAILABLE
-from pgstrata.experiment.servers import ServerLevelError, parse_server
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.storage.device import DEVICES
 from pgstrata.ledger.entries import host_state
@@ -92,12 +90,8 @@ def examine(site: Site, clock: Clock, installations: Installations) -> Examinati
     folder = _nearest_folder(host, places.data)
     free = host.free_bytes(folder)
     facts = parse_host_facts(capture_host_facts(host)).facts
-    closed = closed_keys()
-    case = HostCase(
-        abilities=abilities, package=lambda name: PACKAGES.get(name, name), devices=DEVICES, closed=closed
-    )  # fmt: skip
-    servers = tuple(close(finding, closed) for finding in _judge_servers(installations))
-    layers = _in_order((*servers, *judge_layers(case)))
+    case = HostCase(abilities=abilities, package=lambda name: PACKAGES.get(name, name), devices=DEVICES)
+    layers = _in_order((*_judge_servers(installations), *judge_layers(case)))
     layers = tuple(_with_architecture(finding, installations.lack) for finding in layers)
     return Examination(
         host=host.name,
@@ -112,20 +106,6 @@ def examine(site: Site, clock: Clock, installations: Installations) -> Examinati
         unfit=(*_user_reasons(site), *unfit_reasons(abilities, free)),
         elevated=list_elevated(site, abilities, layers),
     )
-
-
-def closed_keys() -> frozenset[str]:
-    """What an experiment file may name and this version refuses: keys, tables and kinds of servers."""
-    kinds = {"server=build:": "build:/src", "server=maven:": "maven:16"}
-    return frozenset({*UNAVAILABLE, *(key for key, level in kinds.items() if not _provided(level))})
-
-
-def _provided(level: str) -> bool:
-    try:
-        parse_server(level)
-    except ServerLevelError:
-        return False
-    return True
 
 
 # ------------------------------------------------------------------------------------------------ servers

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import UNAVAILABLE, Path
+from pgstrata.experiment.keys import Path
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, check_key
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
@@ -42,10 +42,7 @@ def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor,
     path: Path = ("factors",)
     factors: list[Factor] = []
     for key, value in table.items():
-        if key in UNAVAILABLE:
-            what = f"this version of pgstrata cannot change the layer {key!r}"
-            reader.findings.add((*path, key), what, UNAVAILABLE[key])
-        elif key == "settings":
+        if key == "settings":
             factors.extend(_read_settings(value, reader))
         elif key in {"initdb", "options", *LAYER_TABLES}:
             for name, levels in _named_levels(value):

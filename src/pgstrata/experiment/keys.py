@@ -19,15 +19,7 @@ CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
-_HOST_REMEDY = (
-    "take it out; set the host up as you want it before the run: it is recorded in the fingerprint, "
-    "and all environments share it"
-)
-
-UNAVAILABLE: Final = {"kernel": _HOST_REMEDY}
-"""Layers that the file can name and that this version cannot change, with what to do instead."""
-
-FACTORS: Final = (*PLAIN_FACTORS, *TABLE_FACTORS, *UNAVAILABLE)
+FACTORS: Final = (*PLAIN_FACTORS, *TABLE_FACTORS)
 
 SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
 

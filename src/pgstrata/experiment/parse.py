@@ -16,7 +16,7 @@ from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
-from pgstrata.model.experiment import Allow, Cell, ControlKind, Experiment, Interleave, Reset
+from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.secret import Secret
 from pgstrata.model.thresholds import own_threshold
@@ -56,7 +56,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
     environments = read_environments(structure, reader, lone=lone)
     cells = read_cells(structure.file.cells, workloads, reader, cpus)
-    _check_availability(structure.file, findings)
+    _check_controls(structure.file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
     file = structure.file
@@ -97,13 +97,9 @@ def _read_threshold(file: ExperimentFile) -> tuple[float, tuple[str, ...]]:
     return own, (f"threshold = {own * 100:g} %: the file gives none, and {title} has its own",)
 
 
-def _check_availability(file: ExperimentFile, findings: Findings) -> None:
-    """Words of the reference that this version does not carry out yet."""
+def _check_controls(file: ExperimentFile, findings: Findings) -> None:
     for index, control in enumerate(file.controls):
-        if control == ControlKind.REBOOT:
-            what = f"this version of pgstrata has no control {control!r}"
-            findings.add(("controls", index), what, 'write controls = ["same"] or ["rebuild"]')
-        elif control in file.controls[:index]:
+        if control in file.controls[:index]:
             findings.add(("controls", index), f"the control {control!r} stands twice", "take one of them out")
 
 

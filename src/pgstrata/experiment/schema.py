@@ -86,18 +86,13 @@ _BUILD: Final = (
     "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own), "
     "system (meson or configure)."
 )
-_LATER: Final = "Not available in this version of pgstrata."
 
 
 class _Edge(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Layers(_Edge):
-    kernel: Any = Field(None, description=_LATER)
-
-
-class StackTable(_Layers):
+class StackTable(_Edge):
     """What all environments are made of, beneath their factors."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _SCALAR}})
@@ -133,7 +128,7 @@ class EnvironmentTable(StackTable):
     name: Text | None = Field(None, description="Its name; identities of runs are made from it.")
 
 
-class FactorsTable(_Layers):
+class FactorsTable(_Edge):
     """What varies: every key is one factor; environments are the full cross of the levels."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _LEVELS}})

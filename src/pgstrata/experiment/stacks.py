@@ -13,7 +13,7 @@ from typing import Any, Final
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.hosts import HostLevelError, parse_host
-from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, UNAVAILABLE, Path, suggest
+from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, Path, suggest
 from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, read_level
 from pgstrata.experiment.schema import StackTable
 from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server
@@ -92,7 +92,6 @@ class StackReader:
 
     def read_table(self, table: StackTable, path: Path) -> EnvironmentStack:
         """All that one table says."""
-        self.refuse_layers(table, path)
         stack = EnvironmentStack(checksums=table.checksums)
         if table.server is not None:
             stack = (self.read_server(table.server, (*path, "server")) or EnvironmentStack()).over(stack)
@@ -107,12 +106,6 @@ class StackReader:
             for name, value in flatten(getattr(table, kind)).items():
                 stack = (self.read_entry(kind, name, value, (*path, kind, name)) or EnvironmentStack()).over(stack)
         return stack
-
-    def refuse_layers(self, table: object, path: Path) -> None:
-        """Note each layer that is named and that this version cannot change."""
-        for key, remedy in UNAVAILABLE.items():
-            if getattr(table, key) is not None:
-                self.findings.add((*path, key), f"this version of pgstrata cannot change the layer {key!r}", remedy)
 
     def read_server(self, value: Scalar, path: Path) -> EnvironmentStack | None:
         """A level of `server`."""

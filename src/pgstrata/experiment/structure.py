@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from pgstrata.errors import ExperimentError, Problem
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import SETTING_NAME, UNAVAILABLE, Path, nearest, suggest
+from pgstrata.experiment.keys import SETTING_NAME, Path, nearest, suggest
 from pgstrata.experiment.schema import TABLES, ExperimentFile
 
 
@@ -132,15 +132,13 @@ def _list_remedy(path: Path) -> str:
 def _unknown_remedy(path: Path, raw: dict[str, Any]) -> str:
     table = ".".join(str(part) for part in path[:-1] if isinstance(part, str))
     key = str(path[-1])
-    allowed = tuple(name for name in TABLES[table].model_fields if name not in UNAVAILABLE)
+    allowed = tuple(TABLES[table].model_fields)
     elsewhere = next((name for name, model in TABLES.items() if name != table and key in model.model_fields), None)
     if elsewhere is not None:
         where = f"[[{elsewhere}]]" if isinstance(raw.get(elsewhere), list) or elsewhere == "cells" else f"[{elsewhere}]"
         return f"it belongs {'under ' + where if elsewhere else 'at the top of the file, before the first table'}"
     if nearest(key, allowed):
         return suggest(key, allowed)
-    if nearest(key, UNAVAILABLE) and UNAVAILABLE.keys() <= TABLES[table].model_fields.keys():
-        return f"did you mean {nearest(key, UNAVAILABLE)!r}?"
     if table in {"factors", "common", "environments"} and SETTING_NAME.fullmatch(key):
         word = f'"settings.{key}"' if table == "factors" else f"settings.{key}"
         return f"a PostgreSQL setting is written {word}; {suggest(key, allowed)}"

@@ -9,12 +9,11 @@ from pgstrata.units import Unit
 
 
 class Possible(StrEnum):
-    """Whether something can be a factor on a host for a user, with this version of pgstrata."""
+    """Whether something can be a factor on a host for a user."""
 
     YES = "yes"
     NOT_FOR_USER = "not for this user"
     NOT_ON_HOST = "not on this host"
-    NOT_IN_VERSION = "not in this version"
 
 
 class Fitness(StrEnum):

@@ -121,7 +121,6 @@ class ControlKind(StrEnum):
     """What is repeated in a control."""
 
     SAME = "same"
-    REBOOT = "reboot"
     REBUILD = "rebuild"
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 import pytest
 
 from pgstrata.collectors.hostfacts.abilities import PROGRAMS, Abilities, CgroupMount
-from pgstrata.collectors.hostfacts.possible import VERSION_NOTE, HostCase, judge_layers
+from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
 from pgstrata.experiment.layers import LAYER_KEYS
 from pgstrata.model.doctor import Possible
 
@@ -36,16 +36,11 @@ COMPLETE = Abilities(
     cgroups=(UNIFIED,),
 )
 PACKAGES = {"mkfs.xfs": "xfsprogs", "mvn": "maven", "ssh": "openssh-client", "taskset": "util-linux"}
-NEED_NOTHING = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu.policy", "host", "kernel"}
+NEED_NOTHING = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu.policy", "host"}
 
 
-def judge(abilities, closed=()):
-    case = HostCase(
-        abilities=abilities,
-        package=lambda name: PACKAGES.get(name, name),
-        devices="/etc/pgstrata/devices",
-        closed=closed,
-    )
+def judge(abilities):
+    case = HostCase(abilities=abilities, package=lambda name: PACKAGES.get(name, name), devices="/etc/pgstrata/devices")
     return {finding.key: finding for finding in judge_layers(case)}
 
 
@@ -151,16 +146,3 @@ def test_without_bison_and_flex_what_brings_their_output_can_be_built():
 def test_what_builds_is_named():
     assert judge(COMPLETE)["server=build:"].note == "gcc, meson or configure"
     assert judge(without_programs("ninja"))["server=build:"].note == "gcc, configure"
-
-
-@pytest.mark.parametrize("closed", ["cpu", "cpu.quota"])
-def test_what_this_version_cannot_change_is_not_promised(closed):
-    finding = judge(COMPLETE, closed={closed})["cpu.quota"]
-    assert (finding.possible, finding.note) == (Possible.NOT_IN_VERSION, VERSION_NOTE)
-
-
-def test_a_closed_factor_also_says_what_the_host_lacks():
-    found = judge(without_programs("mvn", "mkfs.xfs"), closed={"server=maven:", "filesystem"})
-    assert found["server=maven:"].note == f"{VERSION_NOTE}; besides: needs the package maven"
-    assert found["filesystem=xfs"].note == f"{VERSION_NOTE}; besides: needs the package xfsprogs"
-    assert found["server=build:"].possible is Possible.YES

@@ -1,14 +1,12 @@
 """Pure: which layers of a host can be factors for a user, and what would make the others possible, in a phrase each.
 
-Here stands what the host has and what the user may. What this version of pgstrata cannot change is told to it.
-
 Hosts with controllers of cgroup version 2, with cpufreq, or where sudo is needed were never looked at: what is said of
 them follows their documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,39 +17,24 @@ _CPUFREQ: Final = "/sys/devices/system/cpu/cpu0/cpufreq"
 _THP: Final = "/sys/kernel/mm/transparent_hugepage/enabled"
 _COMPILERS: Final = ("gcc", "cc", "clang")
 _SUDO: Final = "by sudo"
-VERSION_NOTE: Final = "this version cannot change it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCase:
     """A host to be judged.
 
-    `package` names the package of a program; `devices` is the file with the block devices that may be overwritten;
-    `closed` are the factors that this version cannot change: tables ("cpu"),
-    keys ("cpu.quota"), or findings of this module ("server=build:").
+    `package` names the package of a program; `devices` is the file with the block devices that may be overwritten.
     """
 
     abilities: Abilities
     package: Callable[[str], str]
     devices: str
-    closed: Collection[str] = ()
 
 
 def judge_layers(case: HostCase) -> tuple[LayerFinding, ...]:
-    """Every factor of a host below the server, with what this version cannot change marked as such."""
-    found = (*_builds(case), *_memory(case), *_sysctl(case), *_cpu(case), *_limits(case), *_storage(case),
-             *_beyond(case))  # fmt: skip
-    return tuple(close(finding, case.closed) for finding in found)
-
-
-def close(finding: LayerFinding, closed: Collection[str]) -> LayerFinding:
-    """The finding, or that this version cannot change it, with what the host lacks besides."""
-    key = finding.key.partition("=")[0].partition(",")[0]
-    if not {finding.key, key, key.partition(".")[0]} & set(closed):
-        return finding
-    lacking = finding.note if finding.possible is not Possible.YES else ""
-    note = f"{VERSION_NOTE}; besides: {lacking}" if lacking else VERSION_NOTE
-    return replace(finding, possible=Possible.NOT_IN_VERSION, note=note)
+    """Every factor of a host below the server."""
+    ssh = _finding("host", "host", _missing(case, ("ssh",)), "machines that ssh reaches")
+    return (*_builds(case), *_memory(case), *_sysctl(case), *_cpu(case), *_limits(case), *_storage(case), ssh)
 
 
 def _finding(layer: str, key: str, lack: str = "", note: str = "") -> LayerFinding:
@@ -177,8 +160,3 @@ def _storage(case: HostCase) -> Iterator[LayerFinding]:
     yield _privileged(case, "storage", "storage.read_ahead")
     lack = _missing(case, ("mount",))
     yield _privileged(case, "storage", "storage.wal, storage.installation", lack, "in memory, or on what is said above")
-
-
-def _beyond(case: HostCase) -> Iterator[LayerFinding]:
-    yield _finding("host", "host", _missing(case, ("ssh",)), "machines that ssh reaches")
-    yield _finding("kernel", "kernel")

@@ -11,7 +11,6 @@ from pgstrata.units import render_count
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
-    ControlKind.REBOOT: "after another boot",
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
