@@ -8,8 +8,7 @@ from typing import Final
 
 from pgstrata.errors import ParseError
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Script
-from pgstrata.ports.driver import DriverResult, Load, ProgressPoint
+from pgstrata.ports.driver import DriverResult, Load, ProgressPoint, Statement
 from pgstrata.ports.host import Clock, CpuTime, Process, ProcessExit, StopSignal
 
 PLAIN: Final = "plain"
@@ -45,11 +44,8 @@ class PlainDriver:
     def facts(self) -> Mapping[str, str]:
         return {"version": "1"}
 
-    def scripts(self, load: Load) -> tuple[Script, ...]:  # noqa: ARG002 - the Protocol's
+    def statements(self, load: Load) -> tuple[Statement, ...]:  # noqa: ARG002 - the Protocol's
         return ()
-
-    def variables(self, load: Load) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
-        return {}
 
     def least_load(self, load: Load) -> Load | None:  # noqa: ARG002 - the Protocol's
         return None

@@ -25,9 +25,8 @@ def look_at_statements(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
             if rig.explainer is None:
                 return
             load = make_load(rig, arm, server, seconds=0, seed=0)
-            driver = rig.driver(arm.cell)
-            scripts, variables = driver.scripts(load), driver.variables(load)
-            arm.keep(PLANS, rig.explainer.capture(rig.subject(server), scripts, variables, arm.cell.protocol))
+            statements = rig.driver(arm.cell).statements(load)
+            arm.keep(PLANS, rig.explainer.capture(rig.subject(server), statements, arm.cell.protocol))
         except FATAL:
             raise
         except PgstrataError as error:

@@ -18,6 +18,7 @@ from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason
 from pgstrata.model.shared import SharedResources
+from pgstrata.ports.driver import Statement
 from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
 
@@ -213,17 +214,10 @@ class Sampler(Protocol):
 class Explainer(Protocol):
     """Asks a server for the plans of a workload's statements before a run, and executes none of them."""
 
-    def capture(
-        self,
-        subject: CaptureSubject,
-        scripts: Sequence[experiment.Script],
-        values: Mapping[str, str],
-        protocol: experiment.Protocol,
-    ) -> bytes:
+    def capture(self, subject: CaptureSubject, statements: Sequence[Statement], protocol: experiment.Protocol) -> bytes:
         """Plans as they are kept; nothing where there is no statement with a plan.
 
-        `values` are those that the driver gives to variables of the scripts. What cannot be explained is said there and
-        is no error.
+        What cannot be explained is said there and is no error.
         """
         ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Cell, Script
+from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import Series
 from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
@@ -36,6 +36,20 @@ class Load:
     progress: int | None = 1
     transactions: int | None = None
     launch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement that a load gives to the server, without comments; `keyword` is its first word in capitals.
+
+    With parameters, as in the extended protocol, each place of a variable is a parameter of its own; with values, as in
+    the simple one, it has one possible value of that variable.
+    """
+
+    keyword: str
+    with_parameters: str
+    with_values: str
+    parameters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +126,8 @@ class Driver(DriverParser, Protocol):
         """Version and SHA-256 of its binary."""
         ...
 
-    def scripts(self, load: Load) -> tuple[Script, ...]:
-        """The scripts of a load as the driver would run them, its own among them; as far as it tells."""
-        ...
-
-    def variables(self, load: Load) -> Mapping[str, str]:
-        """Variables that the scripts of a load find set, by name."""
+    def statements(self, load: Load) -> tuple[Statement, ...]:
+        """The statements of a load, those that the driver brings itself among them; as far as it tells."""
         ...
 
     def least_load(self, load: Load) -> Load | None:

@@ -3,8 +3,9 @@ from types import SimpleNamespace
 import pytest
 
 from pgstrata.collectors.plans.explain import PlanExplainer, choose_statements, planned_with, render_script
+from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.errors import SqlError
-from pgstrata.model.experiment import Protocol, Script
+from pgstrata.model.experiment import Protocol
 from pgstrata.model.query_plans import PlannedWith
 
 PLAN = "Index Scan using pk on t  (cost=0.29..8.31 rows=1 width=4)"
@@ -32,15 +33,13 @@ class FakeSql:
         return "\n".join(said)
 
 
-def explain(sql, script, version=180000, protocol=Protocol.PREPARED, settings=None, values=None):
+def explain(sql, script, version=180000, protocol=Protocol.PREPARED, settings=None):
     environment = SimpleNamespace(settings=settings or {})
     server = SimpleNamespace(
         address="there", environment=environment, build=SimpleNamespace(version=SimpleNamespace(number=version))
     )
     explainer = PlanExplainer()
-    evidence = explainer.capture(
-        SimpleNamespace(sql=sql, server=server), (Script(file="a.sql", text=script),), values or {}, protocol
-    )
+    evidence = explainer.capture(SimpleNamespace(sql=sql, server=server), parse_statements(script, {}), protocol)
     return explainer.parse(evidence)
 
 
@@ -101,7 +100,7 @@ def test_each_version_is_asked_in_its_own_way():
 
 def test_nothing_of_a_statement_is_ever_a_command_of_psql_and_nothing_may_write():
     script = "SELECT '\n\\! touch /tmp/x\n', $a$\\q$a$;\nUPDATE t SET a = 1;"
-    asked = choose_statements((Script(file="a", text=script),), {}, PlannedWith.PARAMETERS)
+    asked = choose_statements(parse_statements(script, {}), PlannedWith.PARAMETERS)
     text = render_script(asked, PlannedWith.PARAMETERS, 180000, "pgstrata-0123")
     outside = "".join(text.split("$pgstrata_0123$")[::2])
     assert "touch" not in outside
@@ -111,9 +110,8 @@ def test_nothing_of_a_statement_is_ever_a_command_of_psql_and_nothing_may_write(
 
 
 def test_equal_statements_are_asked_once_and_only_so_many():
-    scripts = [Script(file="a", text="SELECT 1; SELECT 1;"), Script(file="b", text="SELECT 1;")]
-    assert len(choose_statements(scripts, {}, PlannedWith.VALUES)) == 1
+    assert len(choose_statements(parse_statements("SELECT 1; SELECT 1;", {}), PlannedWith.VALUES)) == 1
     many = "".join(f"SELECT {number};" for number in range(500))
-    found = choose_statements([Script(file="a", text=many)], {}, PlannedWith.VALUES)
+    found = choose_statements(parse_statements(many, {}), PlannedWith.VALUES)
     assert sum(not one.error for one in found) == 100
     assert found[-1].error == "only 100 statements are explained"

@@ -214,26 +214,28 @@ class TestFacts:
         assert len(host.ran) == 1
 
 
-class TestScripts:
+def texts(driver, asked):
+    return [statement.with_values for statement in driver.statements(asked)]
+
+
+class TestStatements:
     def test_are_those_of_the_cell_or_what_pgbench_shows_of_its_own_asked_once(self):
-        own = (Script(file="a.sql", text="SELECT 1;"), Script(file="b.sql", text="SELECT 2;", weight=3))
+        own = (Script(file="a.sql", text="SELECT 1;"), Script(file="b.sql", text="SELECT 2; SELECT 3;", weight=3))
         host = FakeHost(shown=b"-- select-only: <builtin: select only>\nSELECT 3;\n")
         driver = PgbenchDriver(host, tools())
-        assert driver.scripts(load(cell(scripts=own), CUSTOM)) == own
+        assert texts(driver, load(cell(scripts=own), CUSTOM)) == ["SELECT 1", "SELECT 2", "SELECT 3"]
         for _ in range(2):
-            (script,) = driver.scripts(load(cell()))
-            assert script.text.endswith("SELECT 3;\n")
+            assert texts(driver, load(cell())) == ["SELECT 3"]
         (asked,) = host.ran
         assert asked.argv == ("/opt/pg/bin/pgbench", "--show-script=select-only")
 
     def test_are_none_where_pgbench_does_not_show_its_own(self):
-        assert PgbenchDriver(FakeHost(), tools(120000)).scripts(load(cell())) == ()
+        assert PgbenchDriver(FakeHost(), tools(120000)).statements(load(cell())) == ()
 
     def test_find_scale_and_options_as_variables(self):
-        found = PgbenchDriver(FakeHost(), tools()).variables(
-            load(cell(options={"work": "7", "setup_sql": "x"}), CUSTOM)
-        )
-        assert found == {"scale": "10", "client_id": "0", "work": "7"}
+        own = (Script(file="a.sql", text="SELECT :scale, :client_id, :work, :setup_sql;"),)
+        asked = load(cell(scripts=own, options={"work": "7", "setup_sql": "x"}), CUSTOM)
+        assert texts(PgbenchDriver(FakeHost(), tools()), asked) == ["SELECT 10, 0, 7, 1"]
 
 
 def test_the_least_load_is_select_1_by_the_same_clients_without_rate_or_limit():

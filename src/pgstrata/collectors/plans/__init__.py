@@ -1,1 +1,1 @@
-"""Plans of a workload's statements: `script` takes them out of pgbench's scripts, `explain` asks, `parse` reads."""
+"""Plans of a workload's statements: `explain` asks for them, `parse` reads what was kept of the answers."""

@@ -9,16 +9,16 @@ values each time. Servers before 12 cannot be asked for the former.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.collectors.plans.parse import parse_plans, render_plans
-from pgstrata.collectors.plans.script import ScriptStatement, parse_statements, parse_values
 from pgstrata.errors import SqlError
-from pgstrata.model.experiment import Protocol, Script
+from pgstrata.model.experiment import Protocol
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.ports.collector import CaptureSubject
+from pgstrata.ports.driver import Statement
 
 _EXPLAINED: Final = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "WITH"})
 _WITHOUT_PLAN: Final = frozenset({
@@ -37,21 +37,19 @@ class Asked:
     """A statement as it is explained; `error` where it is not."""
 
     text: str
-    explained: str
-    parameters: int
+    explained: str = ""
+    parameters: int = 0
     error: str = ""
 
 
 class PlanExplainer:
     """Implements `ports.Explainer`."""
 
-    def capture(
-        self, subject: CaptureSubject, scripts: Sequence[Script], values: Mapping[str, str], protocol: Protocol
-    ) -> bytes:
+    def capture(self, subject: CaptureSubject, statements: Sequence[Statement], protocol: Protocol) -> bytes:
         server = subject.server
         version = server.build.version.number
         with_ = planned_with(version, protocol, server.environment.settings)
-        asked = choose_statements(scripts, values, with_)
+        asked = choose_statements(statements, with_)
         if not asked:
             return b""
         mark = _mark(asked)
@@ -72,28 +70,24 @@ def planned_with(version: int, protocol: Protocol, settings: Mapping[str, str]) 
     return PlannedWith.PARAMETERS if prepared and version >= _GENERIC_MODE_SINCE else PlannedWith.VALUES
 
 
-def choose_statements(
-    scripts: Sequence[Script], values: Mapping[str, str], with_: PlannedWith
-) -> tuple[Asked, ...]:  # fmt: skip
-    """The statements of all scripts that have a plan, equal ones once; what no plan can be had of says why."""
+def choose_statements(statements: Iterable[Statement], with_: PlannedWith) -> tuple[Asked, ...]:
+    """The statements that have a plan, equal ones once; what no plan can be had of says why."""
     found: dict[str, Asked] = {}
-    for script in scripts:
-        known = {**parse_values(script.text), **values}
-        for statement in parse_statements(script.text):
-            if statement.keyword not in _WITHOUT_PLAN:
-                asked = _ask(statement, known, with_, too_many=len(found) >= _MOST)
-                found.setdefault(asked.text, asked)
+    for statement in statements:
+        if statement.keyword not in _WITHOUT_PLAN:
+            asked = _ask(statement, with_, too_many=len(found) >= _MOST)
+            found.setdefault(asked.text, asked)
     return tuple(found.values())[: _MOST + 1]
 
 
-def _ask(statement: ScriptStatement, values: Mapping[str, str], with_: PlannedWith, *, too_many: bool) -> Asked:
-    text = statement.with_parameters()
+def _ask(statement: Statement, with_: PlannedWith, *, too_many: bool) -> Asked:
+    text = statement.with_parameters
     if too_many:
-        return Asked(text=text, explained="", parameters=0, error=f"only {_MOST} statements are explained")
+        return Asked(text=text, error=f"only {_MOST} statements are explained")
     if statement.keyword not in _EXPLAINED:
-        return Asked(text=text, explained="", parameters=0, error=_NOT_EXPLAINED)
-    explained = text if with_ is PlannedWith.PARAMETERS else statement.with_values(values)
-    return Asked(text=text, explained=explained, parameters=len(statement.variables))
+        return Asked(text=text, error=_NOT_EXPLAINED)
+    explained = text if with_ is PlannedWith.PARAMETERS else statement.with_values
+    return Asked(text=text, explained=explained, parameters=statement.parameters)
 
 
 def _mark(asked: Sequence[Asked]) -> str:

@@ -16,14 +16,15 @@ from typing import Final
 
 from pgstrata.drivers.pgbench import CAPABILITIES
 from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, parse_progress
+from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Script
 from pgstrata.model.server import Build
-from pgstrata.ports.driver import Load, ProgressPoint
-from pgstrata.ports.host import Command, Host, Process, StopSignal
+from pgstrata.ports.driver import Load, ProgressPoint, Statement
+from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
 
 _LOG_PREFIX: Final = "tx"
 _LOG_PART = re.compile(rf"{_LOG_PREFIX}\.\d+(?:\.(?P<thread>\d+))?")
@@ -59,37 +60,30 @@ class PgbenchDriver(PgbenchParser):
     def facts(self) -> Mapping[str, str]:
         """Keys `version` and `sha256`; asked of the binary once."""
         if self._facts is None:
-            self._facts = self._observe_facts()
+            self._facts = {
+                "version": self._run("--version").text.strip().removeprefix("pgbench (PostgreSQL) "),
+                "sha256": hashlib.sha256(self._host.read(self._tools.program("pgbench"))).hexdigest(),
+            }
         return self._facts
 
-    def _observe_facts(self) -> Mapping[str, str]:
-        program = self._tools.program("pgbench")
-        answer = self._host.run(
-            Command(argv=(program, "--version"), environment=self._environment(), folder="/"), timeout=60
-        )
-        return {
-            "version": answer.text.strip().removeprefix("pgbench (PostgreSQL) "),
-            "sha256": hashlib.sha256(self._host.read(program)).hexdigest(),
-        }
+    def statements(self, load: Load) -> tuple[Statement, ...]:
+        values = {"scale": str(load.cell.scale), "client_id": "0", **_options_for_scripts(load)}
+        return tuple(one for script in self._scripts(load) for one in parse_statements(script.text, values))
 
-    def scripts(self, load: Load) -> tuple[Script, ...]:
+    def _scripts(self, load: Load) -> tuple[Script, ...]:
         files = _script_files(load, "")
         name = load.workload.builtin
         if files or not name or self._tools.version.number < _SHOWS_SCRIPTS_SINCE:
             return tuple(script for _, script in files)
         if name not in self._own_scripts:
-            command = Command(
-                argv=(self._tools.program("pgbench"), f"--show-script={name}"),
-                environment=self._environment(),
-                folder="/",
-            )
             # it goes to stderr
-            text = self._host.run(command, timeout=60).stderr.decode("utf-8", "replace")
+            text = self._run(f"--show-script={name}").stderr.decode("utf-8", "replace")
             self._own_scripts[name] = Script(file=name, text=text)
         return (self._own_scripts[name],)
 
-    def variables(self, load: Load) -> Mapping[str, str]:
-        return {"scale": str(load.cell.scale), "client_id": "0", **_options_for_scripts(load)}
+    def _run(self, option: str) -> Completed:
+        program = self._tools.program("pgbench")
+        return self._host.run(Command(argv=(program, option), environment=self._environment(), folder="/"), timeout=60)
 
     def least_load(self, load: Load) -> Load | None:
         bare = replace(load.cell, scripts=(_NOTHING,), rate=None, latency_limit=None, profile=False, options={})

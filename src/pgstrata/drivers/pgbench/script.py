@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from pgstrata.ports.driver import Statement
 
 _TOKEN: Final = re.compile(
     r"""
@@ -34,38 +35,20 @@ _SET: Final = re.compile(r"\\set\s+(?P<name>\w+)\s+(?:random\w*\s*\(\s*)?(?P<val
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptStatement:
-    """One statement: pieces of text, with a variable between each two of them."""
+def parse_statements(text: str, values: Mapping[str, str]) -> tuple[Statement, ...]:
+    """The statements of a script in their order, without comments; meta commands end a statement and are left out.
 
-    pieces: tuple[str, ...]
-    variables: tuple[str, ...]
-
-    @property
-    def keyword(self) -> str:
-        """Its first word in capitals."""
-        first = re.match(r"\w+", self.pieces[0])
-        return first[0].upper() if first else ""
-
-    def with_parameters(self) -> str:
-        """As in the extended protocol: each place of a variable is a parameter of its own."""
-        return self._join([f"${number}" for number in range(1, len(self.variables) + 1)])
-
-    def with_values(self, values: Mapping[str, str]) -> str:
-        """As in the simple protocol, with one possible value for each variable; 1 where none is known."""
-        return self._join([_literal(values.get(name, "1")) for name in self.variables])
-
-    def _join(self, between: list[str]) -> str:
-        return "".join(part for pair in zip(self.pieces, [*between, ""], strict=True) for part in pair)
-
-
-def parse_statements(text: str) -> tuple[ScriptStatement, ...]:
-    """The statements of a script in their order, without comments; meta commands end a statement and are left out."""
-    found: list[ScriptStatement] = []
+    Args:
+        text: the script.
+        values: of variables that the script does not set itself, and of those that it does: these here are taken.
+    """
+    known = {**parse_values(text), **values}
+    found: list[Statement] = []
     pieces, variables, depth = [""], list[str](), 0
-    for kind, piece in _tokens(text):
+    for kind, piece in (*_tokens(text), ("meta", "")):
         if kind == "meta" or (kind == "end" and (depth <= 0 or piece != ";")):
-            found += _finished(pieces, variables)
+            if variables or pieces[0].strip():
+                found.append(_finished(pieces, variables, known))
             pieces, variables, depth = [""], [], 0
         elif kind == "variable":
             variables.append(piece)
@@ -73,7 +56,7 @@ def parse_statements(text: str) -> tuple[ScriptStatement, ...]:
         elif kind != "space" or not pieces[-1].endswith(" "):
             depth += {"(": 1, ")": -1}.get(piece, 0)
             pieces[-1] += piece
-    return (*found, *_finished(pieces, variables))
+    return tuple(found)
 
 
 def parse_values(text: str) -> Mapping[str, str]:
@@ -83,13 +66,19 @@ def parse_values(text: str) -> Mapping[str, str]:
     return {match["name"]: match["value"] or "1" for match in found}
 
 
-def _finished(pieces: list[str], variables: list[str]) -> list[ScriptStatement]:
-    if not variables and not pieces[0].strip():
-        return []
-    trimmed = [*pieces]
-    trimmed[0] = trimmed[0].lstrip()
-    trimmed[-1] = trimmed[-1].rstrip()
-    return [ScriptStatement(pieces=tuple(trimmed), variables=tuple(variables))]
+def _finished(pieces: list[str], variables: list[str], values: Mapping[str, str]) -> Statement:
+    """From pieces of text with a variable between each two of them; 1 is a variable of which no value is known."""
+    first = re.match(r"\w+", pieces[0].lstrip())
+
+    def join(between: list[str]) -> str:
+        return "".join(part for pair in zip(pieces, [*between, ""], strict=True) for part in pair).strip()
+
+    return Statement(
+        keyword=first[0].upper() if first else "",
+        with_parameters=join([f"${number}" for number in range(1, len(variables) + 1)]),
+        with_values=join([_literal(values.get(name, "1")) for name in variables]),
+        parameters=len(variables),
+    )
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.plans.script import parse_statements, parse_values
+from pgstrata.drivers.pgbench.script import parse_statements, parse_values
 
 
 def texts(script):
-    return [statement.with_parameters() for statement in parse_statements(script)]
+    return [statement.with_parameters for statement in parse_statements(script, {})]
 
 
 def test_statements_end_at_semicolons_and_meta_commands():
@@ -42,22 +42,19 @@ def test_values_are_constants_or_the_least_of_a_random_number():
     script = "\\set a 5\n\\set b random(10, 20)\n\\set c :a + 1\n\\set d random_zipfian(-3, 100, 1.1)\nSELECT :a, :b, 1 -:d, :c, :o;"
     values = parse_values(script)
     assert values == {"a": "5", "b": "10", "c": "1", "d": "-3"}
-    (statement,) = parse_statements(script)
-    assert statement.with_values({**values, "o": "it's"}) == "SELECT 5, 10, 1 -(-3), 1, 'it''s'"
+    (statement,) = parse_statements(script, {"o": "it's"})
+    assert statement.parameters == 5
+    assert statement.with_values == "SELECT 5, 10, 1 -(-3), 1, 'it''s'"
 
 
 def test_the_first_word_says_what_a_statement_is():
-    assert [one.keyword for one in parse_statements("select 1; :a; (SELECT 2); With x AS (SELECT 1) SELECT 1;")] == [
-        "SELECT",
-        "",
-        "",
-        "WITH",
-    ]
+    script = "select 1; :a; (SELECT 2); With x AS (SELECT 1) SELECT 1;"
+    assert [one.keyword for one in parse_statements(script, {})] == ["SELECT", "", "", "WITH"]
 
 
 @given(st.text(alphabet="aE1:;'\"$\\/*-() \n", max_size=60))
 def test_no_script_is_too_odd_to_be_cut(script):
-    for statement in parse_statements(script):
-        assert statement.with_parameters().strip()
-        assert len(statement.pieces) == len(statement.variables) + 1
+    for statement in parse_statements(script, {}):
+        assert statement.with_parameters.strip()
+        assert statement.with_values.strip()
     parse_values(script)
