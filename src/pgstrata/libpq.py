@@ -2,7 +2,7 @@
 
 libpq has an environment variable for most of its keywords (PostgreSQL's documentation, "Environment Variables"); the
 few others go into a connection string as the last argument, which every user of the host can read: no secrets there.
-psql and pgbench connect alike because both are told from here.
+psql and load generators connect alike because all are told from here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PLACES: Final[dict[str, str]] = {
     "password": "PGPASSWORD",
 }
 _LIKE_CONNINFO: Final = re.compile(r"=|^-|^postgres(?:ql)?://")
-"""Names of databases that pgbench would take for a connection string or an option."""
+"""Names of databases that psql or a load generator would take for a connection string or an option."""
 
 _UNHIDEABLE: Final = frozenset({"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
 

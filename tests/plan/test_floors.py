@@ -27,7 +27,7 @@ from pgstrata.model.experiment import (
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import Fingerprint
-from pgstrata.model.workload import Data, Workload
+from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.plan.floors import floor_key, make_floor
 from pgstrata.stats.floor import MIN_FLOOR_DIFFERENCES, noise_floor
@@ -39,7 +39,7 @@ WORKLOADS = {
     name: Workload(
         name=name,
         title=name,
-        data=Data.PGBENCH,
+        data="pgbench",
         writes=name != "select-only",
         builtin="" if name == "custom" else name,
         bytes_per_scale=16 * 1024**2,

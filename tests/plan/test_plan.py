@@ -28,7 +28,7 @@ from pgstrata.model.experiment import (
 )
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.secret import Secret
-from pgstrata.model.workload import Data, Workload
+from pgstrata.model.workload import Workload
 from pgstrata.plan import auto_warmup, workload_of
 from pgstrata.plan import make_plan as make_plan_for
 from pgstrata.plan.refusals import refuse_room
@@ -44,7 +44,7 @@ WORKLOADS = {
     name: Workload(
         name=name,
         title=name,
-        data=Data.PGBENCH,
+        data="pgbench",
         writes=name != "select-only",
         builtin="" if name == "custom" else name,
         bytes_per_scale=16 * 1024**2,

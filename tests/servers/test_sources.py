@@ -17,7 +17,13 @@ from pgstrata.servers.supply import Servers, installed_prefixes
 def servers(cache, *, here=None, host=None, machine="x86_64"):
     here = here or LocalHost()
     return Servers.make(
-        here=here, host=host or here, cache=str(cache), machine=machine, python=sys.executable, note=lambda line: None
+        here=here,
+        host=host or here,
+        cache=str(cache),
+        machine=machine,
+        python=sys.executable,
+        note=lambda line: None,
+        drivers=("pgbench",),
     )
 
 

@@ -8,17 +8,17 @@ from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
-from pgstrata.model.workload import Data, Workload
+from pgstrata.model.workload import Workload
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.testing_ledger import FakeLedger
 
 WORKLOAD = Workload(
-    name="select-only", title="", data=Data.PGBENCH, writes=False, builtin="select-only", bytes_per_scale=1
+    name="select-only", title="", data="pgbench", writes=False, builtin="select-only", bytes_per_scale=1
 )
 CONNECT = replace(WORKLOAD, name="connect", reconnects=True)
-CUSTOM = Workload(name="custom", title="", data=Data.PGBENCH, writes=True, builtin="", bytes_per_scale=1)
+CUSTOM = Workload(name="custom", title="", data="pgbench", writes=True, builtin="", bytes_per_scale=1)
 
 
 def environment(name, **more):

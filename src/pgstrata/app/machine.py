@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pgstrata.app.places import find_machine_places
+from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.host import Clock, Host
@@ -63,7 +64,13 @@ def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
     host = _open_host(user)
     try:
         servers = Servers.make(
-            here=here, host=host, cache=places.cache, machine=os.uname().machine, python=sys.executable, note=note
+            here=here,
+            host=host,
+            cache=places.cache,
+            machine=os.uname().machine,
+            python=sys.executable,
+            note=note,
+            drivers=driver_programs(),
         )
         yield Machine(places=places, here=here, host=host, servers=servers, clock=SystemClock())
     finally:

@@ -21,7 +21,7 @@ from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.conduct.rig import ServerHost, Supply
 from pgstrata.datasets.cluster import ClusterDatasets, DataRecipe
 from pgstrata.datasets.databases import DatabaseDatasets
-from pgstrata.drivers.registry import load_data
+from pgstrata.drivers.registry import load_data, verify_data
 from pgstrata.errors import HostLostError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.layers.cpu import CpuLayer
@@ -41,15 +41,15 @@ from pgstrata.ports.server import ServerSource
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import RunningSource, address_of
 from pgstrata.workloads import builtin_workloads
-from pgstrata.workloads.pgbench_data import marker_sql, verify_sql
+from pgstrata.workloads.data import marker_sql
 
 _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
 
 
 def make_recipe() -> DataRecipe:
-    """How the data of the built-in workloads are marked and verified."""
-    return DataRecipe(load=load_data, verify=verify_sql, marker=marker_sql())
+    """How the data of workloads are made, marked and verified."""
+    return DataRecipe(load=load_data, verify=verify_data, marker=marker_sql())
 
 
 def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:

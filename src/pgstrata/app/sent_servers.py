@@ -16,7 +16,6 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Host
 from pgstrata.servers.inspect import Inspector
-from pgstrata.servers.packages import Packages
 from pgstrata.servers.sources import PREFIX_SUPPLIER
 from pgstrata.servers.supply import Servers
 
@@ -45,7 +44,7 @@ class SentServers:
         """For a machine that was opened by ssh; its folders are there."""
         assert isinstance(opened.transport, SshHost)
         cache = machine.places.cache
-        packages = Packages(here=machine.here, host=opened.host, cache=cache, note=note, bring=False)
+        packages = replace(machine.servers.inspector.packages, host=opened.host, note=note, bring=False)
         inspector = Inspector(here=machine.here, host=opened.host, cache=cache, packages=packages)
         return cls(
             servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=opened.transport,
@@ -76,8 +75,8 @@ class SentServers:
             )  # fmt: skip
 
     def client_tools(self) -> Build:
-        """psql and pgbench over there, with which data are made."""
-        self._refuse_foreign("pgbench")
+        """psql and the programs of drivers over there, with which data are made."""
+        self._refuse_foreign(" and ".join(self.inspector.packages.drivers) or "psql")
         return self.send(self.servers.client_tools())
 
     def _refuse_foreign(self, what: str) -> None:

@@ -43,7 +43,7 @@ from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.store.serialise import parse_header
 from pgstrata.workloads import builtin_workloads
-from pgstrata.workloads.pgbench_data import warm_sql
+from pgstrata.workloads.data import warm_sql
 
 
 def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ...]:

@@ -71,11 +71,11 @@ class DataRecipe:
     """How the data of a workload are made.
 
     `load` makes them in an empty database, with programs that are on the given host; `verify` gives the statement that
-    checks them, as a function of the scale; `marker` is a script.
+    checks those of a cell; `marker` is a script.
     """
 
     load: Callable[[Host, Build, Address, Cell], None]
-    verify: Callable[[int], str]
+    verify: Callable[[Cell], str]
     marker: str
 
 
@@ -273,7 +273,7 @@ class ClusterDatasets:
         self._recipe.load(self._host, self._tools, address, cell)
         for script in setup_scripts(environment, cell):
             self._sql.execute(address, script)
-        verify_counts(self._sql, address, self._recipe.verify(cell.scale))
+        verify_counts(self._sql, address, self._recipe.verify(cell))
         self._sql.execute(address, "VACUUM (FREEZE, ANALYZE);\nCHECKPOINT;")
 
     def _sync_and_size(self, folder: str) -> int:

@@ -82,7 +82,7 @@ class DatabaseDatasets:
             self._recipe.load(self._host, self._tools, address, cell)
             for script in scripts:
                 self._sql.execute(address, script)
-            verify_counts(self._sql, address, self._recipe.verify(cell.scale))
+            verify_counts(self._sql, address, self._recipe.verify(cell))
             self._sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
             self._sql.execute(self._address, f"ALTER DATABASE {partial} RENAME TO {name};")
         except BaseException:

@@ -24,14 +24,17 @@ class RegisteredDriver:
     """One load generator.
 
     `parser` reads what its runs left. `make` takes the client's host and the build whose programs it uses there. `load`
-    makes the data of a cell in an empty database, with the programs of a build that is on the given host; it is called
-    for drivers only that load their own data.
+    makes the data of a cell in an empty database, with the programs of a build that is on the given host, and `verify`
+    gives the query that checks them: both are asked of drivers only that load their own data. `programs` are those of
+    such a build that it runs.
     """
 
     capabilities: Capabilities
     parser: Callable[[], DriverParser]
     make: Callable[[Host, Build], Driver]
     load: Callable[[Host, Build, Address, Cell], None]
+    verify: Callable[[Cell], str]
+    programs: tuple[str, ...] = ()
 
 
 def find_driver(key: str) -> RegisteredDriver:
@@ -53,6 +56,16 @@ def load_data(host: Host, tools: Build, address: Address, cell: Cell) -> None:
     find_driver(cell.driver).load(host, tools, address, cell)
 
 
+def verify_data(cell: Cell) -> str:
+    """The query that checks the data of a cell: a row for each check, columns item, expected, found, ok (boolean)."""
+    return find_driver(cell.driver).verify(cell)
+
+
+def driver_programs() -> tuple[str, ...]:
+    """What drivers run of an installation of PostgreSQL."""
+    return tuple(sorted({program for driver in _DRIVERS.values() for program in driver.programs}))
+
+
 def _parse_pgbench() -> DriverParser:
     from pgstrata.drivers.pgbench.parse import PgbenchParser  # noqa: PLC0415 - a plan needs no parser
 
@@ -71,11 +84,19 @@ def _load_pgbench(host: Host, tools: Build, address: Address, cell: Cell) -> Non
     load_pgbench(host, tools, address, cell.scale)
 
 
+def _verify_pgbench(cell: Cell) -> str:
+    from pgstrata.drivers.pgbench.load import verify_sql  # noqa: PLC0415 - a plan loads nothing
+
+    return verify_sql(cell.scale)
+
+
 _DRIVERS: Final[Mapping[str, RegisteredDriver]] = {
     DEFAULT_DRIVER: RegisteredDriver(
         capabilities=CAPABILITIES,
         parser=_parse_pgbench,
         make=_make_pgbench,
         load=_load_pgbench,
+        verify=_verify_pgbench,
+        programs=("pgbench",),
     )
 }

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from pgstrata.model.experiment import Script
-
-
-class Data(StrEnum):
-    """Kinds of data that workloads share."""
-
-    PGBENCH = "pgbench"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """What the clients do, described: which data, whether it writes, how large the data are.
 
-    `builtin` is the name of pgbench's built-in script, empty for custom scripts. `bytes_per_scale` is the size on disk
-    per unit of scale, indexes included. `hot_row_per_scale`: every transaction updates one of `scale` rows. `options`
-    have their defaults; where one of them is given, `script` runs with them as variables instead of the built-in one;
-    without a built-in one it always runs. `reconnects`: each transaction has a connection of its own.
+    `data` names their kind: workloads of one kind share datasets. `builtin` is the name of a script that the driver
+    brings, empty for custom scripts. `bytes_per_scale` is the size on disk per unit of scale, indexes included.
+    `hot_row_per_scale`: every transaction updates one of `scale` rows. `options` have their defaults; where one of them
+    is given, `script` runs with them as variables instead of the built-in one; without a built-in one it always runs.
+    `reconnects`: each transaction has a connection of its own.
     """
 
     name: str
     title: str
-    data: Data
+    data: str
     writes: bool
     builtin: str
     bytes_per_scale: int

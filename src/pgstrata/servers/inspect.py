@@ -17,7 +17,7 @@ from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.binary import has_assertions, parse_postgres_binary
 from pgstrata.servers.memory import Memory
-from pgstrata.servers.packages import PROGRAMS, SERVER_PROGRAMS, Packages
+from pgstrata.servers.packages import SERVER_PROGRAMS, Packages
 from pgstrata.servers.version import parse_server_version
 
 _ENOUGH_LINES: Final = 5
@@ -112,7 +112,7 @@ class Inspector:
 
     def check(self, build: Build) -> tuple[ProgramCheck, ...]:
         """Whether each program that pgstrata uses starts and says its version; nothing else is started."""
-        names = SERVER_PROGRAMS if build.spec.kind is ServerKind.MAVEN else PROGRAMS
+        names = SERVER_PROGRAMS if build.spec.kind is ServerKind.MAVEN else self.packages.programs
         return tuple(self._check_program(build, name) for name in names)
 
     def _check_program(self, build: Build, name: str) -> ProgramCheck:

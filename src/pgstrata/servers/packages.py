@@ -19,10 +19,7 @@ from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
 
-PROGRAMS: Final = ("postgres", "initdb", "pg_ctl", "pg_controldata", "pg_checksums", "pgbench", "psql")
-"""Programs that pgstrata runs; others may lack what they want."""
-
-SERVER_PROGRAMS: Final = PROGRAMS[:3]
+SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
 """Those that every supplier ships; the others are taken from the embedded build."""
 
 _ROUNDS: Final = 6  # a library of a library of a library ...
@@ -39,6 +36,7 @@ class Packages:
         cache: folder on the coordinator.
         note: is told what takes a while.
         bring: whether missing libraries are fetched; not on another machine, where they have to be installed.
+        drivers: programs of PostgreSQL's that load generators run.
     """
 
     here: Host
@@ -46,6 +44,12 @@ class Packages:
     cache: str
     note: Callable[[str], None]
     bring: bool = True
+    drivers: tuple[str, ...] = ()
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Programs that pgstrata runs; others may lack what they want."""
+        return (*SERVER_PROGRAMS, "pg_controldata", "pg_checksums", *self.drivers, "psql")
 
     def ensure(self, prefix: str, environment: Mapping[str, str]) -> Mapping[str, str]:
         """What the programs below a prefix need in their environment to start, libraries fetched if they must be.
@@ -80,7 +84,7 @@ class Packages:
     def missing(self, prefix: str, environment: Mapping[str, str]) -> Missing:
         """What keeps the programs below a prefix from starting."""
         there = set(self.host.list_folder(f"{prefix}/bin"))
-        paths = tuple(f"{prefix}/bin/{name}" for name in PROGRAMS if name in there)
+        paths = tuple(f"{prefix}/bin/{name}" for name in self.programs if name in there)
         found = [self._ask(("ldd", *paths), environment)]
         if not found[0]:
             found = [self._ask((path, "--version"), environment) for path in paths]

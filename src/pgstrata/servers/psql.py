@@ -1,4 +1,4 @@
-"""Statements to a server through psql: the same libpq, the same path and the same host as pgbench's.
+"""Statements to a server through psql: the same libpq, the same path and the same host as the load generator's.
 
 A database library in this process would need every server's socket to be reachable from here, which is not so for a
 unix socket on another host; psql runs wherever `ports.Host` can run a command.

@@ -53,7 +53,7 @@ class CatalogueSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MavenSource:
-    """Major versions of the second supplier, which go back further; without pgbench and psql."""
+    """Major versions of the second supplier, which go back further; without programs of clients."""
 
     fetcher: MavenFetcher
     inspector: Inspector

@@ -63,7 +63,15 @@ class Servers:
 
     @classmethod
     def make(
-        cls, *, here: Host, host: Host, cache: str, machine: str, python: str, note: Callable[[str], None]
+        cls,
+        *,
+        here: Host,
+        host: Host,
+        cache: str,
+        machine: str,
+        python: str,
+        note: Callable[[str], None],
+        drivers: tuple[str, ...] = (),
     ) -> Self:
         """Put the parts together.
 
@@ -74,8 +82,9 @@ class Servers:
             machine: what `uname -m` prints.
             python: the interpreter whose pip is asked first (`sys.executable`).
             note: is told in one line what takes a while.
+            drivers: programs of PostgreSQL's that load generators run.
         """
-        packages = Packages(here=here, host=host, cache=cache, note=note)
+        packages = Packages(here=here, host=host, cache=cache, note=note, drivers=drivers)
         inspector = Inspector(here=here, host=host, cache=cache, packages=packages)
         copier = Copier(cache=cache, note=note)
         return cls(
@@ -162,7 +171,7 @@ class Servers:
         return tuple(self.resolve(_fetchable(level)) for level in levels)
 
     def client_tools(self, *, tls: bool = False) -> Build:
-        """The newest pgbench and psql. The embedded ones need fewest libraries, but have no TLS."""
+        """The newest psql and programs of drivers. The embedded ones need fewest libraries, but have no TLS."""
         return self.fetch((NEWEST.level if tls else EMBEDDED.level,))[0]
 
     def check(self, build: Build) -> tuple[ProgramCheck, ...]:

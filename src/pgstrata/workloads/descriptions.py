@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pgstrata.model.experiment import Script
-from pgstrata.model.workload import Data, Workload
+from pgstrata.model.workload import Workload
 
 _DESCRIPTION: Final = "workload.toml"
 
@@ -29,7 +29,7 @@ def _load_description(folder: Traversable) -> Workload:
     return Workload(
         name=folder.name,
         title=described["title"],
-        data=Data(described["data"]),
+        data=described["data"],
         writes=described["writes"],
         builtin=described.get("builtin", ""),
         bytes_per_scale=described["bytes_per_scale"],

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from pgstrata.drivers.pgbench.driver import PgbenchDriver
+from pgstrata.drivers.pgbench.load import verify_sql
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build, ServerVersion
-from pgstrata.model.workload import Data
 from pgstrata.model.workload import Workload as WorkloadDescription
 from pgstrata.ports.driver import Load
 from pgstrata.ports.host import Completed
@@ -18,12 +18,12 @@ from pgstrata.workloads import builtin_workloads
 SELECT_ONLY = WorkloadDescription(
     name="select-only",
     title="",
-    data=Data.PGBENCH,
+    data="pgbench",
     writes=False,
     builtin="select-only",
     bytes_per_scale=1,
 )
-CUSTOM = WorkloadDescription(name="custom", title="", data=Data.PGBENCH, writes=True, builtin="", bytes_per_scale=1)
+CUSTOM = WorkloadDescription(name="custom", title="", data="pgbench", writes=True, builtin="", bytes_per_scale=1)
 ADDRESS = Address(host="/run/s", port=5433, user="postgres", database="bench")
 
 
@@ -285,3 +285,10 @@ class TestCollect:
 
     def test_is_content_with_what_is_there(self):
         assert PgbenchDriver(FakeHost(files={"/f/pgbench.err": b"x"}), tools()).collect("/f") == {"pgbench.err": b"x"}
+
+
+def test_verifying_knows_the_scale_and_is_one_query():
+    query = verify_sql(50)
+    assert "50::bigint * 100000" in query
+    assert "@" not in query
+    assert ";" not in query

@@ -1,7 +1,8 @@
-"""Has pgbench make its own tables and data."""
+"""Has pgbench make its own tables and data, and says how to check them."""
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Final
 
 from pgstrata.errors import DiskFullError, ServerFailedError, find_disk_full
@@ -33,3 +34,8 @@ def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None
             remedy="free space where the server's data lie, or use a smaller scale" if full else "",
             details=tuple(lines[-5:]),
         )
+
+
+def verify_sql(scale: int) -> str:
+    """A query with one row per check of freshly made data: columns item, expected, found, ok (boolean)."""
+    return (files(__package__) / "verify.sql").read_text("utf-8").replace("@scale@", str(int(scale)))

@@ -1,4 +1,4 @@
-"""SQL around pgbench's tables: into memory, are they complete, are they ours. The statements lie beside as files."""
+"""SQL around the data of workloads: into memory, are they ours. The statements lie beside as files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ def warm_sql(workload: Workload) -> str:
     """
     names = ", ".join(_literal(name) for name in workload.relations)
     return _read("warm.sql").replace("@relations@", f"ARRAY[{names}]::text[]")
-
-
-def verify_sql(scale: int) -> str:
-    """A query with one row per check of freshly made data: columns item, expected, found, ok (boolean)."""
-    return _read("verify.sql").replace("@scale@", str(int(scale)))
 
 
 def marker_sql() -> str:
