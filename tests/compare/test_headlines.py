@@ -296,12 +296,6 @@ def test_a_small_effect_that_took_all_blocks_needs_no_other_study():
     assert (found.verdict, codes(found)) == (Verdict.BETTER, [])
 
 
-def test_differences_that_grow_over_the_blocks_are_told():
-    values = [1000 * math.exp(0.01 * block * (-1) ** block) for block in range(1, 13)]
-    (found,) = compare_study(make_plan(), make_runs(OTHER, values) + make_runs(BASE, [1000.0] * 12))
-    assert "growing_differences" in codes(found)
-
-
 def test_differences_in_two_groups_have_no_single_percentage():
     fast_or_slow = [1000.0 if block % 2 else 1400.0 for block in range(12)]
     values = [value * (1 + 0.001 * block) for block, value in enumerate(fast_or_slow)]

@@ -177,8 +177,6 @@ _COMPARISON: Final = (
         ("anomalies_differ", "an environment that stumbles is taken for a slower one",
          "the runs of one environment stray more often (Fisher's exact test)"),
         ("small_and_early", "the luck of an early look is taken for the effect", "found early, and below 3 %"),
-        ("growing_differences", "a rule is trusted whose assumption does not hold",
-         "the sizes of the differences grow from block to block"),
         ("measured_apart", "drift between two passes is taken for the environment",
          "two environments did not take turns with each other in a block"),
         ("collapsed_cells", "a mean over the easy cells is taken for all", "the environment collapsed in some cells"),

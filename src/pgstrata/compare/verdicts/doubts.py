@@ -1,6 +1,6 @@
 """The doubts about one comparison, as warnings with stable codes.
 
-About the verdict: insufficient_blocks, undecided, unstable, control_differs, small_and_early, growing_differences.
+About the verdict: insufficient_blocks, undecided, unstable, control_differs, small_and_early.
 About the runs: incomplete, measured_apart, neighbours_differ, imbalance, suspect_runs, anomalies_differ,
 collapsed_runs, baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out, not_steady. About what happened
 beside the runs: checkpoints_differ, autovacuums_differ, wal_differs.
@@ -18,7 +18,6 @@ from pgstrata.compare.verdicts.stability import compare_rates, say_instability
 from pgstrata.model.answer import ALL_CELLS, Lane, ResultWarning, Verdict
 from pgstrata.stats.anomaly import Stability
 from pgstrata.stats.boundaries import C_DIFF, GRID, boundary
-from pgstrata.stats.growth import find_growth
 from pgstrata.stats.rule import Decision, Estimate
 from pgstrata.units import render_bytes, render_duration, render_percent_change
 
@@ -111,22 +110,14 @@ def _say_insufficient(finding: Finding) -> str:
 
 
 def _warn_of_stopping(finding: Finding) -> list[ResultWarning]:
-    """What early looks do to small effects, and growing differences to their error probability."""
-    warnings = []
+    """What early looks do to small effects."""
     pairing, decision, estimate = finding.pairing, finding.decision, finding.estimate
     different = finding.verdict in {Verdict.BETTER, Verdict.WORSE} and pairing.control is None
     small = estimate is not None and abs(pairing.ratio(estimate.centre) - 1) < _SMALL
     if different and small and decision.n < pairing.question.blocks:
         text = "found early, where effects below 3 % come out larger than they are: confirm in a fresh study"
-        warnings.append(ResultWarning(code="small_and_early", text=text))
-    growth = find_growth(pairing.sample[: decision.n])
-    if growth is not None and growth.is_likely:
-        text = (
-            f"the differences grow from block to block (rank correlation {growth.correlation:.2f}): the error "
-            f"probability may be somewhat above {decision.alpha:g}"
-        )
-        warnings.append(ResultWarning(code="growing_differences", text=text))
-    return warnings
+        return [ResultWarning(code="small_and_early", text=text)]
+    return []
 
 
 # ------------------------------------------------------------------------------------------------ runs
