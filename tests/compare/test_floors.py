@@ -183,7 +183,7 @@ def test_few_visits_or_unknown_times_have_no_components():
     assert components(made, visits(12), "latency_p99").slices is None
 
 
-def seconds(count, length=60, warm=0):
+def seconds(count, length=60):
     draws = np.random.default_rng(4)
     found = []
     for block in range(1, count + 1):
@@ -192,7 +192,7 @@ def seconds(count, length=60, warm=0):
             series = Series(
                 metric="tps",
                 times=tuple(float(place + 1) for place in range(length)),
-                values=tuple(tps * np.exp(draws.normal(0, 0.04, length)) * np.where(np.arange(length) < warm, 0.5, 1)),
+                values=tuple(tps * np.exp(draws.normal(0, 0.04, length))),
             )
             found.append(run(block, name, tps, series=(series,), dead_time=DEAD))
     return found
@@ -205,12 +205,6 @@ def test_single_runs_tell_their_components_and_the_time_around_them():
     assert math.sqrt(found.runs.noise.second) == pytest.approx(0.04, rel=0.1)
     assert math.sqrt(found.runs.noise.run) == pytest.approx(0.02, rel=0.2)
     assert abs(found.runs.noise.phi) < 0.1
-
-
-def test_a_warm_up_is_cut_before_seconds_tell_anything():
-    noise = components(plan(), seconds(20, warm=10)).runs.noise
-    assert noise.seconds <= 50
-    assert math.sqrt(noise.second) == pytest.approx(0.04, rel=0.15)
 
 
 def test_runs_without_seconds_have_no_components():

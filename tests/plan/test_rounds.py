@@ -13,7 +13,7 @@ from pgstrata.model.floor import FloorKey, FloorRecord, SliceComponents, SlicesM
 from pgstrata.model.plan import Design
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.rounds import fit_rounds
-from pgstrata.stats.steady import best_rounds, slice_components, visit_cost
+from pgstrata.stats.variance import best_rounds, slice_components, visit_cost
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE = Fingerprint(facts={"kernel": "6.1"})

@@ -33,7 +33,7 @@ def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Ga
 
 def _ask_again(study: Path, answer: Answer, metric: str, threshold: float) -> Answer:
     """The same runs by another metric or threshold; the floors of the plan are those of its own metric."""
-    # throughput is compared by its series: by rounds of slices, and after a cut of the warm-up
+    # throughput in slices is compared by the series of its rounds
     loaded = load_study(study, metrics=(_known(metric), ROUND_TPS), series=COMPARED_SERIES)
     frozen = loaded.plan.experiment
     measured = {measurement.metric for run in loaded.runs for measurement in run.measurements}

@@ -18,7 +18,6 @@ from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.sources.runs import whole_runs
 from pgstrata.stats.anomaly import JUDGED_FROM, find_kinks, run_limit
 from pgstrata.stats.ranks import FloatArray
 
@@ -36,7 +35,7 @@ def find_anomalies(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Anomaly, ...]
     Raises:
         ValueError: a run is there twice.
     """
-    arms = sort_runs(whole_runs(runs), frozenset((plan.experiment.metric,)))
+    arms = sort_runs(runs, frozenset((plan.experiment.metric,)))
     blocks = sorted({run.block for run in runs})
     found = [*_find_kinks(plan.experiment, arms, blocks), *_find_strays(plan, arms)]
     return tuple(sorted(found, key=lambda one: (one.kind is AnomalyKind.RUN, -abs(math.log(one.effect)))))

@@ -166,7 +166,7 @@ _COMPARISON: Final = (
         Force.WARNING, GuardSubject.COMPARISON, Proof.FIGURES,
         ("suspect_runs", "doubts about runs are lost on the way to the verdict", "suspect runs are in the estimate"),
         ("not_steady", "a warm-up that never ended is taken for the environment",
-         "MSER-5 would cut more than half away, which differs clearly, in more than a fifth of the runs"),
+         "throughput in the first fifth of the runs differs from the rest by 3 % and more (Student's t at 1 %)"),
         ("wal_differs", "full-page images after a checkpoint are taken for the workload's",
          "WAL per transaction differs by more than a factor of two"),
         ("insufficient_blocks", "a few lucky runs are taken for a difference", "too few blocks for any interval"),

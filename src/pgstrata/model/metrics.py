@@ -37,7 +37,7 @@ ROUND_TPS: Final = "round_tps"
 SCHEDULE_LAG: Final = "schedule_lag"
 """By second of a run at a fixed rate: how late transactions began, on average."""
 COMPARED_SERIES: Final = (ROUND_TPS, TPS.name)
-"""Series without which throughput is not what it is compared by: rounds of slices, and seconds, to cut the warm-up."""
+"""Series that comparisons of throughput need: rounds of slices, and seconds, by which a warm-up shows."""
 BACKGROUND_LOAD: Final = "neighbour_share"
 LATENCY_QUANTILES: Final[Mapping[str, float]] = {
     f"latency_p{percent}": percent / 100 for percent in (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)

@@ -33,26 +33,13 @@ class TimeSpan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteadyPart:
-    """What of one run counts.
-
-    `cut` seconds at its start do not, in all runs of its cell and block alike; `ratio` is the throughput after the cut
-    over that of the whole run, exactly 1 without a cut; `steady` is False where the run by itself never got steady.
-    """
-
-    cut: int
-    ratio: float
-    steady: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """Measurements of one target, in base units by the name of their metric.
 
     `target` is what is compared (an environment), `cell` names the dimensions within which it is, `provenance` says
     where it comes from (a run's identity, a file and its line). Without `key` nothing says what was measured side by
     side; `span` is None where the time is not known. `rounds` are throughput by round where the target took turns in
-    slices, `steady` the part of a run that its throughput was taken of.
+    slices, `opening` is by how much throughput began above or below what followed, as a share, where that is known.
     """
 
     target: str
@@ -64,4 +51,4 @@ class Observation:
     validity: Validity = Validity.VALID
     collapsed: bool = False
     rounds: tuple[float, ...] | None = None
-    steady: SteadyPart | None = None
+    opening: float | None = None

@@ -71,7 +71,7 @@ def _choose(slices: SlicesMeasured, default: int, measured: set[int]) -> int:
     scatter between starts half of that between rounds); like this they cost 3 % more at most, and 40 % less where dead
     time is long.
     """
-    from pgstrata.stats.steady import best_rounds  # noqa: PLC0415 - numpy, for which other plans do not wait
+    from pgstrata.stats.variance import best_rounds  # noqa: PLC0415 - numpy, for which other plans do not wait
 
     parts, times = slices.components, (slices.dead_seconds, slices.round_seconds)
     fewest = best_rounds(parts.sigma_round, parts.sigma_start_upper, *times)
@@ -86,7 +86,7 @@ def _choose(slices: SlicesMeasured, default: int, measured: set[int]) -> int:
 
 def _waste(slices: SlicesMeasured, sigma_start: float, rounds: int) -> float:
     """Variance x time of visits of so many rounds over that of the best number of rounds."""
-    from pgstrata.stats.steady import best_rounds, visit_cost  # noqa: PLC0415 - as above
+    from pgstrata.stats.variance import best_rounds, visit_cost  # noqa: PLC0415 - as above
 
     known = (slices.components.sigma_round, sigma_start, slices.dead_seconds, slices.round_seconds)
     least = visit_cost(*known, best_rounds(*known))

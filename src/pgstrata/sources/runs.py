@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from pgstrata.model.metrics import BACKGROUND_LOAD, TPS
-from pgstrata.model.observation import Observation, PairingKey, SteadyPart, TimeSpan
+from pgstrata.model.observation import Observation, PairingKey, TimeSpan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.sources.steady import find_steady
+from pgstrata.sources.seconds import opening_of
 
 COMPANIONS: Final = frozenset({"checkpoints", "autovacuums", "wal_per_tx"})
 """What must be alike in both arms, or be said."""
@@ -19,13 +18,8 @@ _ALWAYS: Final = COMPANIONS | {BACKGROUND_LOAD}
 
 
 def observe_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> list[Observation]:
-    """What the runs measured by these metrics, and what happened beside them.
-
-    Throughput of a run that was alone is that after the warm-up cut of its block (`find_steady`), all else that of the
-    whole run.
-    """
-    parts = find_steady(run for run in runs if may_enter(run)) if TPS.name in metrics else {}
-    return [_observe(run, metrics, parts.get(run.identity)) for run in runs]
+    """What the runs measured by these metrics, and what happened beside them."""
+    return [_observe(run, metrics) for run in runs]
 
 
 def may_enter(run: RunRecord) -> bool:
@@ -33,12 +27,11 @@ def may_enter(run: RunRecord) -> bool:
     return run.status is RunStatus.COMPLETED and run.validity is not Validity.INVALID
 
 
-def _observe(run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -> Observation:
-    ratio = part.ratio if part else 1.0
+def _observe(run: RunRecord, metrics: frozenset[str]) -> Observation:
     measured: dict[str, float] = {}
     for found in run.measurements:
         if found.metric in metrics or found.metric in _ALWAYS:
-            measured.setdefault(found.metric, found.value * ratio if found.metric == TPS.name else found.value)
+            measured.setdefault(found.metric, found.value)
     rounds = None
     if run.together and TPS.name in metrics:
         # The catalogue keeps series in single precision: a run that was just derived must give the same difference.
@@ -53,14 +46,5 @@ def _observe(run: RunRecord, metrics: frozenset[str], part: SteadyPart | None) -
         validity=run.validity if run.status is RunStatus.COMPLETED else Validity.INVALID,
         collapsed=run.status is RunStatus.COLLAPSED,
         rounds=rounds,
-        steady=part,
+        opening=opening_of(run) if TPS.name in metrics else None,
     )
-
-
-def whole_runs(runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """The same runs without their seconds, so that nothing is cut: for levels, of which each run has its own."""
-    return tuple(_without_seconds(run) for run in runs)
-
-
-def _without_seconds(run: RunRecord) -> RunRecord:
-    return replace(run, series=tuple(series for series in run.series if series.metric != TPS.name))

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+_SHIFT_LEVEL: Final = 0.01
+_FEWEST_SHIFTS: Final = 6
 
 
 def two_sided_tail(t: float, freedom: int) -> float:
@@ -37,3 +44,16 @@ def two_sided_point(level: float, freedom: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if two_sided_tail(middle, freedom) > level else (low, middle)
     return high
+
+
+def is_shift(values: npt.ArrayLike) -> bool:
+    """Whether values have a mean other than zero, by Student's t test at 1 %; False for fewer than 6.
+
+    Args:
+        values: finite, shape (n,).
+    """
+    found = np.asarray(values, dtype=np.float64)
+    if found.size < _FEWEST_SHIFTS:
+        return False
+    error = float(found.std(ddof=1)) / math.sqrt(found.size)
+    return abs(float(found.mean())) > two_sided_point(_SHIFT_LEVEL, found.size - 1) * error

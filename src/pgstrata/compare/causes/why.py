@@ -18,7 +18,7 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.sources.runs import may_enter, whole_runs
+from pgstrata.sources.runs import may_enter
 from pgstrata.stats.student import two_sided_point
 
 BESIDE_METRICS: Final = (
@@ -48,14 +48,13 @@ class Why:
 def find_why(plan: Plan, runs: Sequence[RunRecord]) -> Why:
     """Split the difference of each environment from the baseline in each cell, in the plan's order.
 
-    Only runs that may enter an estimate count, in blocks that both environments share, as in every comparison. Times of
-    a transaction are those of whole runs, which is what sessions were sampled in: no warm-up is cut.
+    Only runs that may enter an estimate count, in blocks that both environments share, as in every comparison.
 
     Raises:
         ValueError: a run is there twice.
     """
     experiment = plan.experiment
-    arms = sort_runs(whole_runs(runs), frozenset((TPS.name,)))
+    arms = sort_runs(runs, frozenset((TPS.name,)))
     found = {(run.environment, run.cell, run.block): run for run in runs if may_enter(run)}
     results = [
         _attribute(arms, found, cell, environment.name, experiment.baseline)

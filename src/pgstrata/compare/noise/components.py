@@ -15,9 +15,9 @@ from pgstrata.model.metrics import ROUND_TPS
 from pgstrata.model.plan import Design
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import may_enter
-from pgstrata.sources.steady import find_steady, seconds_of
+from pgstrata.sources.seconds import seconds_of
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.steady import run_noise, slice_components
+from pgstrata.stats.variance import run_noise, slice_components
 
 
 def measure_slices(design: Design, logs: FloatArray, runs: Sequence[RunRecord]) -> SlicesMeasured | None:
@@ -63,17 +63,14 @@ def measure_runs(names: Collection[str], d: Sequence[float], runs: Sequence[RunR
     Args:
         names: the two environments.
         d: the differences between them, block by block, in log units.
-        runs: all runs of the cell; each loses the warm-up cut of its block.
+        runs: all runs of the cell.
 
     Returns:
         None where too few runs have values second by second, or the time around them is not known.
     """
-    usable = [run for run in runs if not run.together and may_enter(run)]
-    parts = find_steady(usable)
-    own = [run for run in usable if run.environment in names]
-    series = [seconds_of(run)[parts[run.identity].cut if run.identity in parts else 0 :] for run in own]
+    own = [run for run in runs if not run.together and may_enter(run) and run.environment in names]
     overheads = [sum(run.dead_time.values()) for run in own]
-    noise = run_noise(series, d)
+    noise = run_noise([seconds_of(run) for run in own], d)
     if noise is None or not any(overheads):
         return None
     return RunsMeasured(noise=noise, overhead=median(overheads))

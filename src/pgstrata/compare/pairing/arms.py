@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.model.metrics import BACKGROUND_LOAD, TPS
-from pgstrata.model.observation import Observation, SteadyPart
+from pgstrata.model.observation import Observation
 from pgstrata.model.runs import RunRecord, Validity
 from pgstrata.sources.runs import COMPANIONS, observe_runs
 from pgstrata.stats.ranks import FloatArray
@@ -27,8 +27,8 @@ class Arm:
     `blocks` are those of all runs; `tokens` hold `RunRecord.together` by block for the runs that may enter an estimate;
     `values`, by metric and block, only what a logarithm can be taken of; `rounds`, by block, tps of each round of
     slices, shape (rounds,); `neighbours`, by block, is the share of the CPUs that other processes used; `companions`
-    are what happened beside the runs, by metric; `steady`, by block, is the part of a run that was alone of which its
-    throughput was taken. `loose`, by metric, are values that no block holds, in the order of their source.
+    are what happened beside the runs, by metric; `openings` are by how much the first seconds of runs differed from the
+    rest. `loose`, by metric, are values that no block holds, in the order of their source.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Arm:
     rounds: dict[int, FloatArray] = field(default_factory=dict)
     neighbours: dict[int, float] = field(default_factory=dict)
     companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    steady: dict[int, SteadyPart] = field(default_factory=dict)
+    openings: list[float] = field(default_factory=list)
     loose: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -58,19 +58,14 @@ class Arm:
     def levels(self, metric: str) -> dict[int, float]:
         """Values by block that can be compared with those of other blocks.
 
-        Of throughput those of whole runs, because blocks are not all cut alike; of a run that took turns the median of
-        its rounds, because its throughput is that of a short unlogged stretch before them.
+        Of throughput, of a run that took turns the median of its rounds, because its throughput is that of a short
+        unlogged stretch before them.
         """
         values = self.values.get(metric, {})
         if metric != TPS.name:
             return dict(values)
-        found = {block: value / self.ratio(block) for block, value in values.items()}
         medians = {block: np.median(rounds[rounds > 0]) for block, rounds in self.rounds.items() if (rounds > 0).any()}
-        return {block: float(medians.get(block, value)) for block, value in found.items()}
-
-    def ratio(self, block: int) -> float:
-        """Throughput after the cut over that of the whole run."""
-        return self.steady[block].ratio if block in self.steady else 1.0
+        return {block: float(medians.get(block, value)) for block, value in values.items()}
 
 
 Arms = Mapping[tuple[str, str], Arm]
@@ -117,8 +112,8 @@ def _add(arm: Arm, observation: Observation) -> None:
         return
     arm.suspect += observation.validity is Validity.SUSPECT
     arm.tokens[block] = key.together
-    if observation.steady is not None:
-        arm.steady[block] = observation.steady
+    if observation.opening is not None:
+        arm.openings.append(observation.opening)
     for metric, value in observation.measurements.items():
         if metric == BACKGROUND_LOAD:
             arm.neighbours[block] = value

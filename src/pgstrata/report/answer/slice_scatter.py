@@ -14,7 +14,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.steady import slice_components
+from pgstrata.stats.variance import slice_components
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

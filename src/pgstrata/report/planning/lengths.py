@@ -9,7 +9,7 @@ from typing import Any, Final
 from pgstrata.model.floor import RunNoise, RunsMeasured
 from pgstrata.model.plan import Plan
 from pgstrata.report.planning.components import runs_json, say_runs
-from pgstrata.stats.steady import best_run_length, run_cost
+from pgstrata.stats.variance import best_run_length, run_cost
 from pgstrata.units import render_duration
 
 # The optimum is flat: less is not worth a change, for which the noise floor would have to be measured again.

@@ -1,14 +1,13 @@
-"""Within one run: when it became steady, what its seconds are worth, how long runs and visits should be.
+"""Where variance arises: what the seconds of a run are worth, and how long runs and visits should be.
 
-A second is never a replicate. What is here cuts the warm-up away, weighs autocorrelated seconds, and splits variance
-into its components, so that time is spent where the variance arises (Kalibera & Jones 2013).
+A second is never a replicate. What is here weighs autocorrelated seconds and splits variance into its components, so
+that time is spent where the variance arises (Kalibera & Jones 2013).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,14 +16,6 @@ import numpy.typing as npt
 from pgstrata.model.floor import FEWEST_ROUNDS, MOST_ROUNDS, RunNoise, SliceComponents
 from pgstrata.stats.floor import MAD_TO_SD, noise_floor
 from pgstrata.stats.ranks import TIE, FloatArray
-
-BATCH_SECONDS: Final = 5
-# The last batches are no candidates for the cut: of very few values the standard error is small by chance
-# (Hoad, Robinson & Davies 2010). With fewer than 11 batches the rest could not lie above half.
-_BATCHES_LEFT: Final = 5
-MIN_BATCHES: Final = 2 * _BATCHES_LEFT + 1
-_UNSTEADY_ERRORS: Final = 5.0
-_CLEAR_ERRORS: Final = 10.0
 
 _MIN_SECONDS: Final = 8
 _MIN_RUNS: Final = 6
@@ -39,137 +30,6 @@ _PAIRS_TO_SD: Final = MAD_TO_SD / math.sqrt(2)
 # values is that of 0.86 n.
 _PAIRS_EFFICIENCY: Final = 0.86
 _Z_UPPER: Final = 1.2815515655446004
-_Z_HALF_PERCENT: Final = 2.5758293035489004
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """Where the steady part begins: `seconds` are cut from the start; not steady where that is above half.
-
-    `clear` if its first batch differs from what is left by more than 10 standard errors, so that this run alone shows a
-    warm-up; a dip later on, such as a checkpoint's, which MSER likes to cut away as well, is none.
-    """
-
-    seconds: int
-    steady: bool
-    clear: bool = False
-
-
-def choose_batch(seconds: int) -> int:
-    """Batch size in seconds for a run of that length: 5, and less where 5 would leave too few batches."""
-    return max(1, min(BATCH_SECONDS, seconds // (MIN_BATCHES + 1)))
-
-
-def mser5(values: FloatArray, batch: int = BATCH_SECONDS) -> list[Cut] | None:
-    """The warm-up cuts that leave the smallest standard error (White 1997; White, Cobb & Spratt 2000).
-
-    Args:
-        values: one value per second, one run in each row, shape (runs, n), finite.
-        batch: seconds per batch, at least one; an incomplete last batch is left out.
-
-    Returns:
-        For each run the shortest cut that minimises the sum of squares of the batches left over the square of their
-        number. A cut above half is taken only if what it cuts off differs from the rest by more than 5 standard errors;
-        otherwise the best one up to half. Of steady runs of 60 s (lag-1 autocorrelation 0.6) one in a hundred is called
-        unsteady so, one in ten without. None with fewer than `MIN_BATCHES` batches.
-    """
-    runs, seconds = values.shape
-    number = seconds // batch
-    if number < MIN_BATCHES:
-        return None
-    means = values[:, : number * batch].reshape(runs, number, batch).mean(axis=2)
-    errors = _errors(means)[:, : number - _BATCHES_LEFT + 1]
-    early = 2 * batch * np.arange(errors.shape[1]) <= seconds
-    places = errors.argmin(axis=1)
-    best_early = np.where(early, errors, np.inf).argmin(axis=1)
-    steady = early[places] | ~_differ(means, places)
-    chosen = np.where(steady, best_early, places)
-    clear = _begins_apart(means, chosen)
-    return [
-        Cut(seconds=batch * place, steady=bool(is_steady), clear=bool(is_clear))
-        for place, is_steady, is_clear in zip(chosen.tolist(), steady, clear, strict=True)
-    ]
-
-
-def _errors(means: FloatArray) -> FloatArray:
-    """Square of the standard error of the mean of what is left after 0, 1, ... batches are cut, in each row."""
-    backwards = (means - means.mean(axis=1, keepdims=True))[:, ::-1]
-    left = np.arange(1, means.shape[1] + 1)
-    squares = np.maximum(np.cumsum(backwards**2, axis=1) - np.cumsum(backwards, axis=1) ** 2 / left, 0.0)
-    # Residues of floating point are no variation.
-    squares[squares <= left * (TIE * np.abs(means).max(axis=1, keepdims=True)) ** 2] = 0.0
-    return np.asarray((squares / left**2)[:, ::-1], dtype=np.float64)
-
-
-def _begins_apart(means: FloatArray, places: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Whether the first batch differs from what lies behind a place, in each row; not where nothing lies before it."""
-    behind = np.arange(means.shape[1]) >= places[:, np.newaxis]
-    after = behind.sum(axis=1)
-    rest = np.where(behind, means, 0.0).sum(axis=1) / after
-    squares = np.where(behind, (means - rest[:, np.newaxis]) ** 2, 0.0).sum(axis=1)
-    errors = np.sqrt(squares / np.maximum(after - 1, 1) * (1 + 1 / after))
-    far = np.abs(means[:, 0] - rest) > _CLEAR_ERRORS * errors + TIE * np.abs(means).max(axis=1)
-    return np.asarray(far & (places > 0), dtype=np.bool_)
-
-
-def _differ(means: FloatArray, places: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Whether what lies before a place differs from the rest by more than 5 standard errors, in each row.
-
-    The scatter is that of the rest: a warm-up scatters in itself. Nothing lies before place 0.
-    """
-    rows = np.arange(len(means))
-    centred = means - means.mean(axis=1, keepdims=True)
-    sums, squares = np.cumsum(centred, axis=1), np.cumsum(centred**2, axis=1)
-    before = np.maximum(places, 1)
-    after = means.shape[1] - before
-    first, total = sums[rows, before - 1], squares[:, -1] - squares[rows, before - 1]
-    # centred rows add up to nothing
-    rest = -first / after
-    variance = np.maximum(total - after * rest**2, 0.0) / np.maximum(after - 1, 1)
-    errors = np.sqrt(variance * (1 / before + 1 / after))
-    far = np.abs(first / before - rest) > _UNSTEADY_ERRORS * errors + TIE * np.abs(means).max(axis=1)
-    return np.asarray(far & (places > 0), dtype=np.bool_)
-
-
-def is_shift(shifts: npt.ArrayLike) -> bool:
-    """Whether values have a mean other than zero, by Student's t test at 1 %.
-
-    MSER always finds some cut: in steady runs of 60 s (lag-1 autocorrelation 0.6) in one of two, 8 s on average,
-    and the longest of two runs makes differences between them scatter by a quarter more. Whether there is a warm-up at
-    all is therefore asked of the runs: seconds depend on each other, runs do not.
-
-    Args:
-        shifts: for each run by how much its first seconds differ from those after the cut, as a share, shape (n,).
-
-    Returns:
-        False for fewer than 6 runs. The quantile of t is the expansion of Abramowitz & Stegun, 26.7.5: within 1 %.
-    """
-    found = np.asarray(shifts, dtype=np.float64)
-    if found.size < _MIN_RUNS:
-        return False
-    error = float(found.std(ddof=1)) / math.sqrt(found.size)
-    return abs(float(found.mean())) > _t_quantile(found.size - 1) * error
-
-
-def _t_quantile(freedom: int) -> float:
-    """Two-sided 1 % point of Student's t for 5 degrees of freedom and more."""
-    z = _Z_HALF_PERCENT
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
-
-
-def block_cut(cuts: Sequence[Cut | None]) -> Cut | None:
-    """The longest cut of a block, which applies to all its runs; None where no run has one."""
-    known = [cut for cut in cuts if cut is not None]
-    if not known:
-        return None
-    return Cut(
-        seconds=max(cut.seconds for cut in known),
-        steady=all(cut.steady for cut in known),
-        clear=any(cut.clear for cut in known),
-    )
 
 
 def effective_size(values: npt.ArrayLike) -> float | None:
@@ -178,7 +38,7 @@ def effective_size(values: npt.ArrayLike) -> float | None:
     The sum ends before the first pair rho_2k + rho_2k+1 that is not positive (Geyer 1992, initial positive sequence).
 
     Args:
-        values: one value per second of the steady part, shape (T,).
+        values: one value per second, shape (T,).
 
     Returns:
         Between 1 and T: alternating values are not given credit for being better than independent ones. None for
@@ -207,7 +67,7 @@ def run_noise(series: Sequence[npt.ArrayLike], differences: npt.ArrayLike | None
     """Components of variance of one environment in one cell.
 
     Args:
-        series: per run the values per second of its steady part, each of shape (T,).
+        series: per run its values per second, each of shape (T,).
         differences: A/A block differences of runs of this length, if there are any: half their variance is that of
             one run without the drift that the arms of a block share. Without them the spread of the runs stands in.
 

@@ -1,0 +1,43 @@
+"""Throughput by the second of a run, and what its start shows of a warm-up that was too short."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from pgstrata.model.metrics import TPS
+from pgstrata.model.runs import RunRecord
+from pgstrata.stats.ranks import FloatArray
+
+FEWEST_SECONDS: Final = 11
+_PARTS: Final = 5
+_HALF_A_SECOND: Final = 0.5
+
+
+def seconds_of(run: RunRecord) -> FloatArray:
+    """Throughput by second, shape (seconds,); empty where there is none, or nothing to divide by.
+
+    A report that came late covers several seconds, and all of them get its value.
+    """
+    series = next((series for series in run.series if series.metric == TPS.name), None)
+    if series is None or not series.times:
+        return np.empty(0)
+    # The catalogue keeps series in single precision: a run that was just derived must give the same figures.
+    values = np.array(series.values, dtype=np.float32).astype(np.float64)
+    if abs(series.times[-1] - values.size) > _HALF_A_SECOND:
+        middles = np.arange(_HALF_A_SECOND, series.times[-1])
+        values = values[np.minimum(np.searchsorted(series.times, middles), values.size - 1)]
+    return values if np.isfinite(values).all() and values.sum() > 0 else np.empty(0)
+
+
+def opening_of(run: RunRecord) -> float | None:
+    """By how much throughput in the first fifth of a run differs from the rest, as a share of its mean.
+
+    None for runs in slices, which discard their first slices, and for runs of fewer than 11 seconds.
+    """
+    seconds = np.empty(0) if run.together else seconds_of(run)
+    if seconds.size < FEWEST_SECONDS:
+        return None
+    first = seconds.size // _PARTS
+    return float((seconds[:first].mean() - seconds[first:].mean()) / seconds.mean())
