@@ -25,6 +25,7 @@ from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.conduct.targets import targets_entered
 from pgstrata.drivers.pgbench.parse import OUTPUT, PgbenchParser
 from pgstrata.libpq import compose_connection
 from pgstrata.model.plan import Plan
@@ -89,15 +90,16 @@ def one_server() -> Iterator[OneServer]:
         with StudyStore.create(Path(name) / "study", plan, __version__) as store:
             rig = make_rig(plan, machine, store, Silence(), name)
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
-            supply = rig.supply(environment)
-            preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
-            clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "bench")
-            server = supply.control.start(environment, supply.build, clone)
-            try:
-                yield OneServer(plan=plan, rig=rig, machine=machine, server=server)
-            finally:
-                supply.control.stop(server)
-                supply.datasets.discard(clone)
+            with targets_entered(rig, [environment]):
+                supply = rig.supply(environment)
+                preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
+                clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "bench")
+                server = supply.control.start(environment, supply.build, clone)
+                try:
+                    yield OneServer(plan=plan, rig=rig, machine=machine, server=server)
+                finally:
+                    supply.control.stop(server)
+                    supply.datasets.discard(clone)
 
 
 def measure_observer() -> Sequence[Figure]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from figures import Figure
 
 from pgstrata.app.machine import Machine, open_machine
-from pgstrata.app.rig_hosts import make_recipe
+from pgstrata.app.targets import make_recipe
 from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Cell, Environment, ServerKind, ServerSpec

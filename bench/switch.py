@@ -20,6 +20,7 @@ from pgstrata.conduct.arm import make_arm
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig
+from pgstrata.conduct.targets import targets_entered
 from pgstrata.model.plan import Plan
 from pgstrata.store.study import StudyStore
 
@@ -66,7 +67,8 @@ def _measure(plan: Plan, rig: Rig) -> Sequence[Figure]:
     looks: list[float] = []
     for number in range(ROUNDS + 1):
         for environment, seconds in switches.items():
-            took, look = _switch(plan, rig, environment)
+            with targets_entered(rig, plan.experiment.environments):
+                took, look = _switch(plan, rig, environment)
             # the first of each is slower than the rest
             if number:
                 seconds.append(took)

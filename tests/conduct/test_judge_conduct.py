@@ -225,7 +225,7 @@ def test_a_scheduler_of_a_device_that_is_still_there_is_a_change():
 def test_an_emulated_machine_is_told_before_the_first_run_and_all_runs_are_invalid():
     facts = Fingerprint(facts={"host.emulation": "QEMU without hardware virtualisation"})
     home = replace(fakes.home_of(fakes.make_rig(fakes.World(), make_plan())), fingerprint=facts)
-    rig = carry_out(make_plan(), fakes.World(), server_hosts={HostSpec(): home})
+    rig = carry_out(make_plan(), fakes.World(), targets={HostSpec(): fakes.FakeTarget(fakes.World(), home)})
     assert any("emulated" in event.text for event in rig.events.events if event.kind is EventKind.WARNING)
     assert reasons(rig) == {"emulated"}
     assert {record.validity for record in rig.store.kept.values()} == {Validity.INVALID}

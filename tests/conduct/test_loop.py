@@ -100,9 +100,9 @@ def with_datasets(rig, make):
     """The rig with others instead of its own, one for each environment."""
     homes = {
         spec: replace(home, supplies={name: replace(one, datasets=make()) for name, one in home.supplies.items()})
-        for spec, home in rig.server_hosts.items()
+        for spec, home in ((spec, target.observe()) for spec, target in rig.targets.items())
     }
-    return replace(rig, server_hosts=homes)
+    return fakes.with_hosts(rig, homes)
 
 
 def spent_in(store):

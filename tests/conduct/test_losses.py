@@ -14,6 +14,7 @@ from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.ports.events import EventKind
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+OTHER = replace(FAR, destination="db2")
 AN_HOUR = ClockOffset(offset_seconds=3600.0, uncertainty=0.001, round_trip=0.05)
 
 
@@ -46,13 +47,20 @@ def far_rig(world, plan, *, broken=(), absent=(), early=False):
     there = replace(here, supplies={"b": supply}, clocks=AN_HOUR)
     waiting = list(absent)
 
-    def reopen(spec):
-        world.log.append(("reopen", spec.text))
-        if waiting:
-            raise waiting.pop()
-        return there
+    class Far(fakes.FakeTarget):
+        """A machine that comes back when nothing is waiting any more."""
 
-    return replace(rig, server_hosts={HostSpec(): here, FAR: there}, reopen=reopen)
+        def __init__(self, text):
+            super().__init__(world, there)
+            self.text = text
+
+        def reopen(self):
+            world.log.append(("reopen", self.text))
+            if waiting:
+                raise waiting.pop()
+
+    targets = {HostSpec(): fakes.FakeTarget(world, here), FAR: Far("ssh:db1"), OTHER: Far("ssh:db2")}
+    return replace(rig, targets=targets)
 
 
 def carry_out(rig, plan):
@@ -98,7 +106,7 @@ def test_a_failure_on_a_host_that_has_gone_is_a_lost_connection():
         def clock(self):
             raise lost()
 
-    rig.server_hosts[FAR] = replace(rig.server_hosts[FAR], host=Gone(world))
+    rig.targets[FAR].home = replace(rig.targets[FAR].home, host=Gone(world))
     ending, steps = carry_out(rig, plan)
     assert ending is Ending.COMPLETE
     assert ("reopen", "ssh:db1") in steps
@@ -165,10 +173,9 @@ class TestInThePreflight:
 
 
 def test_a_third_machine_that_is_needed_too_is_opened_again():
-    other = replace(FAR, destination="db2")
     plan, world = far_plan(blocks=1), fakes.World()
     here, there = plan.experiment.environments
-    plan = replace(plan, experiment=replace(plan.experiment, environments=(replace(here, host=other), there)))
+    plan = replace(plan, experiment=replace(plan.experiment, environments=(replace(here, host=OTHER), there)))
     rig = far_rig(world, plan, broken=[HostNotFitError("it has no answer")])
 
     class Gone(fakes.FakeHost):
@@ -177,10 +184,8 @@ def test_a_third_machine_that_is_needed_too_is_opened_again():
                 raise lost()
             return super().clock()
 
-    rig.server_hosts[other] = replace(rig.server_hosts[HostSpec()], host=Gone(world))
-    reopen = rig.reopen
-    again = {FAR: reopen, other: lambda spec: (reopen(spec), rig.server_hosts[other])[1]}
-    ending, steps = carry_out(replace(rig, reopen=lambda spec: again[spec](spec)), plan)
+    rig.targets[OTHER].home = replace(fakes.home_of(fakes.make_rig(world, plan)), host=Gone(world))
+    ending, steps = carry_out(rig, plan)
     assert ending is Ending.COMPLETE
     assert ("reopen", "ssh:db2") in steps
 

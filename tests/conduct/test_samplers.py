@@ -82,7 +82,7 @@ def watched(watcher, files):
     host = Files(world, files)
     rig = fakes.make_rig(world, plan)
     home = replace(fakes.home_of(rig), host=host)
-    rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(watcher,))
+    rig = fakes.enter(fakes.with_hosts(rig, dict.fromkeys(rig.targets, home), client=host, samplers=(watcher,)))
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     at_work = start_samplers(rig, arm, server)
@@ -160,7 +160,7 @@ class Curious(Watcher):
 def test_a_sampler_knows_how_many_clients_connect_for_each_transaction(workload, reconnects):
     world, plan = fakes.World(), make_plan()
     sampler = Curious()
-    rig = replace(fakes.make_rig(world, plan), samplers=(sampler,))
+    rig = fakes.enter(replace(fakes.make_rig(world, plan), samplers=(sampler,)))
     arm = make_arm(plan, plan.runs[0])
     arm.cell = replace(arm.cell, workload=workload, clients=4)
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
@@ -199,7 +199,9 @@ def hurried(files, *, postmaster=7, error=None, sampler=None):
     host.error, host.spawned = error, None
     rig = fakes.make_rig(world, plan)
     home = replace(fakes.home_of(rig), host=host)
-    rig = replace(rig, server_hosts=dict.fromkeys(rig.server_hosts, home), client=host, samplers=(sampler or Prompt(),))
+    rig = fakes.enter(
+        fakes.with_hosts(rig, dict.fromkeys(rig.targets, home), client=host, samplers=(sampler or Prompt(),))
+    )
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     begin = world.now

@@ -123,7 +123,7 @@ def sliced_rig(world, plan, **more):
     driver.pids = iter(range(91, 100))
     supplies = {name: replace(supply, control=Control(world)) for name, supply in home.supplies.items()}
     home = replace(home, supplies=supplies, host=ServerHost(world) if host.remote else client)
-    return replace(rig, server_hosts={host: home}, client=client, drivers={"pgbench": driver}, **more)
+    return fakes.with_hosts(rig, {host: home}, client=client, drivers={"pgbench": driver}, **more)
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,11 @@ def test_a_host_that_is_lost_in_the_turns_leaves_no_client_and_its_visit_is_repe
     looks = (Looking(world, "client's"), Looking(world, "server's", [lost, None, None]))
     rig = sliced_rig(world, plan, collectors=looks, samplers=samplers)
 
-    def reopen(spec):
-        world.log.append(("reopen", spec.text))
+    def reopen():
+        world.log.append(("reopen", "ssh:db1"))
         samplers[0].lost = False
-        return rig.server_hosts[spec]
 
-    rig = replace(rig, reopen=reopen)
+    rig.targets[FAR].reopen = reopen
     assert Conduct(rig=rig, plan=plan, budget=None).carry_out() is Ending.COMPLETE
     until = world.log[: world.log.index(("reopen", "ssh:db1"))]
     assert {("KILL", 91), ("KILL", 92), ("KILL", 81)} <= set(until)

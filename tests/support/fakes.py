@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from pgstrata.conduct.rig import Rig, ServerHost, Supply
-from pgstrata.errors import ServerFailedError
+from pgstrata.conduct.rig import Rig
+from pgstrata.errors import HostLostError, ServerFailedError
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
@@ -12,6 +12,7 @@ from pgstrata.model.workload import Workload
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
+from pgstrata.ports.target import ServerHost, Supply
 from pgstrata.testing_ledger import FakeLedger
 
 WORKLOAD = Workload(
@@ -315,10 +316,54 @@ class Recorder:
         self.events.append(event)
 
 
+class FakeTarget:
+    """A machine that is up, and what is done with it is in the log."""
+
+    def __init__(self, world, home):
+        self.world, self.home = world, home
+
+    def provision(self):
+        return {name: supply.build for name, supply in self.home.supplies.items()}
+
+    def boot(self, environments):
+        self.world.log.append(("boot", *(each.name for each in environments)))
+
+    def ready(self):
+        self.world.log.append(("ready",))
+
+    def observe(self):
+        return self.home
+
+    def release(self):
+        self.world.log.append(("release",))
+
+    def silent(self):
+        try:
+            self.home.host.clock()
+        except HostLostError:
+            return True
+        return False
+
+    def reopen(self):
+        raise NotImplementedError
+
+
 def home_of(rig):
     """The only machine of a rig."""
-    (home,) = rig.server_hosts.values()
-    return home
+    (target,) = rig.targets.values()
+    return target.observe()
+
+
+def with_hosts(rig, homes, **more):
+    """The rig with other machines."""
+    targets = {spec: FakeTarget(rig.clock.world, home) for spec, home in homes.items()}
+    return replace(rig, targets=targets, **more)
+
+
+def enter(rig):
+    """Have all machines of a rig entered, for what is called within a visit."""
+    rig.server_hosts.update({spec: target.observe() for spec, target in rig.targets.items()})
+    return rig
 
 
 def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None):
@@ -334,7 +379,8 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None
         fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
     )
     return Rig(
-        server_hosts={HostSpec(): home},
+        targets={HostSpec(): FakeTarget(world, home)},
+        baseline=HostSpec(),
         client=host,
         clock=FakeClock(world),
         store=store or FakeStore(),

@@ -1,14 +1,15 @@
-"""The only place where rooms are wired together, with its neighbour `homes`: a plan and machines become a rig."""
+"""The only place where rooms are wired together, with `targets` beside it: a plan and machines become a rig."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from pgstrata import __version__
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
-from pgstrata.app.rig_hosts import RigHosts
 from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.app.targets import MachineTarget
 from pgstrata.collectors.canary.sampler import CanaryCollector
 from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
@@ -23,7 +24,6 @@ from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extensi
 from pgstrata.collectors.sessions.sampler import SessionsSampler
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.conduct.derive import derive_record
-from pgstrata.conduct.observe import say_clocks
 from pgstrata.conduct.rig import Rig
 from pgstrata.drivers.registry import find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
@@ -33,7 +33,7 @@ from pgstrata.layers.settings import SettingsLayer
 from pgstrata.model.experiment import ConnectionKind, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.model.server import Build, Fingerprint
+from pgstrata.model.server import Build
 from pgstrata.ports.collector import Collector, Sampler
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
@@ -97,50 +97,38 @@ def make_rig(
     client = _choose_host(plan, machine)
     tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     facts = capture_host_facts(machine.here)
-    homes = RigHosts(
-        plan=plan, machine=machine, client=client, sql=PsqlSql(client, tools), tools=tools, events=events, study=study,
-        facts=facts, hosts=hosts,
+    sql, experiment = PsqlSql(client, tools), plan.experiment
+    make_target = partial(
+        MachineTarget, plan=plan, machine=machine, client=client, sql=sql, tools=tools, events=events, study=study,
+        facts=facts, sources=machine.servers.alike(each.server for each in experiment.environments), hosts=hosts,
     )  # fmt: skip
-    builds = homes.resolve()
+    targets = {spec: make_target(spec=spec) for spec in experiment.hosts}
+    builds = {name: build for target in targets.values() for name, build in target.provision().items()}
     _refuse_unfair(plan, builds)
     _refuse_without_tls(plan, builds)
-    rig = Rig(
-        server_hosts=homes.make_all(builds),
+    fingerprint = parse_host_facts(facts)
+    if store.fingerprint("client") is None:
+        store.keep_fingerprint("client", fingerprint)
+    return Rig(
+        targets=targets,
+        baseline=experiment.environment(experiment.baseline).host,
         client=client,
         clock=machine.clock,
         store=store,
-        drivers={key: find_driver(key).make(client, tools) for key in {cell.driver for cell in plan.experiment.cells}},
-        sql=homes.sql,
-        collectors=make_collectors(plan.experiment),
+        drivers={key: find_driver(key).make(client, tools) for key in {cell.driver for cell in experiment.cells}},
+        sql=sql,
+        collectors=make_collectors(experiment),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),
         workloads=builtin_workloads(),
         events=events,
         scratch=f"{machine.places.memory}/{study_key(study)}",
         warm_sql=warm_sql,
         client_facts=facts,
-        client_fingerprint=parse_host_facts(facts),
+        client_fingerprint=fingerprint,
         version=__version__,
-        samplers=choose_samplers(plan.experiment, homes.sql),
-        explainer=PlanExplainer() if plan.experiment.diagnosis and plan.experiment.query_text else None,
-        reopen=lambda spec: homes.make(spec, builds, again=True),
+        samplers=choose_samplers(experiment, sql),
+        explainer=PlanExplainer() if experiment.diagnosis and experiment.query_text else None,
     )
-    _keep_machines(plan, rig)
-    return rig
-
-
-def _keep_machines(plan: Plan, rig: Rig) -> None:
-    """What the machines were when the study began: the client, the baseline's, and how far away the others are.
-
-    Each environment's own fingerprint tells of its machine.
-    """
-    baseline = plan.experiment.environment(plan.experiment.baseline)
-    found = {"host": rig.server_host(baseline).fingerprint, "client": rig.client_fingerprint}
-    for environment in plan.experiment.environments:
-        if (clocks := rig.server_host(environment).clocks) is not None:
-            found[f"network/{environment.name}"] = Fingerprint(facts=say_clocks(clocks))
-    for name, fingerprint in found.items():
-        if rig.store.fingerprint(name) is None:
-            rig.store.keep_fingerprint(name, fingerprint)
 
 
 def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:

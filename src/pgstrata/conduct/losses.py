@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
@@ -20,7 +19,6 @@ PAUSES: Final = (5.0, 15.0, 45.0, 120.0, 300.0)
 """Seconds before each attempt to connect again."""
 _LOSSES: Final = 3
 """What loses its host more often than that is what makes it go away."""
-_T = TypeVar("_T")
 
 
 def too_often(error: PgstrataError, what: str, times: int) -> bool:
@@ -37,9 +35,9 @@ def _advise(error: PgstrataError, text: str) -> None:
 
 
 def reconnect(
-    spec: HostSpec, reopen: Callable[[], _T], *, sleep: Callable[[float], None], say: Callable[[str], None]
-) -> _T:
-    """A machine that was lost, opened again, with growing patience.
+    spec: HostSpec, reopen: Callable[[], None], *, sleep: Callable[[float], None], say: Callable[[str], None]
+) -> None:
+    """Open a machine that was lost again, with growing patience.
 
     Raises:
         HostLostError, HostNotFitError: it does not come back, or not as it should be.
@@ -48,7 +46,7 @@ def reconnect(
         say(f"connecting to {spec.text} again in {pause:g} s")
         sleep(pause)
         try:
-            found = reopen()
+            reopen()
         except (HostLostError, HostNotFitError) as error:
             if left:
                 say(f"{spec.text}: {error.what}")
@@ -56,7 +54,7 @@ def reconnect(
             _advise(error, "give the same command again when it is there: what was measured is kept")
             raise
         say(f"{spec.text} is there again: what was lost is repeated")
-        return found
+        return
     raise AssertionError("there are no pauses")
 
 
@@ -106,8 +104,8 @@ class Losses:
             error: how it failed.
         """
         at_once = hosts if isinstance(error, HostLostError) else ()
-        lost = [spec for spec in self.plan.experiment.apart if spec in at_once or self._is_silent(spec)]
-        if not lost or self.rig.reopen is None:
+        lost = [spec for spec in self.plan.experiment.apart if spec in at_once or self.rig.targets[spec].silent()]
+        if not lost:
             return False
         self.counted[what] = self.counted.get(what, 0) + 1
         if too_often(error, what, self.counted[what]):
@@ -117,23 +115,14 @@ class Losses:
             self._say(f"the connection to {spec.text} broke in {what}: {error.what}")
         return True
 
-    def _is_silent(self, spec: HostSpec) -> bool:
-        try:
-            self.rig.server_hosts[spec].host.clock()
-        except HostLostError:
-            return True
-        return False
-
     def recover(self) -> None:
         """Connect again to all that have gone, with growing patience, and tidy up there.
 
         Raises:
             HostLostError, HostNotFitError: one does not come back, or not as it should be.
         """
-        assert self.rig.reopen is not None
         for spec in list(self.gone):
-            again = partial(self.rig.reopen, spec)
-            self.rig.server_hosts[spec] = reconnect(spec, again, sleep=self.rig.clock.sleep, say=self._say)
+            reconnect(spec, self.rig.targets[spec].reopen, sleep=self.rig.clock.sleep, say=self._say)
             del self.gone[spec]
 
     def _say(self, text: str) -> None:

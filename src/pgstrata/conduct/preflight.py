@@ -20,7 +20,9 @@ from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, to_the_end
+from pgstrata.conduct.targets import targets_entered
 from pgstrata.errors import HostNotFitError, ServerFailedError
+from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import Event, EventKind
@@ -46,11 +48,6 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
         HostNotFitError: an environment is not what it was when the study began.
         HostLostError: a machine did not come back.
     """
-    for spec, home in rig.server_hosts.items():
-        if how := home.fingerprint.facts.get(EMULATION):
-            machine = spec.text if spec.remote else "this machine"
-            text = f"{machine} is emulated by software ({how}): every run will be invalid, no verdict comes of them"
-            rig.events.emit(Event(kind=EventKind.WARNING, text=text))
     known = rig.store.fingerprint(SAMPLING)
     if known is not None:
         rig.sampling.update({cell: float(rate) for cell, rate in known.facts.items()})
@@ -58,16 +55,35 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     for run in missing:
         wanted.setdefault(run.environment, {}).setdefault(run.cell, run)
     fastest: dict[str, float] = {}
+    entered: set[HostSpec] = set()
     for name, runs in wanted.items():
         hosts = {plan.experiment.environment(name).host}
-        again = partial(_try_environment, rig, plan, tuple(runs.values()), fastest)
+        again = partial(_try_environment, rig, plan, tuple(runs.values()), fastest, entered)
         losses.repeat(f"the preflight of {name}", hosts, again)
     _choose_sampling(rig, fastest)
 
 
-def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: dict[str, float]) -> None:
-    """One environment: each of its datasets is cloned and started once, with the cells that use it."""
+def _try_environment(
+    rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: dict[str, float], entered: set[HostSpec]
+) -> None:
+    """One environment on its machine: each of its datasets is cloned and started once, with the cells that use it."""
     arms = [make_arm(plan, run) for run in runs]
+    environment = arms[0].environment
+    with targets_entered(rig, [environment]):
+        if environment.host not in entered:
+            _warn_of_emulation(rig, environment)
+            entered.add(environment.host)
+        _try_datasets(rig, arms, fastest)
+
+
+def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
+    if how := rig.server_host(environment).fingerprint.facts.get(EMULATION):
+        machine = environment.host.text if environment.host.remote else "this machine"
+        text = f"{machine} is emulated by software ({how}): every run will be invalid, no verdict comes of them"
+        rig.events.emit(Event(kind=EventKind.WARNING, text=text))
+
+
+def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], fastest: dict[str, float]) -> None:
     supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[ActiveArm]]] = {}
     for arm in arms:

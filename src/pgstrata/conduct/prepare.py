@@ -9,11 +9,13 @@ from functools import partial
 from typing import Final
 
 from pgstrata.conduct.arm import ActiveArm
-from pgstrata.conduct.rig import Rig, Supply, to_the_end
+from pgstrata.conduct.rig import Rig, to_the_end
+from pgstrata.conduct.targets import targets_entered
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.plan.load import clone_bytes, own_image, wal_apart_bytes
 from pgstrata.ports.server import Dataset
+from pgstrata.ports.target import Supply
 
 # Only this layer asks the server how much memory it will want in one piece; to find out takes a start of its binary.
 _ASKS_FOR_MEMORY: Final = "pages"
@@ -65,6 +67,7 @@ def _file_system_bytes(rig: Rig, arm: ActiveArm, dataset: Dataset) -> int:
     sizes = [clone_bytes(arm.environment, dataset.bytes)]
     if own_image(arm.environment):
         for other in filter(own_image, arm.environments):
-            supply = rig.supply(other)
-            sizes.append(clone_bytes(other, supply.datasets.ensure(other, supply.build, arm.cell).bytes))
+            with targets_entered(rig, [other]):
+                supply = rig.supply(other)
+                sizes.append(clone_bytes(other, supply.datasets.ensure(other, supply.build, arm.cell).bytes))
     return max(sizes)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import Cell, Environment, HostSpec
-from pgstrata.model.server import Build, Fingerprint
-from pgstrata.model.shared import SharedResources
+from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampler
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Clock, Host
-from pgstrata.ports.layer import HostLayer
-from pgstrata.ports.ledger import Ledger
-from pgstrata.ports.server import Datasets, Layer, RunningServer, ServerControl, Sql
+from pgstrata.ports.server import Layer, RunningServer, Sql
 from pgstrata.ports.store import Store
+from pgstrata.ports.target import ServerHost, Supply, Target
 
 
 def to_the_end(action: Callable[[], None]) -> None:
@@ -30,48 +27,20 @@ def to_the_end(action: Callable[[], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supply:
-    """Where one environment's server and data come from."""
-
-    build: Build
-    datasets: Datasets
-    control: ServerControl
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerHost:
-    """A machine on which servers run, and what belongs to it.
-
-    `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
-    `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
-    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same;
-    `shared` is what another host has in common with the client's.
-    """
-
-    host: Host
-    layers: tuple[HostLayer, ...]
-    ledger: Ledger
-    supplies: Mapping[str, Supply]
-    facts: Mapping[str, bytes]
-    fingerprint: Fingerprint
-    clocks: ClockOffset | None = None
-    shared: SharedResources = SharedResources.NOTHING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rig:
     """Everything that carries out a plan.
 
-    `server_hosts` are the machines of its servers, the client's own among them where servers run there; one to which
-    the connection broke is replaced when it is there again (`reopen`). `scratch` is a folder on the client's
-    memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory; `layers` are
-    observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are the client's;
-    they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key. `sampling` is the
-    rate of the transaction log for each cell, chosen in the preflight, the same for all arms; `samplers` are at
-    work beside every measured window, `explainer` asks for the plans of the statements before it.
+    `targets` are the machines of its servers, the client's own among them where servers run there, and `server_hosts`
+    those that are entered, as they are; `baseline` is that of the baseline's server. `scratch` is a folder on the
+    client's memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory;
+    `layers` are observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are
+    the client's; they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key.
+    `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms;
+    `samplers` are at work beside every measured window, `explainer` asks for the plans of the statements before it.
     """
 
-    server_hosts: dict[HostSpec, ServerHost]
+    targets: Mapping[HostSpec, Target]
+    baseline: HostSpec
     client: Host
     clock: Clock
     store: Store
@@ -86,13 +55,13 @@ class Rig:
     client_facts: Mapping[str, bytes]
     client_fingerprint: Fingerprint
     version: str
-    reopen: Callable[[HostSpec], ServerHost] | None = None
+    server_hosts: dict[HostSpec, ServerHost] = field(default_factory=dict)
     sampling: dict[str, float] = field(default_factory=dict)
     samplers: tuple[Sampler, ...] = ()
     explainer: Explainer | None = None
 
     def server_host(self, environment: Environment) -> ServerHost:
-        """The machine on which the server of an environment runs."""
+        """The machine on which the server of an environment runs, which has been entered."""
         return self.server_hosts[environment.host]
 
     def driver(self, cell: Cell) -> Driver:

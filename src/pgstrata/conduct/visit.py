@@ -16,18 +16,20 @@ from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
-from pgstrata.conduct.rig import Rig, Supply, to_the_end
+from pgstrata.conduct.rig import Rig, to_the_end
 from pgstrata.conduct.run import measure, quiesce, warm
 from pgstrata.conduct.statements import look_at_statements
+from pgstrata.conduct.targets import targets_entered
 from pgstrata.conduct.turns import take_turns
 from pgstrata.errors import ServerFailedError
-from pgstrata.model.experiment import Reset
+from pgstrata.model.experiment import Environment, Reset
 from pgstrata.model.launch import Launch
 from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.runs import RunRecord
 from pgstrata.plan.load import workload_of
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import Clone, RunningServer
+from pgstrata.ports.target import Supply
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,12 +49,18 @@ def conduct_visit(
 
     Every finished run is committed and told before the next begins; those that take turns in slices together.
     """
+    experiment = plan.experiment
     stages = [runs for stage in visit.stages if (runs := [run for run in stage.runs if run.identity in todo])]
-    for together in _keeping(rig, plan, stages):
-        _conduct_stages(rig, plan, together, tell)
+    names = dict.fromkeys(run.environment for runs in stages for run in runs)
+    residents = [experiment.environment(name) for name in names]
+    with targets_entered(rig, residents):
+        for together in _keeping(rig, plan, stages, residents):
+            _conduct_stages(rig, plan, together, tell)
 
 
-def _keeping(rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]]) -> Iterable[Sequence[Sequence[PlannedRun]]]:
+def _keeping(
+    rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]], residents: Sequence[Environment]
+) -> Iterable[Sequence[Sequence[PlannedRun]]]:
     """Stages in their order, in stretches that may use again what is up.
 
     The layers of a host are made for one dataset: with another one the former server would still be in the group, and
@@ -61,8 +69,6 @@ def _keeping(rig: Rig, plan: Plan, stages: Sequence[Sequence[PlannedRun]]) -> It
     if plan.experiment.reset is Reset.CLONE:
         # what is fresh for each run begins with the layers below it
         return [[runs] for runs in stages]
-    names = {run.environment for runs in stages for run in runs}
-    residents = [environment for environment in plan.experiment.environments if environment.name in names]
     if not any(layer.concerns(resident) for resident in residents for layer in rig.server_host(resident).layers):
         return [stages] if stages else []
     cells = {cell.identity: cell for cell in plan.experiment.cells}

@@ -1,4 +1,4 @@
-"""A machine of a plan becomes a server host of its rig: builds that are there, supplies, layers, ledger, facts."""
+"""The machines of a plan as targets: servers that are there, supplies, layers, ledger, facts of each boot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
-from pgstrata.conduct.rig import ServerHost, Supply
 from pgstrata.datasets.cluster import ClusterDatasets, DataRecipe
 from pgstrata.datasets.databases import DatabaseDatasets
 from pgstrata.drivers.registry import load_data, verify_data
@@ -37,7 +36,9 @@ from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer
+from pgstrata.ports.processes import observe_boot
 from pgstrata.ports.server import ServerSource
+from pgstrata.ports.target import ServerHost, Supply
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import RunningSource, address_of
 from pgstrata.workloads import builtin_workloads
@@ -68,14 +69,15 @@ def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[E
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RigHosts:
-    """Makes the server hosts of a plan.
+@dataclass(slots=True, kw_only=True)
+class MachineTarget:
+    """A machine that is up and stays up: this one, or another that ssh reaches.
 
-    `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `hosts` are the machines
-    of the plan, None where there is but this one.
+    `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `sources` are the servers
+    of the whole plan as they are called here, `hosts` its machines, None where there is but this one.
     """
 
+    spec: HostSpec
     plan: Plan
     machine: Machine
     client: Host
@@ -84,35 +86,66 @@ class RigHosts:
     events: Events
     study: str
     facts: Mapping[str, bytes]
+    sources: Mapping[str, ServerSpec]
     hosts: StudyHosts | None
-    _sources: dict[HostSpec, SentServers] = field(default_factory=dict)
+    _builds: dict[str, Build] = field(default_factory=dict)
+    _sent: SentServers | None = None
+    _boot_id: str = ""
+    _observed: ServerHost | None = None
 
-    def resolve(self) -> Mapping[str, Build]:
-        """The build of each environment by name, where its server will run.
-
-        A machine that is lost over it is waited for as in the preflight.
-        """
-        sources = self.machine.servers.alike(each.server for each in self.plan.experiment.environments)
-        known: dict[tuple[HostSpec, str], Build] = {}
-        builds: dict[str, Build] = {}
-        for environment in self.plan.experiment.environments:
-            key = (environment.host, environment.server.text)
-            if key not in known:
+    def provision(self) -> Mapping[str, Build]:
+        """As the contract says; a machine that is lost over it is waited for as in the preflight."""
+        known: dict[str, Build] = {}
+        for environment in self._environments:
+            text = environment.server.text
+            if text not in known:
                 self._say_step(environment)
-                server = sources.get(environment.server.text, environment.server)
-                known[key] = self._persist(environment.host, partial(self._resolve, environment, server))
-            builds[environment.name] = known[key]
-        return builds
+                server = self.sources.get(text, environment.server)
+                known[text] = self._persist(partial(self._resolve, environment, server))
+            self._builds[environment.name] = known[text]
+        return self._builds
+
+    def boot(self, environments: Sequence[Environment]) -> None:
+        """It is up, and nothing that an environment may ask for needs another boot of it."""
+
+    def ready(self) -> None:
+        """It is; what was seen of it in an earlier boot is forgotten."""
+        boot_id = observe_boot(self._opened.transport)
+        if boot_id != self._boot_id:
+            self._boot_id, self._observed = boot_id, None
+
+    def observe(self) -> ServerHost:
+        """As the contract says."""
+        if self._observed is None:
+            self._observed = self._look()
+        return self._observed
+
+    def release(self) -> None:
+        """It stays as it is, for the next visit."""
+
+    def silent(self) -> bool:
+        """As the contract says."""
+        try:
+            self._opened.host.clock()
+        except HostLostError:
+            return True
+        return False
+
+    def reopen(self) -> None:
+        """As the contract says."""
+        assert self.hosts is not None
+        self._sent = self._observed = None
+        self.hosts.reopen(self.spec)
+
+    @property
+    def _environments(self) -> tuple[Environment, ...]:
+        return self.plan.experiment.on_host(self.spec).environments
 
     def _resolve(self, environment: Environment, server: ServerSpec) -> Build:
         return self._source(environment).resolve(server)
 
-    def make_all(self, builds: Mapping[str, Build]) -> dict[HostSpec, ServerHost]:
-        """All machines of the plan, each with what belongs to it; errors as `make` and `resolve`."""
-        return {spec: self._persist(spec, partial(self.make, spec, builds)) for spec in self.plan.experiment.hosts}
-
-    def _persist(self, spec: HostSpec, action: Callable[[], _T]) -> _T:
-        """Do something on a machine, and again when it was lost over it and is there again.
+    def _persist(self, action: Callable[[], _T]) -> _T:
+        """Do something on the machine, and again when it was lost over it and is there again.
 
         Raises:
             HostLostError, HostNotFitError: it does not come back, or is lost each time.
@@ -123,15 +156,10 @@ class RigHosts:
                 return action()
             except HostLostError as error:
                 times += 1
-                if self.hosts is None or not spec.remote or too_often(error, _SENDING, times):
+                if self.hosts is None or not self.spec.remote or too_often(error, _SENDING, times):
                     raise
-                self._warn(f"the connection to {spec.text} broke in {_SENDING}: {error.what}")
-            reconnect(spec, partial(self._reopen, spec), sleep=self.machine.clock.sleep, say=self._warn)
-
-    def _reopen(self, spec: HostSpec) -> None:
-        assert self.hosts is not None
-        self._sources.pop(spec, None)
-        self.hosts.reopen(spec)
+                self._warn(f"the connection to {self.spec.text} broke in {_SENDING}: {error.what}")
+            reconnect(self.spec, self.reopen, sleep=self.machine.clock.sleep, say=self._warn)
 
     def _warn(self, text: str) -> None:
         self.events.emit(Event(kind=EventKind.WARNING, text=text))
@@ -143,33 +171,26 @@ class RigHosts:
     def _source(self, environment: Environment) -> ServerSource:
         if environment.server.kind is ServerKind.DSN:
             return RunningSource(self.sql, libpq_variables(os.environ))
-        return self._sent(environment.host) if environment.host.remote else self.machine.servers
+        return self._servers_there() if self.spec.remote else self.machine.servers
 
-    def _sent(self, spec: HostSpec) -> SentServers:
-        if spec not in self._sources:
-            self._sources[spec] = SentServers.make(self.machine, self._opened(spec), self._note)
-        return self._sources[spec]
+    def _servers_there(self) -> SentServers:
+        if self._sent is None:
+            self._sent = SentServers.make(self.machine, self._opened, self._note)
+        return self._sent
 
     def _note(self, text: str) -> None:
         self.events.emit(Event(kind=EventKind.NOTE, text=text))
 
-    def _opened(self, spec: HostSpec) -> OpenedHost:
-        if not spec.remote:
+    @property
+    def _opened(self) -> OpenedHost:
+        if not self.spec.remote:
             # where nothing is started here, everything is done as the client's user
             return replace(local_host(self.machine), host=self.client)
         assert self.hosts is not None
-        return self.hosts[spec]
+        return self.hosts[self.spec]
 
-    def make(self, spec: HostSpec, builds: Mapping[str, Build], *, again: bool = False) -> ServerHost:
-        """One machine with all that belongs to it; `again`: it was lost, and is opened anew first.
-
-        Raises:
-            HostNotFitError, HostLostError: as `StudyHosts.open`.
-        """
-        if again and spec.remote:
-            self._reopen(spec)
-        opened = self._opened(spec)
-        environments = self.plan.experiment.on_host(spec).environments
+    def _look(self) -> ServerHost:
+        spec, opened = self.spec, self._opened
         facts = capture_host_facts(opened.transport) if spec.remote else self.facts
         clocks = measure_clock(opened.transport, self.machine.clock) if spec.remote else None
         if clocks is not None and clocks.apart:
@@ -180,29 +201,25 @@ class RigHosts:
             self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
         return ServerHost(
             host=opened.host,
-            layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, environments),
+            layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, self._environments),
             ledger=make_ledger(opened.site, self.machine.clock, self.study),
-            supplies=self._supplies(opened, environments, builds),
+            supplies=self._supplies(opened),
             facts=facts,
             fingerprint=parse_host_facts(facts),
             clocks=clocks,
             shared=shared,
         )
 
-    def _supplies(
-        self, opened: OpenedHost, environments: Sequence[Environment], builds: Mapping[str, Build]
-    ) -> Mapping[str, Supply]:
+    def _supplies(self, opened: OpenedHost) -> Mapping[str, Supply]:
         """One for each environment; those of one kind share datasets and control."""
-        if all(environment.server.kind is ServerKind.DSN for environment in environments):
-            return {each.name: self._running(each, builds[each.name]) for each in environments}
-        control = self._control(opened)
-        datasets = self._datasets(opened, control)
-        return {
-            each.name: self._running(each, builds[each.name])
-            if each.server.kind is ServerKind.DSN
-            else Supply(build=builds[each.name], datasets=datasets, control=control)
-            for each in environments
-        }
+        started = [each for each in self._environments if each.server.kind is not ServerKind.DSN]
+        supplies = {each.name: self._running(each) for each in self._environments if each not in started}
+        if started:
+            control = self._control(opened)
+            datasets = self._datasets(opened, control)
+            for each in started:
+                supplies[each.name] = Supply(build=self._builds[each.name], datasets=datasets, control=control)
+        return supplies
 
     def _control(self, opened: OpenedHost) -> ClusterControl:
         way = observe_tcp_route(opened) if opened.spec.remote else TcpRoute()
@@ -212,14 +229,14 @@ class RigHosts:
         """Data are made where they will lie, by tools that are there."""
         sql, tools = self.sql, self.tools
         if opened.spec.remote:
-            tools = self._sent(opened.spec).client_tools()
+            tools = self._servers_there().client_tools()
             sql = PsqlSql(opened.host, tools)
         return ClusterDatasets(
             host=opened.host, sql=sql, control=control, tools=tools, workloads=builtin_workloads(),
             recipe=make_recipe(), clock=self.machine.clock, root=opened.places.data, study=study_key(self.study),
         )  # fmt: skip
 
-    def _running(self, environment: Environment, build: Build) -> Supply:
+    def _running(self, environment: Environment) -> Supply:
         machine, key = self.machine, study_key(self.study)
         address = address_of(environment.server, libpq_variables(os.environ))
         datasets = DatabaseDatasets(
@@ -227,4 +244,4 @@ class RigHosts:
             recipe=make_recipe(), clock=machine.clock, scratch=f"{machine.places.memory}/{key}/{environment.name}",
             study=key,
         )  # fmt: skip
-        return Supply(build=build, datasets=datasets, control=RunningControl(address))
+        return Supply(build=self._builds[environment.name], datasets=datasets, control=RunningControl(address))

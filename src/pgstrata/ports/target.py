@@ -1,0 +1,90 @@
+"""A machine on which servers run: provisioned once in a study, and entered by each visit, below the layers.
+
+Entering boots it as the environments of the visit ask, waits until it can be used, and observes it; so its facts are
+those of its boot. The contract stays provisional until a machine that pgstrata itself boots uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgstrata.model.clocks import ClockOffset
+from pgstrata.model.experiment import Environment
+from pgstrata.model.server import Build, Fingerprint
+from pgstrata.model.shared import SharedResources
+from pgstrata.ports.host import Host
+from pgstrata.ports.layer import HostLayer
+from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.server import Datasets, ServerControl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """Where one environment's server and data come from."""
+
+    build: Build
+    datasets: Datasets
+    control: ServerControl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHost:
+    """A target since its boot, and what belongs to it.
+
+    `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
+    `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
+    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same;
+    `shared` is what another host has in common with the client's.
+    """
+
+    host: Host
+    layers: tuple[HostLayer, ...]
+    ledger: Ledger
+    supplies: Mapping[str, Supply]
+    facts: Mapping[str, bytes]
+    fingerprint: Fingerprint
+    clocks: ClockOffset | None = None
+    shared: SharedResources = SharedResources.NOTHING
+
+
+class Target(Protocol):
+    """One machine of a plan. Each of its parts raises HostLostError where the connection to it broke."""
+
+    def provision(self) -> Mapping[str, Build]:
+        """Have everything there that the servers of its environments need; the build of each by its name.
+
+        Once in a pass over a plan, before the first visit. Every error names a remedy.
+        """
+        ...
+
+    def boot(self, environments: Sequence[Environment]) -> None:
+        """Have it up as these environments ask, which all ask for the same; nothing where it is up so already.
+
+        HostNotFitError where it cannot be.
+        """
+        ...
+
+    def ready(self) -> None:
+        """Wait until it can be used. HostNotFitError where it does not become so."""
+        ...
+
+    def observe(self) -> ServerHost:
+        """What it is since its boot; looked at once in each boot."""
+        ...
+
+    def release(self) -> None:
+        """Leave it at the end of a visit, also of one that did not come as far as `ready`."""
+        ...
+
+    def silent(self) -> bool:
+        """Whether it should answer, and the connection to it is broken."""
+        ...
+
+    def reopen(self) -> None:
+        """Connect to it again after the connection broke; what was changed there is undone first.
+
+        HostLostError or HostNotFitError as long as that cannot be.
+        """
+        ...

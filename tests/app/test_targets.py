@@ -1,0 +1,123 @@
+"""A machine that is lost while servers are sent there, without one: what is done with it is a script of losses."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import fakes
+from pgstrata.app.targets import MachineTarget
+from pgstrata.conduct.losses import PAUSES
+from pgstrata.errors import HostLostError
+from pgstrata.model.experiment import HostKind, HostSpec
+from pgstrata.ports.events import EventKind
+from pgstrata.testing import RecordingEvents
+
+FAR = HostSpec(kind=HostKind.SSH, destination="db1")
+
+
+class Hosts:
+    """The machines of a study, of which one is opened again; `boot_id` is what it says of itself."""
+
+    def __init__(self, said):
+        self.said = said
+        self.boot_id = b"first\n"
+
+    def reopen(self, spec):
+        self.said.append(("reopen", spec.text))
+
+    def __getitem__(self, spec):
+        return SimpleNamespace(transport=SimpleNamespace(read=lambda path: self.boot_id))
+
+
+class Clock:
+    def __init__(self, said):
+        self.said = said
+
+    def sleep(self, seconds):
+        self.said.append(("sleep", seconds))
+
+
+class Losing(MachineTarget):
+    """Each attempt to find a server there loses the machine, as long as there are losses left."""
+
+    def _resolve(self, environment, server):
+        self.hosts.said.append(("send", self.spec.text))
+        if self.losses:
+            raise self.losses.pop()
+        return "build"
+
+    def _look(self):
+        self.hosts.said.append(("look", self.spec.text))
+        return self.hosts.boot_id
+
+
+def target(losses=(), *, spec=FAR):
+    said = []
+    here = SimpleNamespace(environments=(fakes.environment("a", host=spec), fakes.environment("b", host=spec)))
+    plan = SimpleNamespace(experiment=SimpleNamespace(on_host=lambda spec: here))
+    made = Losing(
+        spec=spec,
+        plan=plan,
+        machine=SimpleNamespace(clock=Clock(said)),
+        client=None,
+        sql=None,
+        tools=None,
+        events=RecordingEvents(),
+        study="s",
+        facts={},
+        sources={},
+        hosts=Hosts(said),
+    )
+    made.losses = list(losses)
+    return made
+
+
+def lost():
+    return HostLostError("the shell has ended", where="db1")
+
+
+def test_a_machine_that_is_lost_meanwhile_is_opened_again():
+    made = target([lost()])
+    assert made.provision() == {"a": "build", "b": "build"}
+    assert made.hosts.said == [("send", "ssh:db1"), ("sleep", PAUSES[0]), ("reopen", "ssh:db1"), ("send", "ssh:db1")]
+    told = [event.text for event in made.events.of_kind(EventKind.WARNING)]
+    assert told[0] == "the connection to ssh:db1 broke in sending servers there: the shell has ended"
+    assert "is there again" in told[-1]
+
+
+def test_one_that_is_lost_each_time_ends_the_command():
+    made = target([lost() for _ in range(9)])
+    with pytest.raises(HostLostError) as caught:
+        made.provision()
+    assert "sending servers there has lost its host 4 times" in caught.value.remedy
+    assert made.hosts.said.count(("send", "ssh:db1")) == 4
+
+
+def test_what_is_lost_on_this_machine_is_not_waited_for():
+    made = target([lost()], spec=HostSpec())
+    with pytest.raises(HostLostError):
+        made.provision()
+    assert made.hosts.said == [("send", "local")]
+
+
+def test_a_machine_is_looked_at_once_in_each_boot():
+    made = target()
+    seen = []
+    for boot_id in (b"first\n", b"first\n", b"second\n", b"second\n"):
+        made.hosts.boot_id = boot_id
+        made.boot(())
+        made.ready()
+        seen.append(made.observe())
+        made.release()
+    assert seen == [b"first\n", b"first\n", b"second\n", b"second\n"]
+    assert made.hosts.said == [("look", "ssh:db1")] * 2
+
+
+def test_one_that_was_lost_is_looked_at_again():
+    made = target()
+    made.ready()
+    made.observe()
+    made.reopen()
+    made.ready()
+    made.observe()
+    assert made.hosts.said == [("look", "ssh:db1"), ("reopen", "ssh:db1"), ("look", "ssh:db1")]
