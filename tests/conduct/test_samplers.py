@@ -141,7 +141,7 @@ class Lone(Watcher):
 
 def test_a_sampler_knows_whether_its_environment_takes_turns():
     world, plan = fakes.World(), make_plan()
-    rig = replace(fakes.make_rig(world, plan), samplers=(Lone(),))
+    rig = fakes.enter(replace(fakes.make_rig(world, plan), samplers=(Lone(),)))
     arm = make_arm(plan, plan.runs[0])
     server = fakes.FakeControl(world).start(arm.environment, fakes.build(), fakes.FakeDatasets(world).clone(None, "c"))
     assert set(start_samplers(rig, arm, server).samplings) == {"seconds"}
