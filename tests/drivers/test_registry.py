@@ -7,7 +7,7 @@ import pytest
 import fakes
 from little_plan import CELLS, carry_out
 from little_plan import make_plan as lay_out
-from pgstrata.app.rig_hosts import make_recipe
+from pgstrata.app.targets import make_recipe
 from pgstrata.app.wiring import make_derive
 from pgstrata.drivers import registry
 from pgstrata.model.experiment import Interleave
