@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import HostNotFitError, UsageError
-from pgstrata.servers.places import SOCKET_PATH_LIMIT, Places, UserIds, find_places, make_places, server_user
+from pgstrata.servers.places import SOCKET_PATH_LIMIT, Places, find_places, make_places, server_user
+from pgstrata.system.files import UserIds
 
 
 def places(environ, *, uid=1000, home="/home/ada", memory_backed=True):

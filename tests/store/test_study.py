@@ -135,7 +135,7 @@ def test_a_kill_at_any_step_of_a_commit_loses_at_most_that_run(tmp_path, bench, 
     evidence.keep("pgbench.out", b"12")
     header = bench.header(plan.runs[1], plan)
     with monkeypatch.context() as patch:
-        patch.setattr(f"pgstrata.store.evidence.{stop}", kill)
+        patch.setattr(f"pgstrata.system.files.{stop}", kill)
         with pytest.raises(KilledError):
             store.commit(FinishedRun(evidence=evidence, header=header, record=bench.record(header, 12.0)))
     store.close()

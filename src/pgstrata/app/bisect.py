@@ -47,8 +47,9 @@ from pgstrata.plan.bisection import (
 from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.servers.commits import Repository
-from pgstrata.store.files import storage_errors, write_atomically
+from pgstrata.store.failures import storage_errors
 from pgstrata.store.study import PLAN_FILE
+from pgstrata.system.files import write_atomically
 from pgstrata.workloads import builtin_workloads
 
 SKIPPED_FILE: Final = "skipped.json"
@@ -262,7 +263,6 @@ class Bisect:
     def _keep_skipped(self, skipped: Mapping[str, str]) -> None:
         text = json.dumps(dict(skipped), ensure_ascii=False, indent=2) + "\n"
         with storage_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.folder / SKIPPED_FILE, text.encode())
 
 

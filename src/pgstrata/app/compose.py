@@ -14,6 +14,7 @@ from pgstrata.errors import PgstrataError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model.plan import Plan
+from pgstrata.system.files import create, remove_file
 
 _MOST_FILES: Final = 1000
 _EXAMPLE: Final = """\
@@ -86,7 +87,7 @@ def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path 
         plan = load_plan(file, conninfo=composed.conninfo)
     except PgstrataError:
         # a question that cannot be asked leaves no file behind
-        file.unlink(missing_ok=True)
+        remove_file(file)
         raise
     return ComposedFile(file=file, plan=plan, remarks=composed.remarks)
 
@@ -118,8 +119,7 @@ def _write_new(file: Path, text: str) -> None:
     if file.exists() and _text_of(file) == text:
         return
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
+        create(file, text.encode())
     except FileExistsError:
         raise UsageError("there is such a file already; it is not overwritten", where=str(file),
                          remedy="name another one") from None  # fmt: skip

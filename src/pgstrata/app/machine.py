@@ -15,8 +15,9 @@ from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.host import Clock, Host
-from pgstrata.servers.places import Places, UserIds, make_places, server_user
+from pgstrata.servers.places import Places, make_places, server_user
 from pgstrata.servers.supply import Servers
+from pgstrata.system.files import UserIds
 
 
 class SystemClock:

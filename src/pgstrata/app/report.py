@@ -10,6 +10,7 @@ from pgstrata.app.stacks import load_stacks
 from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.page import emit_page
+from pgstrata.system.files import write_beside
 
 
 def write_report(study: Path, output: Path | None, *, pairs: bool, query_text: bool = True) -> Path:
@@ -17,12 +18,9 @@ def write_report(study: Path, output: Path | None, *, pairs: bool, query_text: b
     target = output or study / "report.html"
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
     text = emit_page(make_document(replace(answer, stacks=load_stacks(study, answer.study))))
-    partial = target.with_name(f".{target.name}.new")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
+        write_beside(target, text.encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         kind = DiskFullError if error.errno == 28 else PgstrataError  # noqa: PLR2004 - ENOSPC
         raise kind(f"the report cannot be written: {error.strerror}", where=str(target),
                    remedy="give another place with -o") from None  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.lock import LOCK_VARIABLE
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
+from pgstrata.system.files import remove_tree
 
 SSH_CONFIG: Final = "PGSTRATA_SSH_CONFIG"
 """Names an ssh configuration instead of the user's own."""
@@ -132,4 +132,4 @@ def _sweep_sockets() -> None:
         pid = folder.name.removeprefix(_SOCKETS).partition("-")[0]
         with suppress(OSError):
             if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.getuid():
-                shutil.rmtree(folder)
+                remove_tree(folder)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from pgstrata.errors import HostNotFitError
+from pgstrata.system.files import UserIds, acting_as
 
 # Messages of the operating system are recognised by their text, and sorting must not depend on who started pgstrata.
 _LOCALE: Final = {"LC_ALL": "C.UTF-8"}
@@ -81,20 +82,9 @@ class UserAccount:
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Do what follows as this user, so that the kernel checks its rights and it owns what it makes.
-
-        The ids of the whole process change: this relies on the coordinator being single threaded.
-        """
+        """Do what follows as this user (`files.acting_as`)."""
         if not self.other:
             yield
             return
-        gid, groups = os.getegid(), os.getgroups()
-        try:
-            os.setgroups(self.groups)
-            os.setegid(self.gid)
-            os.seteuid(self.uid)
+        with acting_as(UserIds(uid=self.uid, gid=self.gid, groups=self.groups)):
             yield
-        finally:
-            os.seteuid(0)
-            os.setegid(gid)
-            os.setgroups(groups)

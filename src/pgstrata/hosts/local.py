@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import HostFileError, PgstrataError
+from pgstrata.errors import PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import UserAccount
 from pgstrata.hosts.local_process import Conversation, LocalProcess, kill_group, signal_number, start
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
+from pgstrata.system import files
 
 _GRACE: Final = 10.0
 _REMOVAL_ATTEMPTS: Final = 5
@@ -139,18 +141,8 @@ class LocalHost:
             return b"".join(_read_if_possible(path) or b"" for path in sorted(glob.glob(pattern)))  # noqa: PTH207 /proc again
 
     def write(self, path: str, content: bytes, *, mode: int = 0o600) -> None:
-        target = Path(path)
-        beside = target.with_name(f".pgstrata-{os.urandom(8).hex()}")
         with self._filing("write it", path):
-            try:
-                with beside.open("xb") as file:
-                    os.fchmod(file.fileno(), mode)
-                    file.write(content)
-                beside.replace(target)
-            except BaseException:
-                with suppress(OSError):
-                    beside.unlink()
-                raise
+            files.write_beside(Path(path), content, mode=mode)
 
     def exists(self, path: str) -> bool:
         with self._account.acting():
@@ -165,21 +157,13 @@ class LocalHost:
 
     def make_folder(self, path: str, *, mode: int = 0o700) -> None:
         with self._filing("create the folder", path):
-            missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
-            for folder in reversed(missing):
-                with suppress(FileExistsError):
-                    folder.mkdir()
-                    folder.chmod(mode)  # the umask of whoever started the coordinator must not show
-            if not Path(path).is_dir():
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            files.make_folders(Path(path), mode=mode)
 
     def remove_tree(self, path: str) -> None:
-        import shutil  # noqa: F401, PLC0415 - as above: what follows is done as another user
-
         with self._filing("remove it", path):
             for attempt in range(1, _REMOVAL_ATTEMPTS + 1):
                 try:
-                    _remove(Path(path))
+                    files.remove_tree(Path(path))
                 except OSError as error:
                     # Another process is still removing or making files in there: a server that is about to end.
                     if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _REMOVAL_ATTEMPTS:
@@ -189,9 +173,7 @@ class LocalHost:
 
     def rename(self, source: str, target: str) -> None:
         with self._filing(f"rename {source} to it", target):
-            if Path(target).is_dir() and not Path(target).is_symlink():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            Path(source).replace(target)
+            files.rename(Path(source), Path(target))
 
     def free_bytes(self, path: str) -> int:
         with self._filing("see its free space", path):
@@ -219,7 +201,7 @@ class LocalHost:
     @contextmanager
     def _appending(self, path: str) -> Iterator[int]:
         with self._filing("write it", path):
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = files.open_appending(Path(path))
         try:
             yield descriptor
         finally:
@@ -243,8 +225,6 @@ class LocalHost:
         if "/" in command.argv[0]:
             return True
         path = command.environment.get("PATH", self._account.environment().get("PATH"))
-        import shutil  # noqa: PLC0415 - as above
-
         with self._account.acting():
             return shutil.which(command.argv[0], path=path) is not None
 
@@ -284,14 +264,3 @@ def _read_if_possible(path: str) -> bytes | None:
             return file.read()
     except OSError:
         return None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        if path.resolve() == Path("/"):
-            raise HostFileError("refused to remove the root folder", where=str(path))
-        import shutil  # noqa: PLC0415 - as above
-
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -12,7 +12,6 @@ import signal
 import stat
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from pgstrata.experiment.hosts import is_destination
 from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.local_process import die_with_parent
 from pgstrata.hosts.transport import quote
+from pgstrata.system.files import make_folders, remove_file
 
 _LONGEST_SOCKET: Final = 107  # bytes in sun_path, without its NUL
 _BESIDE: Final = 17  # what ssh adds to the name until the socket listens
@@ -147,8 +147,7 @@ class Link:
     def close(self) -> None:
         """Leave nothing behind, the socket of a killed ssh included; the first session ends the connection."""
         self.stop_pulse()
-        with suppress(FileNotFoundError):
-            Path(self._socket).unlink()
+        remove_file(Path(self._socket))
 
 
 def _render_options(options: dict[str, str]) -> tuple[str, ...]:
@@ -179,7 +178,7 @@ def _socket_path(run: str) -> str:
 def _private_folder(run: str) -> str:
     """The folder for control sockets: whoever can reach one can use the connection."""
     folder = Path(run, "ssh")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folders(folder, mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         remedy = "remove it, or name another folder in PGSTRATA_RUN"

@@ -6,8 +6,6 @@ The result is installed into the cache; the log of the build lies in it, or besi
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from pgstrata.servers.toolchain import (
     require_programs,
 )
 from pgstrata.servers.tree import Source
+from pgstrata.system import files
 
 _RECIPE: Final = "1"  # another one wherever servers are built otherwise than before
 _SYSTEM: Final = "system"
@@ -143,15 +142,16 @@ class Builder:
         def fill(scratch: Path, partial: Path) -> None:
             final = partial.with_name(partial.name.removesuffix(".partial"))
             log = final.with_name(f"{final.name}.log")
-            log.unlink(missing_ok=True)
+            files.remove_file(log)
             self.note(f"building {spec.text} by {recipe.system}, which takes some minutes")
             tree, stage, objects = scratch / "tree", scratch / "stage", scratch / "objects"
             source.copy(tree)
             for argv in recipe.steps(str(final), str(tree), str(stage), str(objects), self.cpus):
                 self._step(spec, argv, scratch, log)
-            _install(stage / str(final).lstrip("/"), partial)
-            shutil.move(log, partial / _LOG)
-            (partial / _LOG).chmod(0o644)
+            for path in sorted((stage / str(final).lstrip("/")).iterdir()):
+                files.rename(path, partial / path.name)
+            files.rename(log, partial / _LOG)
+            files.open_to_all(partial)
 
         return fill
 
@@ -159,10 +159,9 @@ class Builder:
         command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(scratch / "tree"))
         done = self.here.run(command, timeout=_STEP_TIMEOUT, check=False)
         tried = [] if done.code == 0 else [scratch / name for name in _TRIED if (scratch / name).is_file()]
-        with log.open("ab") as file:
-            file.write(f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
-            for path in tried:
-                file.write(f"\n{path.name}:\n".encode() + path.read_bytes())
+        files.append(log, f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
+        for path in tried:
+            files.append(log, f"\n{path.name}:\n".encode() + path.read_bytes())
         if done.code == 0:
             return
         program = next(word for word in argv if word in _PROGRAMS)
@@ -176,14 +175,3 @@ class Builder:
             details=tuple(lines),
             remedy=f"the whole log is in {log}",
         )
-
-
-def _install(staged: Path, target: Path) -> None:
-    """Move what was installed to where it becomes visible, readable by everybody whatever the umask says."""
-    for path in sorted(staged.iterdir()):
-        shutil.move(path, target / path.name)
-    for folder, _, names in os.walk(target):
-        Path(folder).chmod(0o755)
-        for file in (Path(folder, name) for name in names):
-            if not file.is_symlink():
-                file.chmod(0o755 if file.stat().st_mode & 0o100 else 0o644)

@@ -6,16 +6,15 @@ A copy is named by what is in it, so that a rebuilt server is copied again and a
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError
+from pgstrata.system import files
 
 _PARTS: Final = ("bin", "lib", "lib64", "share")
 _CATALOGUES: Final = ("share/postgres.bki", "share/postgresql/postgres.bki", "share/pgsql/postgres.bki")
@@ -44,14 +43,12 @@ class Copier:
         if not any((source / name).is_file() for name in _CATALOGUES):
             return None
         try:
-            folder = Path(self.cache, "servers")
-            if not folder.is_dir():
-                folder.mkdir(parents=True)
-                folder.chmod(0o755)
-            target = folder / f"prefix-{_digest(source)}"
+            target = Path(self.cache, "servers", f"prefix-{_digest(source)}")
             if not target.is_dir():
                 self.note(f"copying {prefix}, which the server's user cannot enter")
-                _copy(source, target)
+                files.make_folders(target.parent, mode=0o755)
+                with files.locked(target.with_name(f".{target.name}.lock")):
+                    _copy(source, target)
         except OSError as error:
             raise self._explain(error, prefix) from error
         return str(target)
@@ -89,25 +86,15 @@ def _digest(source: Path) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir():
-            return
-        partial = target.with_name(f"{target.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            for part in _PARTS:
-                if (source / part).is_dir():
-                    shutil.copytree(
-                        source / part, partial / part, copy_function=_copy_file, ignore_dangling_symlinks=True
-                    )
-            for folder, _, _ in os.walk(partial):
-                Path(folder).chmod(0o755)
-            partial.rename(target)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-
-
-def _copy_file(source: str, target: str) -> None:
-    shutil.copyfile(source, target)
-    Path(target).chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+    if target.is_dir():
+        return
+    partial = target.with_name(f"{target.name}.partial")
+    files.remove_rest(partial)
+    try:
+        files.make_folder(partial, mode=0o755)
+        for part in _PARTS:
+            if (source / part).is_dir():
+                files.copy_tree_for_all(source / part, partial / part)
+        files.rename(partial, target)
+    finally:
+        files.remove_rest(partial)

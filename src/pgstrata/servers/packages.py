@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
+from pgstrata.system import files
 
 SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
 """Those that every supplier ships; the others are taken from the embedded build."""
@@ -68,10 +68,7 @@ class Packages:
 
     def _bring(self, prefix: str, environment: Mapping[str, str], missing: Missing) -> Mapping[str, str]:
         folder = self._folder()
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            for path in (folder.parent, folder):
-                path.chmod(0o755)
+        files.make_folders(folder, mode=0o755)
         environment = {**environment, "LD_LIBRARY_PATH": _joined(environment.get("LD_LIBRARY_PATH", ""), str(folder))}
         for _ in range(_ROUNDS):
             missing = self.missing(prefix, environment)
@@ -113,8 +110,8 @@ class Packages:
 
     def _fetch_package(self, package: str, folder: Path) -> bool:
         scratch = folder.with_name(f".{folder.name}.{package}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
+        files.remove_rest(scratch)
+        files.make_folder(scratch)
         try:
             if not (self._download(package, scratch, ()) or self._download_anew(package, scratch)):
                 return False
@@ -122,13 +119,13 @@ class Packages:
                 self._run(("dpkg", "-x", str(archive), str(scratch / "tree")), scratch)
             return _take_libraries(scratch / "tree", folder)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            files.remove_rest(scratch)
 
     def _download_anew(self, package: str, scratch: Path) -> bool:
         """With package lists of our own: containers are shipped without any, and only root may fetch the system's."""
         apt = Path(self.cache, "apt")
         for name in ("lists/partial", "archives/partial"):
-            (apt / name).mkdir(parents=True, exist_ok=True)
+            files.make_folders(apt / name)
         options = (
             "-o", f"Dir::State::Lists={apt}/lists", "-o", f"Dir::Cache={apt}", "-o", "Debug::NoLocking=1",
         )  # fmt: skip
@@ -162,9 +159,9 @@ def _take_libraries(tree: Path, folder: Path) -> bool:
         if path in linked:
             continue  # programs ask for the link's name
         partial = folder / f".{path.name}"
-        shutil.copyfile(path, partial)
-        partial.chmod(0o755)
-        partial.rename(folder / path.name)
+        with path.open("rb") as library:
+            files.save_for_all(library, partial, executable=True)
+        files.rename(partial, folder / path.name)
         taken = True
     return taken
 

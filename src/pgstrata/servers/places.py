@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.system import files
+from pgstrata.system.files import UserIds
 
 SOCKET_PATH_LIMIT: Final = 107
 """Bytes in the path of a unix socket (sun_path, with its final NUL)."""
@@ -139,14 +141,6 @@ def server_user(uid: int, environ: Mapping[str, str], *, known: Callable[[str], 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserIds:
-    """Numbers of the user that servers run as."""
-
-    uid: int
-    gid: int
-
-
 def make_places(places: Places, *, uid: int, server: UserIds | None) -> None:
     """Create the folders with their owners and modes.
 
@@ -163,38 +157,22 @@ def make_places(places: Places, *, uid: int, server: UserIds | None) -> None:
         _make(path, mode=0o755 if server else 0o700, owner=uid, server=None)
     for path in dict.fromkeys((places.data, places.run, places.memory)):
         _make(path, mode=0o700, owner=owner, server=server)
-    Path(places.cache).chmod(0o755)
+    files.open_folder(Path(places.cache))
 
 
 def _make(path: str, *, mode: int, owner: int, server: UserIds | None) -> None:
-    folder = Path(path)
+    # the server's user has to pass
+    parents = 0o755 if server is not None or mode & 0o005 else 0o700
     try:
-        made = not os.path.lexists(path)
-        if made:
-            _make_parents(folder.parent, opened=server is not None or mode & 0o005 != 0)
-            folder.mkdir(mode=0o700)
-            folder.chmod(mode)
-            if server is not None:
-                os.chown(path, server.uid, server.gid, follow_symlinks=False)
-        facts = folder.lstat()
+        facts = files.ensure_folder(Path(path), mode=mode, owner=server, parents=parents)
     except OSError as error:
         raise HostNotFitError(
             f"the folder cannot be created: {error.strerror}",
             where=path,
             remedy="choose other places with PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA, PGSTRATA_RUN",
         ) from error
-    if made or facts.st_uid == owner:
-        return
-    _refuse_foreign(path, facts, owner)
-
-
-def _make_parents(parent: Path, *, opened: bool) -> None:
-    if parent.exists():
-        return
-    _make_parents(parent.parent, opened=opened)
-    parent.mkdir(mode=0o700, exist_ok=True)
-    if opened:
-        parent.chmod(0o755)  # whatever the umask says: the server's user has to pass
+    if facts is not None and facts.st_uid != owner:
+        _refuse_foreign(path, facts, owner)
 
 
 def _refuse_foreign(path: str, facts: os.stat_result, owner: int) -> None:

@@ -12,6 +12,7 @@ from pgstrata.servers.commits import Repository
 from pgstrata.servers.recipes import TELLING_FILES
 from pgstrata.servers.toolchain import require_programs
 from pgstrata.servers.tree import UNPACKERS, Archive, Folder, Source, unpack
+from pgstrata.system.files import remove_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Revision:
         archive = target.with_name(f"{self.commit}.tar")
         self.repository.export(self.commit, archive)
         unpack(self.repository.here, str(archive), target, self._where)
-        archive.unlink()
+        remove_file(archive)
 
 
 def find_source(here: Host, value: str) -> Source:

@@ -5,18 +5,16 @@ What belongs here: locks, half-made folders, the checking of what was downloaded
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import hashlib
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.system import files
 
 DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for temporary files with TMPDIR)"
 DOWNLOAD_TIMEOUT: Final = 20 * 60.0
@@ -61,7 +59,8 @@ class Shelf:
         if self.has(name):
             return
         try:
-            with self._locked(lock):
+            files.make_folders(Path(self.cache, "servers"), mode=0o755)
+            with files.locked(Path(self.cache, "servers", f".{lock}.lock")):
                 if not self.has(name):
                     self._make(name, fill)
         except OSError as error:
@@ -72,25 +71,14 @@ class Shelf:
         partial = folder.with_name(f"{name}.partial")
         scratch = folder.with_name(f"{name}.download")
         for left in (partial, scratch):
-            shutil.rmtree(left, ignore_errors=True)  # left by a fetch that was killed; we hold the lock
-            left.mkdir()
-        partial.chmod(0o755)
+            files.remove_rest(left)  # left by a fetch that was killed; we hold the lock
+            files.make_folder(left, mode=0o755 if left == partial else None)
         try:
             fill(scratch, partial)
-            partial.rename(folder)
+            files.rename(partial, folder)
         finally:
             for left in (partial, scratch):
-                shutil.rmtree(left, ignore_errors=True)
-
-    @contextlib.contextmanager
-    def _locked(self, lock: str) -> Iterator[None]:
-        folder = Path(self.cache, "servers")
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o755)
-        with (folder / f".{lock}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # released with the file, however this process ends
-            yield
+                files.remove_rest(left)
 
     def _explain(self, error: OSError) -> PgstrataError:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:

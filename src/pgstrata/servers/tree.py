@@ -19,6 +19,7 @@ from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.recipes import TELLING_FILES
 from pgstrata.servers.shelf import digest_of
 from pgstrata.servers.toolchain import require_programs
+from pgstrata.system import files
 
 UNPACKERS: Final = {".tar.gz": "gzip", ".tgz": "gzip", ".tar.bz2": "bzip2", ".tar.xz": "xz"}
 _CONFIGURED: Final = ("config.status", "GNUmakefile", "src/Makefile.global", "src/include/pg_config.h")
@@ -94,7 +95,7 @@ class Folder:
     def copy(self, target: Path) -> None:
         """Times are kept, because make compares them."""
         try:
-            shutil.copytree(self.path, target, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_SOURCE))
+            files.copy_tree(Path(self.path), target, ignore=_NOT_SOURCE)
         except shutil.Error as error:
             # It gathers the errors of all files into one that has no number of its own.
             if find_disk_full(str(error)):
@@ -152,7 +153,7 @@ def unpack(here: Host, archive: str, target: Path, where: str) -> None:
         UsageError: it cannot be unpacked.
         OSError: no room.
     """
-    target.mkdir()
+    files.make_folder(target)
     done = _tar(here, "-x", "-f", archive, "-C", str(target), "--strip-components=1", "--no-same-owner")
     if done.code != 0:
         if find_disk_full(done.stderr.decode("utf-8", "replace")):

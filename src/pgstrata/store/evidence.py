@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from pgstrata.errors import StudyError
 from pgstrata.ports.store import RunHeader
-from pgstrata.store.files import link_or_copy, remove_tree, storage_errors, sync_file, sync_tree, write_new
+from pgstrata.store.failures import storage_errors
 from pgstrata.store.serialise import render_header
+from pgstrata.system import files
 
 EVIDENCE = "evidence"
 SHARED = "shared"
@@ -36,14 +37,14 @@ class PartialEvidence:
         self._study = study
         self._folder = study / EVIDENCE / _PARTIAL / identity
         with storage_errors(study):
-            remove_tree(self._folder)
-            self._folder.mkdir(parents=True)
+            files.remove_tree(self._folder)
+            files.make_folders(self._folder)
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep a file verbatim."""
         target = self._folder / _check_free(name)
         with self._whole_or_gone():
-            write_new(target, content)
+            files.write_new(target, content)
 
     def keep_shared(self, name: str, content: bytes) -> None:
         """Keep a file that many runs have alike: stored once, linked into each run's folder."""
@@ -51,21 +52,10 @@ class PartialEvidence:
         shared = self._study / SHARED / hashlib.sha256(content).hexdigest()
         with self._whole_or_gone():
             if not shared.exists():
-                self._add_shared(shared, content)
-            target.unlink(missing_ok=True)
-            link_or_copy(shared, target)
-
-    def _add_shared(self, shared: Path, content: bytes) -> None:
-        beside = shared.with_name(f".{shared.name}.new")
-        try:
-            # Read-only: a change through one name would change the evidence of every run that has it.
-            write_new(beside, content, mode=0o444)
-            sync_file(beside)
-            beside.replace(shared)
-        except OSError:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
+                # Read-only: a change through one name would change the evidence of every run that has it.
+                files.write_atomically(shared, content, mode=0o444)
+            files.remove_file(target)
+            files.link_or_copy(shared, target)
 
     @contextmanager
     def _whole_or_gone(self) -> Iterator[None]:
@@ -75,21 +65,21 @@ class PartialEvidence:
                 yield
             except OSError:
                 with suppress(OSError):
-                    remove_tree(self._folder)
+                    files.remove_tree(self._folder)
                 raise
 
     def publish(self, header: RunHeader) -> None:
         """Make it durable and visible: the rename is the moment from which the run is part of the study."""
         target = self._study / EVIDENCE / self.identity
         with self._whole_or_gone():
-            write_new(self._folder / HEADER, render_header(header))
-            sync_tree(self._folder)
-            sync_file(self._study / SHARED)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._folder.rename(target)
+            files.write_new(self._folder / HEADER, render_header(header))
+            files.sync_tree(self._folder)
+            files.sync_file(self._study / SHARED)
+            files.make_folders(target.parent)
+            files.rename(self._folder, target)
             # New folders are entries of their parents, up to the root of the evidence.
             for parent in _parents_up_to(target, self._study / EVIDENCE):
-                sync_file(parent)
+                files.sync_file(parent)
 
 
 def _parents_up_to(target: Path, root: Path) -> tuple[Path, ...]:
@@ -104,9 +94,9 @@ def _check_free(name: str) -> str:
 
 def clear_partial(study: Path) -> None:
     """Remove what interrupted attempts left."""
-    remove_tree(study / EVIDENCE / _PARTIAL)
+    files.remove_tree(study / EVIDENCE / _PARTIAL)
     for leftover in (study / SHARED).glob(".*.new"):
-        leftover.unlink(missing_ok=True)
+        files.remove_file(leftover)
 
 
 def list_runs(study: Path) -> tuple[str, ...]:

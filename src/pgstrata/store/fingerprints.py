@@ -7,17 +7,15 @@ from pathlib import Path
 
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.evidence import check_name
-from pgstrata.store.files import write_atomically
 from pgstrata.store.serialise import parse_fingerprint, render_fingerprint
+from pgstrata.system.files import write_atomically
 
 FINGERPRINTS = "fingerprints"
 
 
 def save_fingerprint_file(study: Path, name: str, fingerprint: Fingerprint) -> None:
     """Create or replace the file of a fingerprint; name is host, client, or environment/NAME."""
-    path = study / FINGERPRINTS / f"{check_name(name)}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, render_fingerprint(fingerprint))
+    write_atomically(study / FINGERPRINTS / f"{check_name(name)}.json", render_fingerprint(fingerprint))
 
 
 def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:

@@ -22,6 +22,7 @@ from pgstrata.errors import DiskFullError, HostNotFitError
 from pgstrata.model.floor import FloorKey, FloorRecord, RunsMeasured, SlicesMeasured, digest_facts
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.serialise import decode, encode
+from pgstrata.system import files
 
 FORMAT: Final = 2
 # without components, which are optional
@@ -81,12 +82,9 @@ class FloorStore:
         Raises:
             DiskFullError, HostNotFitError: it cannot be written.
         """
-        # with SQLite, for which plans do not wait
-        from pgstrata.store.files import write_atomically  # noqa: PLC0415
-
         path = self.folder / _name(record)
         try:
-            write_atomically(path, _render(record))
+            files.write_atomically(path, _render(record))
         except OSError as error:
             kind = DiskFullError if error.errno in _FULL else HostNotFitError
             raise kind(
@@ -103,7 +101,7 @@ class FloorStore:
             # what cannot be read or removed stays where it is, and is told of when somebody looks for a floor
             with suppress(OSError, *_DAMAGE):
                 if path != besides and path.name.startswith(beginning) and _is_older(path, record.key, oldest):
-                    path.unlink()
+                    files.remove_file(path)
 
 
 def _is_older(path: Path, key: FloorKey, oldest: datetime) -> bool:

@@ -9,7 +9,7 @@ from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
-from pgstrata.store.files import storage_errors
+from pgstrata.store.failures import storage_errors
 from pgstrata.store.queries import load_query_plans
 from pgstrata.store.study import load_plan_file
 

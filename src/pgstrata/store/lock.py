@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pgstrata.errors import ExitCode, StudyError
+from pgstrata.system.files import take_lock
 
 LOCK_FILE = "study.lock"
 
@@ -25,13 +25,12 @@ class StudyLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._write_holder()
+            self._descriptor = take_lock(path, wait=False)
         except BlockingIOError:
-            os.close(self._descriptor)
             raise _explain_holder(path) from None
+        try:
+            self._write_holder()
         except OSError:
             os.close(self._descriptor)
             raise

@@ -10,9 +10,10 @@ from pathlib import Path
 from pgstrata.errors import StudyError
 from pgstrata.model.runs import RunRecord
 from pgstrata.store import catalogue, evidence
-from pgstrata.store.files import is_damage
+from pgstrata.store.failures import is_damage
 from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.serialise import parse_header
+from pgstrata.system.files import remove_file, rename
 
 Derive = Callable[[Mapping[str, bytes]], RunRecord]
 _NEW = f"{catalogue.CATALOGUE}.new"
@@ -68,9 +69,9 @@ def _swap(new: Path, path: Path) -> None:
             return
     # No catalogue, or one that nobody can read: nothing is lost with it.
     _remove_database(path)
-    new.replace(path)
+    rename(new, path)
 
 
 def _remove_database(path: Path) -> None:
     for suffix in ("-wal", "-shm", "-journal", ""):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+        remove_file(path.with_name(path.name + suffix))

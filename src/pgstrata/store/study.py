@@ -23,11 +23,12 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import Evidence, FinishedRun, RunHeader
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.difference import explain_difference
-from pgstrata.store.files import storage_errors, write_atomically
+from pgstrata.store.failures import storage_errors
 from pgstrata.store.fingerprints import load_fingerprint_files, save_fingerprint_file
 from pgstrata.store.lock import LOCK_FILE, StudyLock
 from pgstrata.store.rebuild import Derive, derive_run, rebuild_catalogue
 from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
+from pgstrata.system import files
 
 PLAN_FILE = "plan.json"
 EXPERIMENT_FILE = "experiment.toml"
@@ -221,13 +222,13 @@ def _take_lock(folder: Path) -> StudyLock:
 
 def _lay_out(folder: Path, file: PlanFile) -> None:
     for name in (evidence.EVIDENCE, evidence.SHARED, "fingerprints"):
-        (folder / name).mkdir(exist_ok=True)
-    write_atomically(folder / EXPERIMENT_FILE, file.plan.experiment.text.encode())
+        files.make_folders(folder / name)
+    files.write_atomically(folder / EXPERIMENT_FILE, file.plan.experiment.text.encode())
     for leftover in folder.glob(f"{catalogue.CATALOGUE}*"):
-        leftover.unlink()
+        files.remove_file(leftover)
     catalogue.create_catalogue(folder / catalogue.CATALOGUE)
     # The plan comes last: a folder with a plan is a complete study.
-    write_atomically(folder / PLAN_FILE, render_plan_file(file))
+    files.write_atomically(folder / PLAN_FILE, render_plan_file(file))
 
 
 def _reconcile(folder: Path, connection: sqlite3.Connection, derive: Derive | None, plan: str) -> None:
@@ -256,7 +257,7 @@ def _out_of_step(folder: Path, what: str) -> StudyError:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folders(folder)
     except (FileExistsError, NotADirectoryError):
         raise StudyError(
             "there is a file in the way, where the study's folder would be", where=str(folder),

@@ -1,78 +1,20 @@
-"""Files that are either there as a whole or not at all, and what the errors of a file system mean for a study."""
+"""Errors of a file system and of SQLite, and what they mean for a study."""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from pgstrata.errors import DiskFullError, PgstrataError, StudyError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
-_NO_LINKS = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _ALMOST_FULL = 64 * 1024
 _KEPT = "everything that was committed is kept: free some space and start the same command again"
-
-
-def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file; durable only after `sync_file` or `sync_tree`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
-
-
-def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Create or replace a file so that a reader, or a kill, sees the old one or the new one."""
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        write_new(beside, content, mode=mode)
-        sync_file(beside)
-        beside.replace(path)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise
-    sync_file(path.parent)
-
-
-def sync_file(path: Path) -> None:
-    """Force a file, or the entries of a folder, to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_tree(folder: Path) -> None:
-    """Force all files in a folder, and the folders themselves, to disk."""
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            sync_file(Path(parent, name))
-        sync_file(Path(parent))
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """A second name for a file; a copy where the file system knows no links or has no more of them."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copyfile(source, target)
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder with all in it; nothing happens if it is not there."""
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 @contextmanager

@@ -1,0 +1,274 @@
+"""Folders, files, locks and owners on this machine: the one module that makes, changes or removes them.
+
+A mode that is given holds whatever the umask says. Everything raises OSError where it fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import IO, Final
+
+from pgstrata.errors import HostFileError
+
+_NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_FOR_ALL: Final = 0o755
+_ANY_EXECUTE: Final = 0o111
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserIds:
+    """Numbers of a user and its groups; `groups` are the supplementary ones."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+
+@contextmanager
+def acting_as(user: UserIds) -> Iterator[None]:
+    """Do what follows as another user, so that the kernel checks its rights and it owns what it makes; needs root.
+
+    The ids of the whole process change: this relies on the coordinator being single threaded.
+    """
+    gid, groups = os.getegid(), os.getgroups()
+    try:
+        os.setgroups(user.groups)
+        os.setegid(user.gid)
+        os.seteuid(user.uid)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+# ----------------------------------------------------------------------------------------------------- folders
+
+
+def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = None) -> None:
+    """A new folder, for its owner alone until it has its mode, then given to `owner`; FileExistsError."""
+    path.mkdir(mode=0o777 if mode is None else 0o700)
+    if mode is not None:
+        path.chmod(mode)
+    if owner is not None:
+        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+
+
+def make_folders(path: Path, *, mode: int | None = None) -> None:
+    """A folder with what is missing above it; nothing happens to those that are there."""
+    missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
+    for folder in reversed(list(missing)):
+        with suppress(FileExistsError):
+            make_folder(folder, mode=mode)
+    if not path.is_dir():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int) -> os.stat_result | None:
+    """What there is already, not followed if it is a link; None where it was made, as were the folders above it."""
+    if os.path.lexists(path):
+        return path.lstat()
+    make_folders(path.parent, mode=parents)
+    make_folder(path, mode=mode, owner=owner)
+    return None
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, a link or a folder with all in it; nothing happens if it is not there."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    if path.resolve() == Path("/"):
+        raise HostFileError("refused to remove the root folder", where=str(path))
+    shutil.rmtree(path)
+
+
+def remove_rest(path: Path) -> None:
+    """Remove what can be removed of a folder that nobody needs any more."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename within a file system; an existing file is replaced, a folder is not."""
+    if target.is_dir() and not target.is_symlink():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    source.replace(target)
+
+
+def open_folder(folder: Path) -> None:
+    """Let everybody enter a folder."""
+    folder.chmod(_FOR_ALL)
+
+
+def open_to_all(tree: Path) -> None:
+    """Let everybody read a tree, and run its programs; links stay as they are."""
+    for folder, _, names in os.walk(tree):
+        open_folder(Path(folder))
+        for file in (Path(folder, name) for name in names):
+            if not file.is_symlink():
+                file.chmod(_mode_for_all(file))
+
+
+def copy_tree(source: Path, target: Path, *, ignore: tuple[str, ...] = ()) -> None:
+    """Copy a folder as it is, links and times included; shutil.Error gathers what cannot be read."""
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(*ignore))
+
+
+def copy_tree_for_all(source: Path, target: Path) -> None:
+    """Copy a folder so that everybody may read it and run its programs; links become what they lead to."""
+    shutil.copytree(source, target, copy_function=_copy_for_all, ignore_dangling_symlinks=True)
+    for folder, _, _ in os.walk(target):
+        open_folder(Path(folder))
+
+
+def _copy_for_all(source: str, target: str) -> None:
+    shutil.copyfile(source, target)
+    Path(target).chmod(_mode_for_all(Path(source)))
+
+
+def _mode_for_all(file: Path) -> int:
+    return _FOR_ALL if file.stat().st_mode & _ANY_EXECUTE else 0o644
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file, its folder made first; durable only after `sync_file` or `sync_tree`."""
+    make_folders(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Create or replace a file, durably, so that a reader, or a kill, sees the old one or the new one."""
+    with _replacing(path, path.with_name(f".{path.name}.new")) as beside:
+        write_new(beside, content, mode=mode)
+        sync_file(beside)
+    sync_file(path.parent)
+
+
+def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None:
+    """Create or replace a file so that a reader sees the old one or the new one; not durable."""
+    with _replacing(path, path.with_name(f".pgstrata-{os.urandom(8).hex()}")) as beside, beside.open("xb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.write(content)
+
+
+@contextmanager
+def _replacing(path: Path, beside: Path) -> Iterator[Path]:
+    """What is written there takes the place of `path`, or goes away."""
+    try:
+        yield beside
+        beside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+
+
+def create(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet; FileExistsError."""
+    with path.open("xb") as file:
+        file.write(content)
+
+
+def append(path: Path, content: bytes) -> None:
+    """Write at the end of a file, which is made if it is not there."""
+    with path.open("ab") as file:
+        file.write(content)
+
+
+def open_appending(path: Path) -> int:
+    """A descriptor that writes at the end of a file, which is made for its owner alone if it is not there."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
+    """Write what comes from a stream so that everybody may read it, and enter the folders that are made for it."""
+    make_folders(path.parent, mode=_FOR_ALL)
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    path.chmod(_FOR_ALL if executable else 0o644)
+
+
+def make_link(path: Path, target: str) -> None:
+    """A symbolic link in a folder that everybody may enter."""
+    make_folders(path.parent, mode=_FOR_ALL)
+    path.symlink_to(target)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy the content of a file."""
+    shutil.copyfile(source, target)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A second name for a file; a copy where the file system knows no links or has no more of them."""
+    make_folders(target.parent)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        copy_file(source, target)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file or a link; nothing happens if it is not there."""
+    path.unlink(missing_ok=True)
+
+
+def sync_file(path: Path) -> None:
+    """Force a file, or the entries of a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Force all files in a folder, and the folders themselves, to disk."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            sync_file(Path(parent, name))
+        sync_file(Path(parent))
+
+
+# ------------------------------------------------------------------------------------------------------- locks
+
+
+def take_lock(path: Path, *, wait: bool) -> int:
+    """A descriptor that holds the lock of a file, which is made if it is not there, until it is closed.
+
+    The kernel closes it too when this process ends, however it ends. BlockingIOError: another process has it, and
+    `wait` is False.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for the lock of a file, and hold it meanwhile."""
+    descriptor = take_lock(path, wait=True)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
