@@ -20,24 +20,9 @@ from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command
+from pgstrata.system import commands
 
 PATIENCE: Final = Patience()
-
-# A folder that is there belongs to its user, or is nobody's of ours: in /tmp somebody else could have put it there.
-_MAKE: Final = """
-umask 077
-mode=$1 owner=$2
-shift 2
-for folder do
-    if [ -d "$folder" ] && [ ! -L "$folder" ]; then
-        [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || { echo "$folder"; exit 3; }
-        continue
-    fi
-    (umask 022; mkdir -p -- "${folder%/*}") && mkdir -- "$folder" && chmod "$mode" -- "$folder" || exit 1
-    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" "$folder" || exit 1
-done
-"""
-_FOREIGN: Final = 3
 
 
 def local_host(machine: Machine) -> OpenedHost:
@@ -96,10 +81,10 @@ def make_places_there(opened: OpenedHost) -> None:
 
 
 def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str) -> None:
-    words = ("sh", "-c", _MAKE, "sh", mode, owner, *dict.fromkeys(folders))
-    done = opened.transport.run(Command(argv=words), check=False)
+    making = commands.make_places(dict.fromkeys(folders), mode=mode, owner=owner)
+    done = opened.transport.run(Command(argv=making.argv), check=False)
     where = opened.spec.text
-    if done.code == _FOREIGN:
+    if done.code == commands.FOREIGN_FOLDER:
         raise HostNotFitError(f"the folder {done.text.strip()} there does not belong to {owner}", where=where,
                               remedy="remove it, or let PGSTRATA_DATA and the like name others over there")  # fmt: skip
     if done.code:

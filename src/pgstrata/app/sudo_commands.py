@@ -9,9 +9,9 @@ from pgstrata.app.site import Site
 from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.layers.privileged import Ground, files_of, privileged_changes, programs_in, programs_of
 from pgstrata.ledger.entries import own_commands
-from pgstrata.ledger.undo import held_words
 from pgstrata.model.changes import Change
 from pgstrata.model.doctor import Elevated, LayerFinding, Possible
+from pgstrata.system.commands import holding
 
 _LEDGER: Final = "every one"
 _BEFORE: Final = "BEFORE"
@@ -48,6 +48,6 @@ def _changing(site: Site, key: str, change: Change) -> Elevated:
         key=key,
         what=", ".join((change.what, *files_of(change))),
         programs=programs_of(change),
-        do=held_words(site.privilege, entry, change.do),
-        undo=held_words(site.privilege, entry, change.undo.with_argument(_BEFORE)),
+        do=(*site.privilege, *holding(entry, change.do).argv),
+        undo=(*site.privilege, *holding(entry, change.undo.with_argument(_BEFORE)).argv),
     )

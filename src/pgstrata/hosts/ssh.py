@@ -14,6 +14,7 @@ from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.hosts.ssh_link import Link, Patience
 from pgstrata.ports.host import Command
+from pgstrata.system.commands import become
 
 # What the environment over there says to libpq is meant for servers of the user's own.
 _LIBPQ: Final = (
@@ -79,8 +80,7 @@ class SshHost(ShellHost):
             remedy = f"create it there (adduser --system {user}), or name another user"
             raise HostNotFitError(f"there is no user {user}", where=self.name, remedy=remedy)
         group = found.text.strip()
-        become = ("setpriv", f"--reuid={user}", f"--regid={group}", "--init-groups", "--reset-env")
-        other = SshHost(self._link, owner=self, become=become)
+        other = SshHost(self._link, owner=self, become=become(user, group))
         self._others.append(other)
         return other
 

@@ -10,13 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.layers.cgroups import base_change, group_change
 from pgstrata.layers.frequency import FOLDER, governor_change, turbo_change
 from pgstrata.layers.hierarchies import Controller
 from pgstrata.layers.huge_pages import Pool
-from pgstrata.layers.storage.changes import (
+from pgstrata.layers.storage.options import FileSystem, file_system_label, mkfs_words, mount_options
+from pgstrata.layers.sysctl import sysctl_change
+from pgstrata.layers.transparent import asked_of, transparent_change
+from pgstrata.model.changes import Change
+from pgstrata.system.groups import base_change, group_change
+from pgstrata.system.storage import (
     Place,
     data_change,
+    device_change,
     folder_change,
     image_change,
     loop_change,
@@ -25,11 +30,6 @@ from pgstrata.layers.storage.changes import (
     read_ahead_change,
     scheduler_change,
 )
-from pgstrata.layers.storage.device import device_change
-from pgstrata.layers.storage.options import FileSystem, file_system_label, mkfs_words, mount_options
-from pgstrata.layers.sysctl import sysctl_change
-from pgstrata.layers.transparent import asked_of, transparent_change
-from pgstrata.model.changes import Change
 
 _SIZE: Final = 1 << 30
 _QUEUE: Final = "/sys/block/DISK/queue"

@@ -21,43 +21,28 @@ from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, fi
 from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
+from pgstrata.system import commands
 
 _FORMAT: Final = 1
 _SUFFIX: Final = ".json"
 _NOTE: Final = ".note"
-_NUMBER_TAKEN: Final = 17
 _LINES_SHOWN: Final = 5
-
-# Everybody on the host may read what is changed. What a killed pgstrata sent in part only (its `sudo` outlives it) gets
-# no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
-_PUT: Final = f"""
-umask 022
-cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2" || {{ rm -f -- "$2"; exit 1; }}
-mv -nT -- "$2" "$1"
-[ ! -e "$2" ] && sync -- "$3" && exit 0
-[ -e "$1" ] && code={_NUMBER_TAKEN} || code=1
-rm -f -- "$2"
-exit "$code"
-"""
-_PUT_NOTE: Final = 'umask 022; cat >"$1"'
-_MAKE_FOLDER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
 
 
 def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
     """What is done with privilege for the ledger itself: its folder, an entry, a note, their removal; as examples."""
     number = f"{folder}/{0:08d}"
-    scripts = (
-        ShellScript(text=_MAKE_FOLDER, arguments=(folder, folder.rpartition("/")[0] or "/")),
-        ShellScript(text=_PUT, arguments=(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", folder, "0")),
-        ShellScript(text=_PUT_NOTE, arguments=(f"{number}{_NOTE}",)),
+    return (
+        commands.make_ledger(folder).argv,
+        commands.put_entry(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", 0).argv,
+        commands.put_note(f"{number}{_NOTE}").argv,
+        commands.remove_files(f"{number}{_NOTE}", f"{number}{_SUFFIX}"),
     )
-    return (*(script.argv for script in scripts), ("rm", "-f", "--", f"{number}{_NOTE}", f"{number}{_SUFFIX}"))
 
 
 def make_folder(host: Host, privilege: tuple[str, ...], folder: str) -> None:
     """Make the folder of a ledger, readable for everybody on the host; nothing happens if it is there."""
-    words = (folder, folder.rpartition("/")[0] or "/")
-    done = host.run(Command(argv=(*privilege, "sh", "-c", _MAKE_FOLDER, "sh", *words)), check=False)
+    done = host.run(Command(argv=(*privilege, *commands.make_ledger(folder).argv)), check=False)
     if done.code:
         raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
 
@@ -66,10 +51,9 @@ def write_ahead(host: Host, privilege: tuple[str, ...], folder: str, entry: Entr
     """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
     aside = f"{folder}/.{entry.number:08d}-{entry.owner.pid}.new"
     content = render_entry(entry).encode()
-    words = (path_of(folder, entry), aside, folder, str(len(content)))
-    put = Command(argv=(*privilege, "sh", "-c", _PUT, "sh", *words), stdin=content)
-    done = host.run(put, check=False)
-    if done.code == _NUMBER_TAKEN:
+    put = commands.put_entry(path_of(folder, entry), aside, len(content))
+    done = host.run(Command(argv=(*privilege, *put.argv), stdin=content), check=False)
+    if done.code == commands.NUMBER_TAKEN:
         return False
     if done.code:
         raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
@@ -90,20 +74,20 @@ def save_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry)
     """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
     note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
     with suppress(PgstrataError):
-        words = ("sh", "-c", _PUT_NOTE, "sh", _note_of(folder, entry.number))
+        words = commands.put_note(_note_of(folder, entry.number)).argv
         host.run(Command(argv=(*privilege, *words), stdin=json.dumps(note).encode()), check=False)
 
 
 def remove_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
     """From here on it is not known in which state the thing is."""
-    host.run(Command(argv=(*privilege, "rm", "-f", "--", _note_of(folder, entry.number))))
+    host.run(Command(argv=(*privilege, *commands.remove_files(_note_of(folder, entry.number)))))
 
 
 def remove(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
     """Close an entry, or do nothing if it is closed; for good only after `sync_folder`."""
     # the note first: another entry with that number must not find it
     paths = (_note_of(folder, entry.number), path_of(folder, entry))
-    host.run(Command(argv=(*privilege, "rm", "-f", "--", *paths)))
+    host.run(Command(argv=(*privilege, *commands.remove_files(*paths))))
 
 
 def sync_folder(host: Host, folder: str) -> None:
@@ -170,7 +154,7 @@ def sweep_aside(host: Host, privilege: tuple[str, ...], folder: str) -> None:
     torn = [f"{folder}/{name}" for name in host.list_folder(folder) if name.startswith(".")]
     if torn:
         # who may not change the host is told so by the entries; the torn file is no entry and does no harm
-        host.run(Command(argv=(*privilege, "rm", "-f", "--", *torn)), check=False)
+        host.run(Command(argv=(*privilege, *commands.remove_files(*torn))), check=False)
 
 
 def host_state(host: Host, folder: str) -> HostState:

@@ -16,6 +16,7 @@ from pgstrata.ledger.entries import moment, observe_owner
 from pgstrata.model.changes import ChangeOwner
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.processes import start_times
+from pgstrata.system import commands
 
 LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
 """Names another file: whoever measures twice at a time on one host has to say so."""
@@ -24,21 +25,7 @@ _FOLDER: Final = "/run/lock"
 _NAME: Final = "pgstrata.lock"
 _PATIENCE: Final = 5.0
 _POLL: Final = 0.01
-_TAKEN: Final = 75
-_UNUSABLE: Final = 76
-_NO_FLOCK: Final = 77
 
-# In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
-# shells do: hence it is made by noclobber, opened for reading and written by dd.
-_HOLD: Final = f"""
-command -v flock >/dev/null || exit {_NO_FLOCK}
-[ -e "$1" ] || (umask 0; set -C; : >"$1")
-[ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] || exit {_UNUSABLE}
-exec 9<"$1"
-flock --nonblock 9 || exit {_TAKEN}
-printf %s "$2" | dd of="$1" conv=nocreat || exit {_UNUSABLE}
-exec sleep infinity
-"""
 _READ: Final = '[ -f "$1" ] && head -c 4096 -- "$1"'
 
 
@@ -82,14 +69,14 @@ def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
     deadline = clock.monotonic() + _PATIENCE
     while True:
         process = host.spawn(
-            Command(argv=("sh", "-c", _HOLD, "sh", path, identity)),
+            Command(argv=commands.hold_lock(path, identity).argv),
             stdout="/dev/null", stderr="/dev/null", on_parent_death=StopSignal.KILL,
         )  # fmt: skip
         code = _await(host, process, path, identity, clock)
         if code is None:
             return HostLock(path=path, process=process)
         holder = _read(host, path)
-        if code != _TAKEN:
+        if code != commands.LOCK_TAKEN:
             raise _unusable(path, code)
         # one that was killed this moment gives the lock free in the next
         if _alive(host, holder) or clock.monotonic() > deadline:
@@ -144,7 +131,7 @@ def _held(host: Host, path: str, holder: str) -> HostHeldError:
 
 
 def _unusable(path: str, code: int) -> HostNotFitError:
-    if code == _NO_FLOCK:
+    if code == commands.NO_FLOCK:
         return HostNotFitError("the program flock is missing", remedy="install the package util-linux")
     return HostNotFitError(
         f"the lock of this host cannot be used (exit code {code})", where=path,

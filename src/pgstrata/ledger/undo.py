@@ -11,18 +11,10 @@ from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, syn
 from pgstrata.ledger.steps import At, LedgerStep, go_on
 from pgstrata.model.changes import Closed, Entry, ShellScript, Undone, render_state, restore_command
 from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.system import commands
 
 _LINES_SHOWN: Final = 3
 _PATIENCE: Final = 30
-_BUSY: Final = 75
-
-# Whatever a script starts inherits a lock on its entry, and may outlive pgstrata and the script: `sudo` cannot be
-# killed by who called it, nor mkfs by the death of its shell.
-_HOLD: Final = 'if [ -e "$1" ] && command -v flock >/dev/null; then exec 8<"$1" && flock -s 8; fi; shift; exec "$@"'
-_AT_REST: Final = f"""
-[ -r "$1" ] && command -v flock >/dev/null || exit 0
-exec 8<"$1" && flock -x -w "$2" -E {_BUSY} 8
-"""
 
 
 class NotUndoneError(PgstrataError):
@@ -85,8 +77,8 @@ class Undoer:
 
     def run_held(self, entry: Entry, script: ShellScript, *, timeout: float = 600.0) -> Completed:
         """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
-        words = held_words(self.privilege, path_of(self.folder, entry), script)
-        return self.host.run(Command(argv=words), check=False, timeout=timeout)
+        words = commands.holding(path_of(self.folder, entry), script).argv
+        return self.host.run(Command(argv=(*self.privilege, *words)), check=False, timeout=timeout)
 
     def _observe(self, entry: Entry, *, force: bool) -> str:
         """A reboot has reset the thing: what it is now is nobody's doing."""
@@ -120,8 +112,8 @@ class Undoer:
         return f"somebody else had made it {render_state(now)}" if foreign else ""
 
     def _await_rest(self, entry: Entry) -> None:
-        words = (path_of(self.folder, entry), str(self.patience))
-        if self.host.run(Command(argv=("sh", "-c", _AT_REST, "sh", *words)), check=False).code == _BUSY:
+        waiting = commands.await_rest(path_of(self.folder, entry), self.patience)
+        if self.host.run(Command(argv=waiting.argv), check=False).code == commands.STILL_AT_WORK:
             raise NotUndoneError(
                 "a script of pgstrata that was interrupted or killed is still at work on it", after=entry.after
             )
@@ -148,11 +140,6 @@ class Undoer:
         failed = replace(entry, after=after, failure=why)
         save_note(self.host, self.privilege, self.folder, failed)
         return failed
-
-
-def held_words(privilege: tuple[str, ...], path: str, script: ShellScript) -> tuple[str, ...]:
-    """The command that changes or undoes something, as long as it runs holding the entry at `path`."""
-    return (*privilege, "sh", "-c", _HOLD, "sh", path, *script.argv)
 
 
 def _gone(entry: Entry, now: str) -> bool:

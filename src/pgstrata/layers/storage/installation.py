@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.errors import CommandFailedError, HostNotFitError, LevelNotTakenError
-from pgstrata.layers.storage.changes import Place
 from pgstrata.layers.storage.stack import Observed
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import RunningServer, Sql
+from pgstrata.system.storage import Place
 from pgstrata.units import render_bytes
 
 # A file system keeps records of its own, and small files take whole blocks.

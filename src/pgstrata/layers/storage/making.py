@@ -8,9 +8,17 @@ from itertools import count
 from typing import Final, NoReturn
 
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, PgstrataError, find_disk_full
-from pgstrata.layers.storage.changes import (
+from pgstrata.layers.storage.device import accept_device, device_script
+from pgstrata.layers.storage.sites import StorageSite
+from pgstrata.layers.storage.stack import Observed, check_script, parse_observed
+from pgstrata.model.changes import Change, ShellScript
+from pgstrata.model.storage import Medium, Role
+from pgstrata.ports.host import Command, Host
+from pgstrata.ports.ledger import Ledger
+from pgstrata.system.storage import (
     Place,
     data_change,
+    device_change,
     folder_change,
     image_change,
     loop_change,
@@ -18,14 +26,6 @@ from pgstrata.layers.storage.changes import (
     mkfs_change,
     mount_change,
 )
-from pgstrata.layers.storage.device import accept_device, device_change, device_script
-from pgstrata.layers.storage.options import FileSystem
-from pgstrata.layers.storage.sites import StorageSite
-from pgstrata.layers.storage.stack import Observed, check_script, parse_observed
-from pgstrata.model.changes import Change, ShellScript
-from pgstrata.model.storage import Medium, Role
-from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
 from pgstrata.units import render_bytes
 
 # What is left of the disk: other programs write too, and the file system below keeps records of its own.
@@ -145,7 +145,7 @@ def _make_image(site: StorageSite, place: Place, block: int, ledger: Ledger, whe
     """An image with a file system in it; its loop device."""
     change_host(ledger, image_change(place, site.size), where)
     device = _loop_device(change_host(ledger, loop_change(place, block), where), place)
-    _change_level(ledger, mkfs_change(place, device, FileSystem(site.kind), site.words, site.size), where)
+    _change_level(ledger, mkfs_change(place, device, site.kind, site.words, site.size), where)
     return device
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.storage.changes import read_ahead_change, scheduler_change
 from pgstrata.layers.storage.making import change_host
 from pgstrata.layers.storage.stack import DeviceStack
 from pgstrata.ports.ledger import Ledger
+from pgstrata.system.storage import read_ahead_change, scheduler_change
 
 SCHEDULER: Final = "storage.scheduler"
 READ_AHEAD: Final = "storage.read_ahead"

@@ -14,9 +14,7 @@ from typing import Final
 from pgstrata.errors import ParseError
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.storage import Role
-
-SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
-"""An ordinary user has no folders of administration in the path."""
+from pgstrata.system.storage import SBIN
 
 # `read` is the shell's own: no process for each of some twenty files. Functions in parentheses are subshells, so that
 # their variables are their own. The number of the device comes from stat, because a mount's source may be a name that

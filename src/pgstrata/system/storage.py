@@ -1,8 +1,9 @@
-"""Pure: the changes that give a study a file system of its own, each with its undoing.
+"""Pure: the changes of a host's storage, each with its undoing: file systems, mounts, devices, queues.
 
-All lies in one folder: `image`, the mount point `mount`, and in the mounted file system `data`, which belongs to the
-server's user. Every undoing looks first whether the thing was there before (it then is not pgstrata's), and says so
-loudly where something still uses it, so that nothing is taken away from under a mounted file system.
+All of a file system on an image lies in one folder: `image`, the mount point `mount`, and in the mounted file system
+`data`, which belongs to the server's user. Every undoing looks first whether the thing was there before (it then is not
+pgstrata's), and says so loudly where something still uses it, so that nothing is taken away from under a mounted file
+system.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.layers.storage.options import FileSystem
-from pgstrata.layers.storage.stack import SBIN
 from pgstrata.model.changes import Change, ShellScript
+
+SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
+"""An ordinary user has no folders of administration in the path."""
 
 # Bytes per second of a slow disk: each byte is read and written.
 _SLOW: Final = 10 * 1024**2
@@ -113,6 +115,65 @@ _UNDO_SCHEDULER: Final = (
 )
 _UNDO_VALUE: Final = '[ -z "$3" ] || [ ! -w "$1" ] || printf %s "$3" >"$1"'
 
+# Who uses it: mounts by number (a source may have other names) and by source (btrfs has numbers of its own), swap, and
+# what is built on it. mkfs itself opens the device for itself alone, which also sees mounts of other namespaces.
+_USED: Final = (
+    SBIN
+    + r"""
+used() (
+    name=${1##*/}
+    folder=$(readlink -f "/sys/class/block/$name")
+    IFS= read -r device <"$folder/dev" || exit 0
+    while read -r _ _ number _ target _; do
+        [ "$number" != "$device" ] || { echo "mounted on $target"; exit 0; }
+    done </proc/self/mountinfo
+    while read -r file _; do
+        [ "$(readlink -f -- "$file")" != "$1" ] || { echo "used as swap"; exit 0; }
+    done </proc/swaps
+    for file in /sys/fs/btrfs/*/devices/"$name"; do
+        [ ! -e "$file" ] || { echo "mounted as btrfs"; exit 0; }
+    done
+    for file in "$folder"/holders/* "$folder/$name"*; do
+        [ ! -e "$file" ] || { echo "used by ${file##*/}"; exit 0; }
+    done
+    for file in /sys/block/loop*/loop/backing_file; do
+        [ -r "$file" ] && IFS= read -r image <"$file" || continue
+        [ "$image" != "$1" ] || { echo "used by a loop device"; exit 0; }
+    done
+)
+label() { blkid --probe --match-tag LABEL --output value "$1" 2>/dev/null; }
+"""
+)
+# blkid(8): 2 where nothing was found, 8 where what was found contradicts itself
+_MAKE_ON_DEVICE: Final = (
+    _USED
+    + r"""
+device=$1; cd "$2" && shift 2 || exit
+refuse() { echo "$device is $1" >&2; exit 1; }
+[ -b "$device" ] || refuse "no block device"
+used=$(used "$device"); [ -z "$used" ] || refuse "$used"
+blkid --probe "$device" >/dev/null 2>&1
+case $? in
+    0)
+        case $(label "$device") in
+            pgstrata-*) ;;
+            *) refuse "not pgstrata's: $(blkid --probe --output export "$device" | tr '\n' ' ')" ;;
+        esac ;;
+    2)
+        rest=$(dd if="$device" bs=1M count=1 status=none | tr -d '\0' | wc -c) || refuse "unreadable"
+        [ "$rest" -eq 0 ] || refuse "not empty: it holds something else than a file system" ;;
+    *) refuse "not to be told apart: see blkid --probe $device" ;;
+esac
+exec "$@" "$device"
+"""
+)
+_READ_DEVICE: Final = _USED + 'case $(label "$1") in "$2") echo made ;; esac'
+# Empty again, as it was accepted: of what another wrote there meanwhile, and of what is in use, nothing is touched.
+_UNDO_DEVICE: Final = _USED + (
+    '[ -z "$3" ] && [ -b "$1" ] && [ "$(label "$1")" = "$2" ] && [ -z "$(used "$1")" ] || exit 0\n'
+    'wipefs --quiet --all "$1" && dd if=/dev/zero of="$1" bs=1M count=1 conv=notrunc,nocreat,fsync status=none'
+)
+
 
 def making_seconds(size: int) -> float:
     """How long it may take to write so many bytes, also on a slow disk."""
@@ -176,10 +237,10 @@ def loop_change(place: Place, block: int) -> Change:
     )  # fmt: skip
 
 
-def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str], size: int) -> Change:
+def mkfs_change(place: Place, device: str, kind: str, words: Sequence[str], size: int) -> Change:
     """A file system on the device, its `size` bytes written; read, and wiped, through the image, surely pgstrata's."""
     return Change(
-        what=f"file system of {place.image}", value=kind.value,
+        what=f"file system of {place.image}", value=kind,
         read=ShellScript(text=_READ_MKFS, arguments=(place.image,)),
         do=ShellScript(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
         undo=ShellScript(text=_UNDO_MKFS, arguments=(place.image,)),
@@ -187,9 +248,24 @@ def mkfs_change(place: Place, device: str, kind: FileSystem, words: Sequence[str
     )  # fmt: skip
 
 
+def device_change(base: str, device: str, label: str, words: Sequence[str]) -> Change:
+    """A file system on a device; refused where the device is in use or holds anything that pgstrata did not make.
+
+    It is lasting: what is still there after a reboot is removed then. `base` is a folder of pgstrata's own, so that an
+    option that names a file there names none of the user's; `label` is new, so that what an earlier pgstrata left is
+    not taken for the former state, to be kept.
+    """
+    return Change(
+        what=f"file system of {device}", value="made", lasting=True,
+        read=ShellScript(text=_READ_DEVICE, arguments=(device, label)),
+        do=ShellScript(text=_MAKE_ON_DEVICE, arguments=(device, base, *words)),
+        undo=ShellScript(text=_UNDO_DEVICE, arguments=(device, label)),
+    )  # fmt: skip
+
+
 def mount_change(place: Place, device: str, kind: str, options: Sequence[str]) -> Change:
     """The mount; what still uses it when it is undone is waited for, five seconds."""
-    arguments = (place.mount, device, str(kind), ",".join(options))
+    arguments = (place.mount, device, kind, ",".join(options))
     return Change(
         what=f"mount {place.mount}", value=f"{device} {kind}",
         read=ShellScript(text=_READ_MOUNT, arguments=arguments[:1]),

@@ -1,0 +1,108 @@
+"""Pure: what a host is told by a shell to do with owners, locks and the files of a ledger, and to act as another user.
+
+Each is a command of its own; its exit codes stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pgstrata.model.changes import ShellScript
+
+FOREIGN_FOLDER: Final = 3
+NUMBER_TAKEN: Final = 17
+STILL_AT_WORK: Final = 75
+LOCK_TAKEN: Final = 75
+LOCK_UNUSABLE: Final = 76
+NO_FLOCK: Final = 77
+
+# A folder that is there belongs to its user, or is nobody's of ours: in /tmp somebody else could have put it there.
+_MAKE_PLACES: Final = f"""
+umask 077
+mode=$1 owner=$2
+shift 2
+for folder do
+    if [ -d "$folder" ] && [ ! -L "$folder" ]; then
+        [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || {{ echo "$folder"; exit {FOREIGN_FOLDER}; }}
+        continue
+    fi
+    (umask 022; mkdir -p -- "${{folder%/*}}") && mkdir -- "$folder" && chmod "$mode" -- "$folder" || exit 1
+    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" "$folder" || exit 1
+done
+"""
+# In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
+# shells do: hence it is made by noclobber, opened for reading and written by dd.
+_HOLD_LOCK: Final = f"""
+command -v flock >/dev/null || exit {NO_FLOCK}
+[ -e "$1" ] || (umask 0; set -C; : >"$1")
+[ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] || exit {LOCK_UNUSABLE}
+exec 9<"$1"
+flock --nonblock 9 || exit {LOCK_TAKEN}
+printf %s "$2" | dd of="$1" conv=nocreat || exit {LOCK_UNUSABLE}
+exec sleep infinity
+"""
+_MAKE_LEDGER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
+# Everybody on the host may read what is changed. What a killed pgstrata sent in part only (its `sudo` outlives it) gets
+# no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
+_PUT_ENTRY: Final = f"""
+umask 022
+cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2" || {{ rm -f -- "$2"; exit 1; }}
+mv -nT -- "$2" "$1"
+[ ! -e "$2" ] && sync -- "$3" && exit 0
+[ -e "$1" ] && code={NUMBER_TAKEN} || code=1
+rm -f -- "$2"
+exit "$code"
+"""
+# Whatever a script starts inherits a lock on its entry, and may outlive pgstrata and the script: `sudo` cannot be
+# killed by who called it, nor mkfs by the death of its shell.
+_HOLDING: Final = 'if [ -e "$1" ] && command -v flock >/dev/null; then exec 8<"$1" && flock -s 8; fi; shift; exec "$@"'
+_AWAIT_REST: Final = f"""
+[ -r "$1" ] && command -v flock >/dev/null || exit 0
+exec 8<"$1" && flock -x -w "$2" -E {STILL_AT_WORK} 8
+"""
+
+
+def become(user: str, group: str) -> tuple[str, ...]:
+    """Words in front of a command of root's that run it as another user, with the user's groups and environment."""
+    return ("setpriv", f"--reuid={user}", f"--regid={group}", "--init-groups", "--reset-env")
+
+
+def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript:
+    """Folders given to their owner, those above them open to all; FOREIGN_FOLDER prints one that is another user's."""
+    return ShellScript(text=_MAKE_PLACES, arguments=(mode, owner, *folders))
+
+
+def hold_lock(path: str, identity: str) -> ShellScript:
+    """Take a lock, write who holds it, and hold it until killed; LOCK_TAKEN, LOCK_UNUSABLE, NO_FLOCK."""
+    return ShellScript(text=_HOLD_LOCK, arguments=(path, identity))
+
+
+def make_ledger(folder: str) -> ShellScript:
+    """The folder of a ledger, readable for everybody and forced to disk."""
+    return ShellScript(text=_MAKE_LEDGER, arguments=(folder, folder.rpartition("/")[0] or "/"))
+
+
+def put_entry(path: str, aside: str, size: int) -> ShellScript:
+    """A file of `size` bytes, from standard input, on disk as a whole or not at all; NUMBER_TAKEN if it is there."""
+    return ShellScript(text=_PUT_ENTRY, arguments=(path, aside, path.rpartition("/")[0], str(size)))
+
+
+def put_note(path: str) -> ShellScript:
+    """A file that everybody may read, from standard input."""
+    return ShellScript(text='umask 022; cat >"$1"', arguments=(path,))
+
+
+def remove_files(*paths: str) -> tuple[str, ...]:
+    """Files of a ledger; nothing happens to those that are not there."""
+    return ("rm", "-f", "--", *paths)
+
+
+def holding(path: str, script: ShellScript) -> ShellScript:
+    """Run a script; as long as anything of it runs, the file at `path` is locked."""
+    return ShellScript(text=_HOLDING, arguments=(path, *script.argv))
+
+
+def await_rest(path: str, seconds: int) -> ShellScript:
+    """Wait until nothing runs that was started by `holding`; STILL_AT_WORK."""
+    return ShellScript(text=_AWAIT_REST, arguments=(path, str(seconds)))
