@@ -89,7 +89,8 @@ def test_an_interrupt_ends_the_command_and_the_transport_stays_open(host, scratc
     assert host.run(Command(argv=("echo", "still here"))).text == "still here\n"
 
 
-def test_the_transport_leaves_nothing_behind():
+def test_the_transport_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # others have transports at the usual place
     before = folders_of_transports()
     host = ShellHost(name="rig")
     host.run(Command(argv=("cat",), stdin=b"x"))
