@@ -10,9 +10,9 @@ from typing import Final
 from pgstrata.model.answer import Answer
 from pgstrata.model.stacks import RunStacks
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.drawing import BETTER, INK, OPEN, WIDTH, WORSE
 from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
 from pgstrata.report.figures.time_parts import cut_name
+from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
 from pgstrata.report.sentences.names import count, name_cell, name_environment
 from pgstrata.units import render_duration
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 
 from pgstrata.model.answer import Answer
+from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.drawing import (
-    INK,
-    WIDTH,
-    colour_scale,
-    dash_scale,
-    load_altair,
-    own_rows,
-    render_figure,
-)
+from pgstrata.report.figures import vega
 from pgstrata.report.figures.host_courses import MOST_ENVIRONMENTS, Meanwhile, MeanwhilePanel, find_meanwhile
 from pgstrata.report.figures.run_points import label_environments
 from pgstrata.report.figures.runs import choose_seconds
+from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
 from pgstrata.units import Unit
 
-_COLUMNS: Final = 2
 _HEIGHT: Final = 96
 _MARK: Final = "checkpoint"
 _AXES: Final = {Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~g"), Unit.CPUS: ("CPUs", "~g")}
@@ -35,11 +27,10 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
     found = find_meanwhile(answer.study, cell)
     if found is None:
         return None
-    alt = load_altair()
     experiment = answer.study.plan.experiment
     labels = label_environments(experiment)
     rows: list[dict[str, Any]] = [
-        {"panel": place, "name": labels[line.environment], "time": time, "value": float(f"{value:.4g}")}
+        {"panel": place, "name": labels[line.environment], "time": time, "value": vega.rounded(value)}
         for place, panel in enumerate(found.panels)
         for line in panel.lines
         for time, value in zip(line.times, line.values, strict=True)
@@ -50,32 +41,25 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
         for time in times
     ]
     last = max(row["time"] for row in rows)
-    panels = [_panel(answer, panel, place, last, labels) for place, panel in enumerate(found.panels)]
-    chart = alt.concat(*panels, columns=_COLUMNS, spacing=18).resolve_scale(color="shared", strokeDash="shared")
-    return Figure(
-        title=title + _left_out(answer, found), label=_describe(found), draw=partial(render_figure, chart, rows)
-    )
+    charts = [_panel(experiment, panel, place, last) for place, panel in enumerate(found.panels)]
+    chart = vega.beside(charts, spacing=18, resolve={"scale": {"color": "shared", "strokeDash": "shared"}})
+    return vega.figure(title + _left_out(answer, found), _describe(found), chart, rows)
 
 
-def _panel(answer: Answer, panel: MeanwhilePanel, place: int, last: float, labels: Any) -> Any:
-    alt = load_altair()
-    experiment = answer.study.plan.experiment
+def _panel(experiment: Experiment, panel: MeanwhilePanel, place: int, last: float) -> Spec:
     unit, form = _AXES.get(panel.unit, (panel.unit.value, "~s"))
-    base = alt.Chart(own_rows(), width=(WIDTH - 130) / _COLUMNS, height=_HEIGHT).encode(
-        x=alt.X("time:Q")
-        .title("seconds")
-        .scale(nice=False, domain=[0, last])
-        .axis(values=choose_seconds(last), format="d"),
-        y=alt.Y("value:Q").title(unit or " ").scale(zero=True).axis(tickCount=4, format=form, minExtent=_LABELS),
-        color=colour_scale(experiment, labels),
-    )
-    line = base.transform_filter(f"datum.panel === {place}").mark_line(strokeWidth=1.4)
-    layers = [line.encode(strokeDash=dash_scale(experiment, labels))]
+    seconds = {"values": choose_seconds(last), "format": "d"}
+    x = vega.number("time", title="seconds", scale={"nice": False, "domain": [0, last]}, axis=seconds)
+    axis = {"tickCount": 4, "format": form, "minExtent": _LABELS}
+    y = vega.number("value", title=unit or " ", scale={"zero": True}, axis=axis)
+    dashes = vega.by_environment(experiment, "strokeDash")
+    layers = [vega.mark("line", {"strokeWidth": 1.4}, where=f"datum.panel === {place}", **dashes)]
     if place == 0:
-        marks = base.transform_filter(f"datum.panel === '{_MARK}'")
-        layers.append(marks.mark_point(shape="triangle-up", filled=True, size=46, opacity=0.9, yOffset=-4))
-    heading = alt.TitleParams(panel.title[:1].upper() + panel.title[1:], anchor="start", fontSize=12, color=INK)
-    return alt.layer(*layers).properties(title=heading)
+        look = {"shape": "triangle-up", "filled": True, "size": 46, "opacity": 0.9, "yOffset": -4}
+        layers.append(vega.mark("point", look, where=f"datum.panel === '{_MARK}'"))
+    heading = {"text": panel.title[:1].upper() + panel.title[1:], "anchor": "start", "fontSize": 12, "color": INK}
+    shared = {"x": x, "y": y, **vega.by_environment(experiment, "color")}
+    return vega.layered(layers, width=(vega.WIDTH - 130) / 2, height=_HEIGHT, encoding=shared, title=heading)
 
 
 def _left_out(answer: Answer, found: Meanwhile) -> str:

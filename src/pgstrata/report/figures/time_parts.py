@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.attribution import Attribution, Contribution, Part
-from pgstrata.report.figures.drawing import OPEN
+from pgstrata.report.figures.vega import OPEN
 from pgstrata.report.sentences.contributions import PART_NAMES, choose_decimals, choose_unit, half_of
 
 MOST_PARTS: Final = 9

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from pgstrata.model.answer import Answer, Comparison, Lane, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.drawing import BETTER, INK, MINUS, OPEN, WIDTH, WORSE, render_specification
+from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_points import break_label
+from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.figures.verdict_looks import Look, Story, domain_of
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import render_interval, shown_interval, verdict_label
 from pgstrata.units import render_percent_change
 
-_COLUMNS = 2
 _HEIGHT = 150
 _MOST_TICKS = 12
-_COLOURS = {Verdict.BETTER: BETTER, Verdict.WORSE: WORSE, Verdict.COLLAPSED: WORSE}
-
-# Written in the language of the charts itself: see `render_specification`.
-_Spec = dict[str, Any]
+_COLOURS = {Verdict.BETTER: vega.BETTER, Verdict.WORSE: vega.WORSE, Verdict.COLLAPSED: vega.WORSE}
 
 
 def draw_courses(answer: Answer, stories: Sequence[Story], title: str) -> Figure | None:
@@ -33,10 +29,9 @@ def draw_courses(answer: Answer, stories: Sequence[Story], title: str) -> Figure
     domains = [domain_of(story, experiment.threshold) for story in stories]
     rows = [_row(look, place, domains[place]) for place, story in enumerate(stories) for look in story.looks]
     panels = [_panel(experiment, story, place, domains[place]) for place, story in enumerate(stories)]
-    chart = {"data": {"name": "rows"}, "columns": _COLUMNS, "spacing": 26, "concat": panels}
     described = (f"{_name(story.comparison, experiment)}: {describe_course(story.comparison)}" for story in stories)
     label = f"How the verdicts came about, block by block. {'; '.join(described)}"
-    return Figure(title=title, label=label, draw=partial(render_specification, chart, rows))
+    return vega.figure(title, label, vega.beside(panels, spacing=26), rows)
 
 
 def describe_course(comparison: Comparison) -> str:
@@ -59,7 +54,7 @@ def _row(look: Look, place: int, domain: tuple[float, float]) -> Mapping[str, An
     row = {
         "panel": place,
         "n": look.n,
-        "block": _round(min(max(change, domain[0]), domain[1])),
+        "block": vega.rounded(min(max(change, domain[0]), domain[1])),
         "shape": shape,
         "fill": INK if look.counted else "transparent",
     }
@@ -68,35 +63,33 @@ def _row(look: Look, place: int, domain: tuple[float, float]) -> Mapping[str, An
         ends |= {"low": look.interval.low, "high": look.interval.high}
     if look.equivalence is not None:
         ends |= {"inner_low": look.equivalence.low, "inner_high": look.equivalence.high}
-    return {**row, **{name: _round((ratio - 1) * 100) for name, ratio in ends.items()}}
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.4g}")
+    return {**row, **{name: vega.percent(ratio) for name, ratio in ends.items()}}
 
 
 # ------------------------------------------------------------------------------------------------ one panel
 
 
-def _panel(experiment: Experiment, story: Story, place: int, domain: tuple[float, float]) -> _Spec:
+def _panel(experiment: Experiment, story: Story, place: int, domain: tuple[float, float]) -> Spec:
     comparison = story.comparison
     blocks = max(comparison.planned_blocks, story.looks[-1].n)
+    numbers = {"format": "d", "grid": False, "tickMinStep": 1, "tickCount": min(blocks, _MOST_TICKS)}
     return {
         "title": _title(comparison, experiment),
-        "width": (WIDTH - 130) / _COLUMNS,
+        "width": (vega.WIDTH - 130) / 2,
         "height": _HEIGHT,
         "transform": [{"filter": f"datum.panel === {place}"}],
-        "encoding": {"x": _x_axis(blocks)},
+        "encoding": {
+            "x": vega.number("n", title="block", scale={"domain": [0.4, blocks + 0.6], "nice": False}, axis=numbers)
+        },
         "layer": [
-            *_ground(experiment.threshold, domain),
-            *_intervals(_COLOURS.get(comparison.verdict, OPEN), domain),
-            _blocks(domain),
+            *vega.threshold_band(experiment.threshold, "y"),
+            *_course(_COLOURS.get(comparison.verdict, vega.OPEN), domain),
             *_ending(comparison),
         ],
     }
 
 
-def _title(comparison: Comparison, experiment: Experiment) -> _Spec:
+def _title(comparison: Comparison, experiment: Experiment) -> Spec:
     return {
         "text": break_label(_name(comparison, experiment)).split("\n"),
         "subtitle": [describe_course(comparison), _figures(comparison)],
@@ -114,74 +107,30 @@ def _figures(comparison: Comparison) -> str:
     return f"{render_percent_change(comparison.effect)} {render_interval(shown_interval(comparison))}".rstrip()
 
 
-def _x_axis(blocks: int) -> _Spec:
-    axis = {"title": "block", "format": "d", "grid": False, "tickMinStep": 1, "tickCount": min(blocks, _MOST_TICKS)}
-    return {"field": "n", "type": "quantitative", "scale": {"domain": [0.4, blocks + 0.6], "nice": False}, "axis": axis}
+def _course(colour: str, domain: tuple[float, float]) -> list[Spec]:
+    """For each look the interval, thin, and the one of equivalence, thick, where it had them; estimates, and blocks."""
 
+    def y(field: str) -> Spec:
+        scale = {"domain": list(domain), "nice": False}
+        return vega.number(field, title="difference, %", scale=scale, axis=vega.percent_axis(tickCount=5))
 
-def _y_axis(field: str, domain: tuple[float, float]) -> _Spec:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": {"domain": list(domain), "nice": False},
-        "axis": {"title": "difference, %", "format": "+.3~g", "tickCount": 5, "labelExpr": MINUS},
-    }
-
-
-def _ground(threshold: float, domain: tuple[float, float]) -> list[_Spec]:
-    """The band of the threshold and the line of no difference; they begin at the left edge."""
-    band = {"from": -threshold * 100, "to": threshold * 100, "zero": 0}
+    thin, thick = {"strokeWidth": 1.4, "opacity": 0.9}, {"strokeWidth": 7, "opacity": 0.32}
+    dot = {"size": 26, "strokeWidth": 1, "opacity": 1, "color": INK}
+    shape, fill = vega.name("shape", scale=None), vega.name("fill", scale=None)
     return [
-        {
-            "data": {"values": [band]},
-            "mark": {"type": "rect", "color": OPEN, "opacity": 0.16},
-            "encoding": {"x": None, "y": _y_axis("from", domain), "y2": {"field": "to"}},
-        },
-        {
-            "data": {"values": [band]},
-            "mark": {"type": "rule", "color": INK},
-            "encoding": {"x": None, "y": _y_axis("zero", domain)},
-        },
+        *(
+            vega.mark("rule", {**look, "color": colour}, where=f"isValid(datum.{low})", y=y(low), y2={"field": high})
+            for look, low, high in ((thin, "low", "high"), (thick, "inner_low", "inner_high"))
+        ),
+        vega.mark("line", {"strokeWidth": 1.6, "color": colour}, where="isValid(datum.effect)", y=y("effect")),
+        vega.mark("point", dot, y=y("block"), shape=shape, fill=fill),
     ]
 
 
-def _intervals(colour: str, domain: tuple[float, float]) -> list[_Spec]:
-    """For each look that had them the interval, thin, and the one of equivalence, thick; the estimate as a line."""
-    bars = [("low", "high", 1.4, 0.9), ("inner_low", "inner_high", 7, 0.32)]
-    spans = [
-        {
-            "transform": [{"filter": f"isValid(datum.{low})"}],
-            "mark": {"type": "rule", "strokeWidth": width, "opacity": opacity, "color": colour},
-            "encoding": {"y": _y_axis(low, domain), "y2": {"field": high}},
-        }
-        for low, high, width, opacity in bars
-    ]
-    line = {
-        "transform": [{"filter": "isValid(datum.effect)"}],
-        "mark": {"type": "line", "strokeWidth": 1.6, "color": colour},
-        "encoding": {"y": _y_axis("effect", domain)},
-    }
-    return [*spans, line]
-
-
-def _blocks(domain: tuple[float, float]) -> _Spec:
-    return {
-        "mark": {"type": "point", "size": 26, "strokeWidth": 1, "opacity": 1, "color": INK},
-        "encoding": {
-            "y": _y_axis("block", domain),
-            "shape": {"field": "shape", "type": "nominal", "scale": None},
-            "fill": {"field": "fill", "type": "nominal", "scale": None},
-        },
-    }
-
-
-def _ending(comparison: Comparison) -> list[_Spec]:
+def _ending(comparison: Comparison) -> list[Spec]:
     """Where the verdict fell."""
     if comparison.decided_at is None:
         return []
     return [
-        {
-            "data": {"values": [{"n": comparison.decided_at + 0.5}]},
-            "mark": {"type": "rule", "color": INK, "strokeDash": [3, 3], "opacity": 0.7},
-        }
+        vega.mark("rule", {"color": INK, "strokeDash": [3, 3], "opacity": 0.7}, row={"n": comparison.decided_at + 0.5})
     ]

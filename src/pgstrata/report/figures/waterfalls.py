@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from pgstrata.model.attribution import Attribution, Contribution
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.drawing import INK, WIDTH, render_specification
+from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_points import break_label
 from pgstrata.report.figures.time_parts import (
     PALE,
@@ -21,6 +20,7 @@ from pgstrata.report.figures.time_parts import (
     name_part,
     say_difference,
 )
+from pgstrata.report.figures.vega import INK, Row, Spec
 from pgstrata.report.sentences.contributions import choose_unit
 from pgstrata.units import render_duration
 
@@ -31,10 +31,8 @@ _BAR: Final = 0.32
 _LINE: Final = 12
 # Room left and right of what is drawn, as a share of it.
 _MARGIN: Final = 0.07
-_MINUS: Final = "replace(datum.label, '\u2212', '-')"
-
-# Written in the language of the charts itself: see `render_specification`.
-_Spec = dict[str, Any]
+# How amounts of time stand along x.
+_TIMES: Final = {"format": "~r", "tickCount": 6, "labelExpr": vega.MINUS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str)
         f"Time per transaction of {names[0]}, {render_duration(total.reference)}, its parts up and down, and that of "
         f"{names[1]}, {render_duration(total.value)}. {said}"
     )
-    return Figure(title=title, label=label, draw=partial(render_specification, chart, rows))
+    return vega.figure(title, label, chart, rows)
 
 
 def _rows(
@@ -95,77 +93,47 @@ def _end(place: int, name: str, seconds: float, size: float) -> dict[str, Any]:
     return {"kind": "end", "y": place, "name": name, "from": at, "to": at, "words": render_duration(seconds)}
 
 
-def _waterfall(rows: Sequence[Mapping[str, Any]], title: str) -> _Spec:
-    ends = [row[name] for row in rows for name in ("from", "to", "low", "high") if name in row]
+def _waterfall(rows: Sequence[Row], title: str) -> Spec:
+    ends = [row[field] for row in rows for field in ("from", "to", "low", "high") if field in row]
     margin = _MARGIN * (max(ends) - min(ends)) or abs(ends[0]) * _MARGIN or 1.0
-    domain = [min(ends) - margin, max(ends) + margin]
-    width = WIDTH - _LABELS - _WORDS
+    scale = {"domain": [min(ends) - margin, max(ends) + margin], "nice": False, "zero": False}
+    width = vega.WIDTH - _LABELS - _WORDS
 
-    def x(field: str) -> _Spec:
-        scale = {"domain": domain, "nice": False, "zero": False}
-        axis = {"title": title, "format": "~r", "tickCount": 6, "labelExpr": _MINUS}
-        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+    def x(field: str) -> Spec:
+        return vega.number(field, title=title, scale=scale, axis=_TIMES)
 
-    parts = {"filter": "datum.kind === 'part'"}
-    layer = [
-        {
-            "transform": [parts],
-            "mark": {"type": "bar", "cornerRadius": 1.5},
-            "encoding": {
-                "x": x("from"), "x2": {"field": "to"}, "y": _y(rows, "above"), "y2": {"field": "below"},
-                "color": {"field": "colour", "type": "nominal", "scale": None},
-                "opacity": {"field": "opacity", "type": "quantitative", "scale": None},
-            },
-        },
-        {
-            "transform": [{"filter": f"datum.y < {len(rows) - 1}"}],
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 1, "opacity": 0.45},
-            "encoding": {"x": x("to"), "y": _y(rows, "below"), "y2": {"field": "next"}},
-        },
-        *_whiskers(x, rows),
-        {
-            "transform": [{"filter": "datum.kind === 'end'"}],
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 3},
-            "encoding": {"x": x("to"), "y": _y(rows, "above"), "y2": {"field": "below"}},
-        },
-        {
-            "mark": {"type": "text", "align": "left", "color": INK, "baseline": "middle"},
-            "encoding": {"x": {"value": width + 12}, "y": _y(rows, "y"), "text": {"field": "words"}},
-        },
-    ]  # fmt: skip
-    return {"data": {"name": "rows"}, "width": width, "height": len(rows) * _STEP, "layer": layer}
-
-
-def _whiskers(x: Any, rows: Sequence[Mapping[str, Any]]) -> list[_Spec]:
-    """Around the end of each bar that has an interval: a line with its two ends."""
-    known = {"filter": "isValid(datum.low)"}
-    line = {
-        "transform": [known],
-        "mark": {"type": "rule", "color": INK, "strokeWidth": 1.3},
-        "encoding": {"x": x("low"), "x2": {"field": "high"}, "y": _y(rows, "y")},
-    }
-    ticks = [
-        {
-            "transform": [known],
-            "mark": {"type": "tick", "orient": "vertical", "color": INK, "size": 7, "thickness": 1.3},
-            "encoding": {"x": x(field), "y": _y(rows, "y")},
-        }
-        for field in ("low", "high")
+    bar: Spec = {"y": _y(rows, "above"), "y2": {"field": "below"}}
+    colours = {"color": vega.name("colour", scale=None), "opacity": vega.number("opacity", scale=None)}
+    step = {"color": INK, "strokeWidth": 1, "opacity": 0.45}
+    words = {"align": "left", "color": INK, "baseline": "middle"}
+    is_part, not_last, is_end = "datum.kind === 'part'", f"datum.y < {len(rows) - 1}", "datum.kind === 'end'"
+    layers = [
+        vega.mark("bar", {"cornerRadius": 1.5}, where=is_part, x=x("from"), x2={"field": "to"}, **bar, **colours),
+        vega.mark("rule", step, where=not_last, x=x("to"), y=_y(rows, "below"), y2={"field": "next"}),
+        *_whiskers(x, _y(rows, "y")),
+        vega.mark("rule", {"color": INK, "strokeWidth": 3}, where=is_end, x=x("to"), **bar),
+        vega.mark("text", words, x={"value": width + 12}, y=_y(rows, "y"), text={"field": "words"}),
     ]
-    return [line, *ticks]
+    return vega.layered(layers, width=width, height=len(rows) * _STEP)
 
 
-def _y(rows: Sequence[Mapping[str, Any]], field: str) -> _Spec:
+def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
+    """Around the end of each bar that has an interval: a line with its two ends."""
+    known, tick = "isValid(datum.low)", {"orient": "vertical", "color": INK, "size": 7, "thickness": 1.3}
+    line = vega.mark("rule", {"color": INK, "strokeWidth": 1.3}, where=known, x=x("low"), x2={"field": "high"}, y=y)
+    return [line, *(vega.mark("tick", tick, where=known, x=x(field), y=y) for field in ("low", "high"))]
+
+
+def _y(rows: Sequence[Row], field: str) -> Spec:
     """Rows from above, with their names."""
     axis = {
         "title": None, "values": [row["y"] for row in rows], "labelExpr": _names(rows), "grid": False,
         "ticks": False, "domain": False, "labelLimit": _LABELS, "labelPadding": 8, "labelLineHeight": _LINE,
     }  # fmt: skip
-    scale = {"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+    return vega.number(field, scale={"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}, axis=axis)
 
 
-def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+def _names(rows: Sequence[Row]) -> str:
     """The names as an expression of the library, in lines; as JSON they end no string of it."""
     return f"split({json.dumps([break_label(row['name']) for row in rows])}[datum.value], '\\n')"
 
@@ -192,8 +160,7 @@ def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     legend = legend_of([slab for stack in stacks for slab in stack.slabs])
     chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
     label = "; ".join(_say_stack(stack) for stack in stacks)
-    return Figure(title=title, label=f"Time per transaction by what it was spent on. {label}",
-                  draw=partial(render_specification, chart, rows))  # fmt: skip
+    return vega.figure(title, f"Time per transaction by what it was spent on. {label}", chart, rows)
 
 
 def _say_stack(stack: Stack) -> str:
@@ -201,31 +168,18 @@ def _say_stack(stack: Stack) -> str:
     return f"{stack.name}: {parts}"
 
 
-def _stacked(
-    stacks: Sequence[Stack], rows: Sequence[Mapping[str, Any]], legend: Mapping[str, str], title: str
-) -> _Spec:
+def _stacked(stacks: Sequence[Stack], rows: Sequence[Row], legend: Mapping[str, str], title: str) -> Spec:
     ends = [row[name] for row in rows for name in ("from", "to") if name in row]
     named = [{"y": place, "name": stack.name} for place, stack in enumerate(stacks)]
-    x = {
-        "field": "from", "type": "quantitative", "scale": {"domain": [min(0.0, *ends), max(ends)], "nice": True},
-        "axis": {"title": title, "format": "~r", "tickCount": 6, "labelExpr": _MINUS},
-    }  # fmt: skip
-    colour = {
-        "field": "part", "type": "nominal", "sort": None,
-        "scale": {"domain": list(legend), "range": list(legend.values())},
-        "legend": {"orient": "bottom", "title": None, "columns": 4, "columnPadding": 18, "labelLimit": 190},
-    }  # fmt: skip
-    bars = {
-        "transform": [{"filter": "datum.kind === 'slab'"}],
-        "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.3},
-        "encoding": {
-            "x": x, "x2": {"field": "to"}, "y": _y(named, "above"), "y2": {"field": "below"}, "color": colour,
-        },
-    }  # fmt: skip
-    words = {
-        "transform": [{"filter": "datum.kind === 'total'"}],
-        "mark": {"type": "text", "align": "left", "dx": 6, "color": INK, "baseline": "middle"},
-        "encoding": {"x": {**x, "field": "to"}, "y": _y(named, "y"), "text": {"field": "words"}},
-    }
-    return {"data": {"name": "rows"}, "width": WIDTH - _LABELS - 90, "height": len(stacks) * (_STEP + 3),
-            "layer": [bars, words]}  # fmt: skip
+    scale = {"domain": [min(0.0, *ends), max(ends)], "nice": True}
+    start, end = (vega.number(field, title=title, scale=scale, axis=_TIMES) for field in ("from", "to"))
+    below = {"orient": "bottom", "title": None, "columns": 4, "columnPadding": 18, "labelLimit": 190}
+    parts = {"domain": list(legend), "range": list(legend.values())}
+    bar: Spec = {"x": start, "x2": {"field": "to"}, "y": _y(named, "above"), "y2": {"field": "below"}}
+    colour = vega.name("part", sort=None, scale=parts, legend=below)
+    words = {"align": "left", "dx": 6, "color": INK, "baseline": "middle"}
+    layers = [
+        vega.mark("bar", {"stroke": INK, "strokeWidth": 0.3}, where="datum.kind === 'slab'", **bar, color=colour),
+        vega.mark("text", words, where="datum.kind === 'total'", x=end, y=_y(named, "y"), text={"field": "words"}),
+    ]
+    return vega.layered(layers, width=vega.WIDTH - _LABELS - 90, height=len(stacks) * (_STEP + 3))

@@ -1,0 +1,220 @@
+"""What all charts share: layers, axes, colours and shapes of environments in the terms of Vega-Lite; SVG for a page.
+
+Charts are specifications of Vega-Lite as they are: of many small panels a library above it would need seconds for
+copies and checks. Colour never stands alone: shapes, labels or separate panels say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from pgstrata.model.experiment import Experiment
+from pgstrata.report.blocks.model import Figure
+from pgstrata.report.figures.run_points import Axis, label_environments
+
+Spec = dict[str, Any]
+Row = Mapping[str, Any]
+
+INK: Final = "currentColor"
+# Colours of verdicts, and of what has none.
+BETTER, WORSE, OPEN = "#0072b2", "#d55e00", "#7f8790"
+WIDTH: Final = 900
+WHOLE: Final = WIDTH - 90
+"""Width of a chart beside the labels of its axis."""
+# The labels of the library have another minus sign than the figures in the text.
+MINUS: Final = "replace(datum.label, '\u2212', '-')"
+# A label that `break_label` broke into lines, as an expression of the library.
+LINES: Final = "split(datum.label, '\\n')"
+# Colours are those of Okabe and Ito: told apart with every kind of colour vision, on white and on black.
+_ENVIRONMENTS: Final[Mapping[str, Sequence[Any]]] = {
+    "color": (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d"),
+    "shape": (
+        "circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"
+    ),
+    "strokeDash": ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4]),
+}  # fmt: skip
+_PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
+# Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
+_LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))
+
+
+def figure(title: str, label: str, chart: Spec, rows: Sequence[Row]) -> Figure:
+    """A chart of these rows, drawn when somebody asks for it."""
+    return Figure(title=title, label=label, draw=partial(render, chart, rows))
+
+
+def percent(ratio: float) -> float:
+    """A ratio as a change in percent."""
+    return rounded((ratio - 1) * 100)
+
+
+def rounded(value: float) -> float:
+    """Four digits are as fine as anybody sees."""
+    return float(f"{value:.4g}")
+
+
+# ------------------------------------------------------------------------------------------------ pieces
+
+
+def layered(layers: Sequence[Spec], **frame: Any) -> Spec:
+    """Layers above each other that show the rows of a figure; `frame` is what they share: width, height, encoding."""
+    return {"data": {"name": "rows"}, "layer": list(layers), **frame}
+
+
+def beside(charts: Sequence[Spec], *, columns: int = 2, **more: Any) -> Spec:
+    """Charts beside and below each other."""
+    return {"data": {"name": "rows"}, "concat": list(charts), "columns": columns, **more}
+
+
+def in_panels(chart: Spec, field: str, order: Sequence[str]) -> Spec:
+    """A chart for each value of a field, two beside each other with the value above."""
+    header = {"labelExpr": LINES, "labelLimit": 0, "labelAnchor": "start", "labelFontWeight": "bold"}
+    facet = name(field, sort=list(order), title=None, header=header)
+    return {"data": {"name": "rows"}, "facet": facet, "columns": 2, "spec": {"width": WHOLE / 2, **chart}}
+
+
+def mark(kind: str, look: Spec, *, where: str = "", row: Row | None = None, **channels: Spec | None) -> Spec:
+    """One layer of points, lines, ...
+
+    Args:
+        kind: of the mark.
+        look: its properties that are the same for all rows.
+        where: an expression for the rows that it shows; all of them without it.
+        row: the one that it shows instead.
+        channels: x, y, color, ... with their fields or values.
+    """
+    layer: Spec = {"mark": {"type": kind, **look}, "encoding": channels}
+    if where:
+        layer["transform"] = [{"filter": where}]
+    if row is not None:
+        layer["data"] = {"values": [row]}
+    return layer
+
+
+def threshold_band(threshold: float, axis: str) -> list[Spec]:
+    """The band in which a difference would not matter, and the line of no difference, across the other axis."""
+    others: Spec = {"x": None, "y": None, "color": None}
+    row = {"from": -threshold * 100, "to": threshold * 100, "at": 0}
+    band: Spec = {**others, axis: number("from"), f"{axis}2": {"field": "to"}}
+    return [
+        mark("rect", {"color": OPEN, "opacity": 0.16}, row=row, **band),
+        mark("rule", {"color": INK, "strokeWidth": 1.2}, row=row, **{**others, axis: number("at")}),
+    ]
+
+
+def lines_along(experiment: Experiment, y: Spec, low: Spec, strokes: tuple[float, float]) -> list[Spec]:
+    """Whiskers from `low` up to the field "high", lines from step to step, and a point at each."""
+    dots = {"filled": True, "size": 58, "opacity": 1}
+    return [
+        mark("rule", {"strokeWidth": strokes[0]}, y=low, y2={"field": "high"}),
+        mark("line", {"strokeWidth": strokes[1]}, y=y),
+        mark("point", dots, y=y, **by_environment(experiment, "shape")),
+    ]
+
+
+def number(field: str, **more: Any) -> Spec:
+    """A channel of numbers; `more` is its title, scale and axis, which one mark of several has to give."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def name(field: str, **more: Any) -> Spec:
+    """A channel of names, or with `scale` None of colours and shapes as they are."""
+    return {"field": field, "type": "nominal", **more}
+
+
+def percent_axis(**more: Any) -> Spec:
+    """Of differences: +3, 0, -3."""
+    return {"format": "+.3~g", "labelExpr": f"datum.value === 0 ? '0' : {MINUS}", **more}
+
+
+def named_places(title: str, names: Sequence[str], margin: float, **axis: Any) -> Spec:
+    """The places 0, 1, ... along x with their names."""
+    shown = {"values": list(range(len(names))), "labelExpr": f"{json.dumps(list(names))}[datum.value]", "grid": False}
+    scale = {"domain": [-margin, len(names) - 1 + margin], "nice": False}
+    return number("x", title=title, scale=scale, axis={**shown, **axis})
+
+
+def steps_along(axis: Axis) -> Spec:
+    """Clients or scale along x, each doubling as wide as the next."""
+    values = sorted({getattr(cell, axis.name) for cell in axis.cells})
+    scale = {"type": "log", "base": 2, "nice": False, "padding": 14}
+    return number("at", title=axis.name, scale=scale, axis={"values": values, "format": "~s", "grid": False})
+
+
+def by_environment(experiment: Experiment, *channels: str, legend: bool = True) -> Spec:
+    """The colour, shape or dash of each environment, the same in all charts, with a legend below."""
+    names = list(label_environments(experiment).values())
+    found = {}
+    for channel in channels:
+        choices = _ENVIRONMENTS[channel]
+        scale = {"domain": names, "range": [choices[place % len(choices)] for place in range(len(names))]}
+        found[channel] = name("name", sort=None, scale=scale, legend=_legend(names) if legend else None)
+    return found
+
+
+def _legend(names: Sequence[str]) -> Spec:
+    """Below the chart; names that are long get a line of their own instead of running into each other."""
+    longest = max(map(len, names))
+    columns = next((columns for limit, columns in _LEGEND_COLUMNS if longest <= limit), 1)
+    return {
+        "orient": "bottom",
+        "title": None,
+        "columns": columns,
+        "labelLimit": WIDTH - 120,
+        "labelExpr": "replace(datum.label, /\\n/g, '')",
+        "columnPadding": 18,
+    }
+
+
+# ------------------------------------------------------------------------------------------------ SVG
+
+
+# Ink is the colour of the page's text, so that charts follow a dark page.
+_INK = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+_AXIS = {**_INK, "domainColor": INK, "tickColor": INK, "gridColor": INK, "gridOpacity": 0.13, "domainOpacity": 0.5}
+_CONFIG = {
+    "background": "transparent",
+    "font": "sans-serif",
+    "aria": False,
+    "padding": _PADDING,
+    "axis": _AXIS,
+    "legend": {**_INK, "symbolOpacity": 1},
+    "header": _INK,
+    "view": {"stroke": None},
+}
+
+
+def render(chart: Spec, rows: Sequence[Row]) -> str:
+    """A chart as SVG with these rows in the place of its data named "rows", to be put into a page as it is."""
+    import vl_convert  # noqa: PLC0415 - it takes longer than everything else that starts pgstrata
+
+    whole = {**chart, "config": _CONFIG, "datasets": {"rows": list(rows)}}
+    return _prepare_inline(vl_convert.vegalite_to_svg(whole))
+
+
+# The figure as a whole has a description; those of its parts, in the words of the renderer, help nobody. The page has
+# the font. What else is left out is what SVG takes for granted.
+_NOISE = re.compile(
+    r' (?:xmlns|xmlns:xlink|version|class|role|aria-[a-z]+|pointer-events|font-family|font-size)="[^"]*"'
+    r'| (?:opacity|stroke-width)="1"| [xy]2="0"|<path d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>'
+)
+_NUMBERS = re.compile(r' (?:d|transform|x2|y2)="[^"]*"')
+_CLIP = re.compile(r'(?<=id="|rl\(#)clip\d+')
+
+
+def _prepare_inline(svg: str) -> str:
+    """Smaller, without namespaces (HTML needs none), with names of clip paths that are unique in the page.
+
+    A tenth of a pixel is as fine as anybody sees. The renderer numbers its clip paths from its start on: named after
+    the chart they are the same each time.
+    """
+    svg = _NOISE.sub("", _NOISE.sub("", svg))
+    svg = _NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), svg)
+    places = {name: place for place, name in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
+    prefix = f"c{zlib.crc32(_CLIP.sub('', svg).encode()):x}"
+    return _CLIP.sub(lambda found: f"{prefix}-{places[found[0]]}", svg)
