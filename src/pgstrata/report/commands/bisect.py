@@ -9,7 +9,7 @@ from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import WIDTH, wrap_text
-from pgstrata.report.json.fields import SCHEMA, interval_field, number_field, render_document
+from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_between, render_figures, shown_interval, verdict_label
 
@@ -157,7 +157,7 @@ def bisection_json(found: Bisection) -> str:
             "steps": [_step_fields(found, step) for step in found.steps],
             "found": pair if exact else None,
             "between": pair if open_ else None,
-            "skipped": [{"level": step.level, "reason": step.reason} for step in found.skipped],
+            "skipped": [pick_fields(step, "level reason") for step in found.skipped],
         }
     )
 
@@ -166,7 +166,7 @@ def _level(found: Bisection, place: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"level": found.levels[place]}
     if found.commits:
         commit = found.commits[place]
-        fields |= {"commit": commit.hash, "author_date": commit.date, "subject": commit.subject}
+        fields |= pick_fields(commit, "commit=hash author_date=date subject")
     return fields
 
 
@@ -176,13 +176,8 @@ def _step_fields(found: Bisection, step: BisectStep) -> dict[str, Any]:
         "level": step.level,
         "reference": found.levels[0],
         "like": step.side,
-        "verdict": item.verdict.value if item else None,
-        "effect": number_field(item.effect) if item else None,
-        "interval": interval_field(item.interval) if item else None,
-        "confidence": item.confidence if item else None,
+        **pick_fields(item, "verdict effect interval confidence"),
         "blocks": item.blocks if item else 0,
-        "decided_at": item.decided_at if item else None,
-        "threshold": step.threshold,
-        "study": step.study,
-        "reason": step.reason,
+        **pick_fields(item, "decided_at"),
+        **pick_fields(step, "threshold study reason"),
     }

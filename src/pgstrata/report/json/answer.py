@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from pgstrata.model.answer import (
-    ALL_CELLS,
-    Answer,
-    Comparison,
-    FactorEffect,
-    QuantileShift,
-    Study,
-)
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, FactorEffect, Study
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
@@ -24,13 +16,14 @@ from pgstrata.report.json.fields import (
     SCHEMA,
     axis_fields,
     comparison_fields,
-    number_field,
     pick_fields,
     render_document,
     warning_fields,
 )
+from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
 
+_CELL = "identity workload scale clients threads protocol run rate"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
 
 
@@ -86,16 +79,12 @@ def _environment(environment: Environment) -> dict[str, Any]:
     return {
         "name": environment.name,
         "levels": {level.factor: level.value for level in environment.levels},
-        "control": environment.control.value if environment.control is not None else None,
+        **pick_fields(environment, "control"),
     }
 
 
 def _place(experiment: Experiment, cell: str) -> dict[str, Any] | str:
-    return cell if cell == ALL_CELLS else _cell(experiment.cell(cell))
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return pick_fields(cell, "identity workload scale clients threads protocol run rate")
+    return cell if cell == ALL_CELLS else pick_fields(experiment.cell(cell), _CELL)
 
 
 def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
@@ -115,31 +104,17 @@ def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
 
 def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     design = plan.design(cell.identity)
-    taken = ("slice_seconds", "rounds", "discarded")
     return {
-        "cell": cell.identity,
-        "interleave": design.interleave.value,
+        **pick_fields(design, "cell interleave"),
         "text": design.describe(cell.run),
         "reason": design.reason,
-        **dict.fromkeys(taken, None),
-        **(pick_fields(design, " ".join(taken)) if design.sliced else {}),
+        **pick_fields(design if design.sliced else None, "slice_seconds rounds discarded"),
     }
 
 
 def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
-    return [
-        {
-            "environment": item.environment,
-            "cell": item.cell,
-            "visits": item.components.visits,
-            "rounds": item.components.rounds,
-            "sd_rounds": number_field(item.components.sigma_round),
-            "sd_visits": number_field(item.components.sigma_visit),
-            "sd_between_visits": number_field(item.components.sigma_start),
-            "sd_between_visits_upper": number_field(item.components.sigma_start_upper),
-        }
-        for item in find_scatter(study, cell.identity)
-    ]
+    found = find_scatter(study, cell.identity)
+    return [{**pick_fields(item, "environment cell"), **pick_fields(item.components, SCATTER)} for item in found]
 
 
 # ------------------------------------------------------------------------------------------------ factors
@@ -148,18 +123,11 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
 def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
     return {
         **pick_fields(effect, "kind factor level reference"),
-        "given": _given(effect),
+        "given": dict(zip(("factor", "level", "reference"), effect.given, strict=True)) if effect.given else None,
         "cell": _place(experiment, effect.cell),
         **pick_fields(effect, "metric verdict effect interval blocks repeated_p decided_at"),
         "exploratory": True,
     }
-
-
-def _given(effect: FactorEffect) -> Mapping[str, str] | None:
-    if effect.given is None:
-        return None
-    factor, level, reference = effect.given
-    return {"factor": factor, "level": level, "reference": reference}
 
 
 # ------------------------------------------------------------------------------------------------ latency
@@ -167,23 +135,15 @@ def _given(effect: FactorEffect) -> Mapping[str, str] | None:
 
 def _shifts(answer: Answer) -> list[dict[str, Any]]:
     """The shift function, an entry for each environment and cell."""
-    found: dict[tuple[str, str], list[QuantileShift]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for shift in answer.shifts:
-        found.setdefault((shift.environment, shift.cell), []).append(shift)
-    return [
-        {
-            "environment": environment,
-            "cell": cell,
-            "simultaneous": False,
-            "quantiles": [_quantile(item) for item in items],
+        fields = {
+            **pick_fields(shift, "metric quantile threshold verdict effect interval"),
+            "confidence": 1 - shift.level,
+            **pick_fields(shift, "level blocks value baseline_value"),
         }
+        found.setdefault((shift.environment, shift.cell), []).append(fields)
+    return [
+        {"environment": environment, "cell": cell, "simultaneous": False, "quantiles": items}
         for (environment, cell), items in found.items()
     ]
-
-
-def _quantile(shift: QuantileShift) -> dict[str, Any]:
-    return {
-        **pick_fields(shift, "metric quantile threshold verdict effect interval"),
-        "confidence": 1 - shift.level,
-        **pick_fields(shift, "level blocks value baseline_value"),
-    }

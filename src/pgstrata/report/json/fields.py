@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from operator import attrgetter
 from typing import Any, Final
 
 from pgstrata.model.answer import Comparison, Interval, OrderedAxis, ResultWarning
@@ -44,8 +45,13 @@ def interval_field(interval: Interval | ValueInterval | None) -> list[float] | N
 
 
 def pick_fields(item: object, names: str) -> dict[str, Any]:
-    """Attributes that have the same names in JSON, in this order; `names` are parted by blanks."""
-    return {name: _plain(getattr(item, name)) for name in names.split()}
+    """Attributes in this order, `names` parted by blanks; `runs=count.runs` is called otherwise in JSON.
+
+    Without an item each is null.
+    """
+    pairs = (name.partition("=") for name in names.split())
+    found = {name: attrgetter(path or name) for name, _, path in pairs}
+    return {name: None if item is None else _plain(get(item)) for name, get in found.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -65,9 +71,9 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def warning_fields(warnings: Iterable[ResultWarning]) -> list[dict[str, str]]:
+def warning_fields(warnings: Iterable[ResultWarning]) -> list[dict[str, Any]]:
     """Code and sentence of each."""
-    return [{"code": warning.code, "text": warning.text} for warning in warnings]
+    return [pick_fields(warning, "code text") for warning in warnings]
 
 
 def comparison_fields(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from pgstrata.model.floor import Floor, RunsMeasured, SlicesMeasured
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.units import render_share, rough_duration
+
+SCATTER: Final = (
+    "visits rounds sd_rounds=sigma_round sd_visits=sigma_visit sd_between_visits=sigma_start "
+    "sd_between_visits_upper=sigma_start_upper"
+)
+"""Fields of the components of visits in slices."""
 
 
 def say_components(floor: Floor) -> str:
@@ -40,22 +46,13 @@ def floor_fields(floor: Floor) -> dict[str, Any]:
     """A floor with its components: standard deviations in log units, times in seconds."""
     return {
         **pick_fields(floor, "s0 measured cell metric design differences source doubt"),
-        "slices": None if floor.slices is None else _slices_json(floor.slices),
+        "slices": None
+        if floor.slices is None
+        else {
+            **pick_fields(floor.slices.components, SCATTER),
+            **pick_fields(floor.slices, "dead_seconds round_seconds"),
+        },
         "runs": None if floor.runs is None else runs_json(floor.runs),
-    }
-
-
-def _slices_json(slices: SlicesMeasured) -> dict[str, Any]:
-    parts = slices.components
-    return {
-        "visits": parts.visits,
-        "rounds": parts.rounds,
-        "sd_rounds": parts.sigma_round,
-        "sd_visits": parts.sigma_visit,
-        "sd_between_visits": parts.sigma_start,
-        "sd_between_visits_upper": parts.sigma_start_upper,
-        "dead_seconds": slices.dead_seconds,
-        "round_seconds": slices.round_seconds,
     }
 
 

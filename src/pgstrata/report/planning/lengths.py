@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pgstrata.model.floor import RunNoise, RunsMeasured
 from pgstrata.model.plan import Plan
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import runs_json, say_runs
 from pgstrata.stats.variance import best_run_length, run_cost
 from pgstrata.units import render_duration
@@ -70,10 +71,7 @@ def lengths_json(plan: Plan) -> list[dict[str, Any]]:
     """The same cells for programs."""
     return [
         {
-            "cell": length.cell,
-            "planned_seconds": length.planned,
-            "best_seconds": length.best,
-            "saving": length.saving,
+            **pick_fields(length, "cell planned_seconds=planned best_seconds=best saving"),
             "components": runs_json(length.runs),
         }
         for length in find_lengths(plan)

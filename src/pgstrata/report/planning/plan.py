@@ -296,9 +296,7 @@ def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
 def _design_json(design: Design) -> dict[str, object]:
     return {
         **pick_fields(design, "cell interleave reason"),
-        "slice_seconds": design.slice_seconds or None,
-        "rounds": design.rounds or None,
-        "discarded": design.discarded or None,
+        **{name: value or None for name, value in pick_fields(design, "slice_seconds rounds discarded").items()},
     }
 
 

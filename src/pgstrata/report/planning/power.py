@@ -10,6 +10,7 @@ from typing import Any, Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import find_sights, find_visible, level_of, render_effect
 from pgstrata.stats.power import Power, forecast
 from pgstrata.units import render_duration
@@ -133,15 +134,10 @@ def power_json(plan: Plan) -> list[dict[str, Any]]:
     """For each floor that may be relied upon; seconds without those for the datasets."""
     return [
         {
-            "cell": outlook.floor.cell,
-            "blocks": outlook.blocks,
-            "smallest_visible_effect": outlook.visible,
+            **pick_fields(outlook, "cell=floor.cell blocks smallest_visible_effect=visible"),
             "effects": [
                 {
-                    "effect": power.effect,
-                    "probability": power.probability,
-                    "decided": power.decided,
-                    "blocks": power.blocks,
+                    **pick_fields(power, "effect probability decided blocks"),
                     "seconds": power.blocks * plan.forecast.seconds_per_block,
                 }
                 for power in outlook.powers
