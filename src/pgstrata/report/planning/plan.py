@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.plan import Block, Design, Plan
+from pgstrata.model.plan import Design, Plan
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import floor_fields
-from pgstrata.units import render_bytes, render_duration
+from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
+_LIST: Final = " " * 6
+"""Indent of names with their values."""
 _CELL: Final = "identity workload scale clients threads protocol run warmup rate latency_limit"
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -31,59 +34,55 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
     """
     sections = (
         _head(plan),
-        ["Environments", *_environments(plan)],
-        ["Cells", *(line for cell in plan.experiment.cells for line in _wrapped(_cell(plan, cell), "  "))],
-        ["Order", *_order(plan)],
-        ["Forecast", *_forecast(plan)],
-        ["What it can see", *_sight(plan, file)],
-        ["Chosen and noted", *_notes(plan)],
+        ("Environments", *_environments(plan)),
+        ("Cells", *(f"  {_cell(plan, cell)}" for cell in plan.experiment.cells)),
+        ("Order", *_order(plan)),
+        ("Forecast", *_forecast(plan)),
+        ("What it can see", *(f"  {text}" for text in _sight(plan, file))),
+        ("Chosen and noted", *(f"  {note}" for note in plan.experiment.notes)),
     )
-    return "\n\n".join("\n".join(section) for section in sections if len(section) > 1) + "\n"
+    told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
+    return "\n\n".join(told) + "\n"
 
 
-def _wrapped(text: str, indent: str = "", hanging: str = "  ") -> list[str]:
+def _wrap(text: str) -> list[str]:
+    """Lines with the indent of the text; what is more than a sentence hangs, lists (six blanks) do not."""
+    indent = text[: len(text) - len(text.lstrip())]
+    hanging = "" if len(indent) == len(_LIST) else "  "
     return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + hanging,
-        break_on_hyphens=False,
+        text.lstrip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_on_hyphens=False
     ) or [indent.rstrip()]
 
 
-def _head(plan: Plan) -> list[str]:
+def _head(plan: Plan) -> tuple[str, str]:
     experiment = plan.experiment
     metric = METRICS[experiment.metric]
-    return [
-        *_wrapped(experiment.question),
-        *_wrapped(
-            f"plan {plan.identity}, seed {experiment.seed}: {metric.title} ({experiment.metric}), "
-            f"a difference of {experiment.threshold * 100:g} % matters"
-        ),
-    ]
+    asked = f"plan {plan.identity}, seed {experiment.seed}: {metric.title} ({experiment.metric})"
+    return experiment.question, f"{asked}, a difference of {experiment.threshold * 100:g} % matters"
 
 
 def _environments(plan: Plan) -> Iterator[str]:
     experiment = plan.experiment
-    shared = _shared([environment.settings for environment in experiment.environments])
+    settings = _shared([environment.settings for environment in experiment.environments])
     layers = _shared([environment.layers for environment in experiment.environments])
     for environment in experiment.environments:
         mark = "  (baseline)" if environment.name == experiment.baseline else ""
-        yield from _wrapped(f"{environment.name}: {environment.title}{mark}", "  ")
-        own = {key: value for key, value in environment.settings.items() if key not in shared}
+        yield f"  {environment.name}: {environment.title}{mark}"
         facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
-        facts += [f"{key}={value}" for key, value in own.items()]
-        facts += [f"initdb {key}={value}" for key, value in environment.initdb.items()]
-        facts += [f"{key}={value}" for key, value in environment.layers.items() if key not in layers]
-        yield from _wrapped(", ".join(facts), "      ", "")
-    if shared:
-        yield "  settings of all of them:"
-        yield from _wrapped(", ".join(f"{key}={value}" for key, value in shared.items()), "      ", "")
-    if layers:
-        yield "  layers of the host of all of them:"
-        yield from _wrapped(", ".join(f"{key}={value}" for key, value in layers.items()), "      ", "")
+        facts += _pairs(environment.settings, settings)
+        facts += [f"initdb {pair}" for pair in _pairs(environment.initdb)]
+        facts += _pairs(environment.layers, layers)
+        yield _LIST + ", ".join(facts)
+    for title, shared in (("settings", settings), ("layers of the host", layers)):
+        if shared:
+            yield f"  {title} of all of them:"
+            yield _LIST + ", ".join(_pairs(shared))
     if any(environment.layers for environment in experiment.environments):
         yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
+
+
+def _pairs(values: Mapping[str, str], without: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    return [f"{key}={value}" for key, value in values.items() if key not in without]
 
 
 def _shared(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
@@ -93,13 +92,8 @@ def _shared(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
 def _cell(plan: Plan, cell: Cell) -> str:
     warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
     design = plan.design(cell.identity).describe(cell.run)
-    parts = [
-        (
-            f"{cell.identity}: scale {cell.scale}, {_count(cell.clients, 'client')} on "
-            f"{_count(cell.threads, 'thread')}, {cell.protocol}, "
-            f"{design}{warmup}"
-        )
-    ]
+    ends = f"{render_count(cell.clients, 'client')} on {render_count(cell.threads, 'thread')}"
+    parts = [f"{cell.identity}: scale {cell.scale}, {ends}, {cell.protocol}, {design}{warmup}"]
     if cell.rate is not None:
         parts.append(f"at {cell.rate:g} transactions per second")
     if cell.latency_limit is not None:
@@ -112,47 +106,32 @@ def _cell(plan: Plan, cell: Cell) -> str:
 def _order(plan: Plan) -> Iterator[str]:
     for cell in plan.experiment.cells:
         design = plan.design(cell.identity)
-        yield from _wrapped(f"{cell.identity}: {design.describe(cell.run)} ({design.reason})", "  ")
-    yield from _wrapped(f"reset = {plan.experiment.reset}: before every run, in all environments", "  ")
+        yield f"  {cell.identity}: {design.describe(cell.run)} ({design.reason})"
+    yield f"  reset = {plan.experiment.reset}: before every run, in all environments"
     if not plan.blocks:
         return
     yield "  block 1, drawn from the seed:"
-    yield from _block(plan.blocks[0])
-    rest = len(plan.blocks) - 1
-    if rest:
-        count = len(plan.blocks[0].runs)
-        yield from _wrapped(
-            f"{rest} more {'block' if rest == 1 else 'blocks'} of {count} {'run' if count == 1 else 'runs'} each, "
-            f"each in an order of its own: at most {len(plan.runs)} runs",
-            "  ",
+    for visit in plan.blocks[0].visits:
+        mark = " (up together)" if len(visit.residents) > 1 else ""
+        yield from (f"    {run.identity}{mark}" for stage in visit.stages for run in stage.runs)
+    if rest := len(plan.blocks) - 1:
+        more = (
+            f"{rest} more {'block' if rest == 1 else 'blocks'} of {render_count(len(plan.blocks[0].runs), 'run')} each"
         )
-
-
-def _block(block: Block) -> Iterator[str]:
-    for visit in block.visits:
-        for stage in visit.stages:
-            mark = " (up together)" if len(visit.residents) > 1 else ""
-            yield from (f"    {run.identity}{mark}" for run in stage.runs)
+        yield f"  {more}, each in an order of its own: at most {len(plan.runs)} runs"
 
 
 def _forecast(plan: Plan) -> Iterator[str]:
     forecast, experiment = plan.forecast, plan.experiment
-    count = len(forecast.datasets)
-    size = sum(need.bytes for need in forecast.datasets)
-    yield from _wrapped(
-        f"{count} {'dataset' if count == 1 else 'datasets'}, about {render_bytes(size)}: built once, about "
-        f"{render_duration(round(forecast.seconds_building))}",
-        "  ",
+    size = render_bytes(sum(need.bytes for need in forecast.datasets))
+    building, block, whole = (
+        render_duration(round(seconds))
+        for seconds in (forecast.seconds_building, forecast.seconds_per_block, forecast.seconds_total)
     )
+    yield f"  {render_count(len(forecast.datasets), 'dataset')}, about {size}: built once, about {building}"
     for need in forecast.datasets:
-        yield from _wrapped(
-            f"server {need.server}: {need.workload} at scale {need.scale}, {render_bytes(need.bytes)}", "    "
-        )
-    yield from _wrapped(
-        f"a block takes about {render_duration(round(forecast.seconds_per_block))}; all {experiment.blocks} with the "
-        f"datasets about {render_duration(round(forecast.seconds_total))}",
-        "  ",
-    )
+        yield f"    server {need.server}: {need.workload} at scale {need.scale}, {render_bytes(need.bytes)}"
+    yield f"  a block takes about {block}; all {experiment.blocks} with the datasets about {whole}"
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
@@ -160,34 +139,27 @@ def _forecast(plan: Plan) -> Iterator[str]:
 
 def _sight(plan: Plan, file: str) -> Iterator[str]:
     """What the floors of the cells promise; where one is missing, what would measure it."""
-    for text in _doubts(plan):
-        yield from _wrapped(text, "  ")
+    yield from _doubts(plan)
     if any(floor.valid for floor in plan.floors.values()):
         # numpy, for which a plan without a floor does not wait
         from pgstrata.report.planning.lengths import find_lengths, say_length  # noqa: PLC0415
         from pgstrata.report.planning.power import power_lines  # noqa: PLC0415
         from pgstrata.report.planning.threshold import say_threshold  # noqa: PLC0415
 
-        for depth, text in power_lines(plan):
-            yield from _wrapped(text, "  " * (depth + 1))
-        for text in say_threshold(plan):
-            yield from _wrapped(text, "  ")
-        for length in find_lengths(plan):
-            yield from _wrapped(say_length(length), "  ")
+        yield from power_lines(plan)
+        yield from say_threshold(plan)
+        yield from map(say_length, find_lengths(plan))
     missing, host = _missing(plan), plan.experiment.only_host
     if host is None:
-        text = "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
-        yield from _wrapped(text, "  ")
+        yield "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
         return
     if missing:
         what = "these cells" if len(missing) == len(plan.experiment.cells) else ", ".join(missing)
         minutes = render_duration(round(floor_seconds(plan)))
-        text = f"no noise floor for {what} on {host.named}: `pgstrata floor {file}` measures it in about {minutes}"
-        yield from _wrapped(text, "  ")
+        yield f"no noise floor for {what} on {host.named}: `pgstrata floor {file}` measures it in about {minutes}"
     if _renews(plan):
         needed = f"where the control has {LEAST_DIFFERENCES} blocks"
-        text = f"{needed}, its differences are kept as a noise floor of {host.named}"
-        yield from _wrapped(text, "  ")
+        yield f"{needed}, its differences are kept as a noise floor of {host.named}"
 
 
 def _doubts(plan: Plan) -> Iterator[str]:
@@ -225,11 +197,6 @@ def floor_seconds(plan: Plan) -> float:
     return forecast.seconds_building * share + _FLOOR_BLOCKS * block
 
 
-def _notes(plan: Plan) -> Iterator[str]:
-    for note in plan.experiment.notes:
-        yield from _wrapped(note, "  ")
-
-
 def plan_json(plan: Plan) -> str:
     """The plan for programs; fields are added, never changed, within one schema number."""
     experiment, forecast = plan.experiment, plan.forecast
@@ -251,10 +218,7 @@ def plan_json(plan: Plan) -> str:
                     {
                         **pick_fields(visit, "identity residents"),
                         "stages": [
-                            {
-                                "cell": stage.cell,
-                                "runs": [pick_fields(run, "identity seed") for run in stage.runs],
-                            }
+                            {"cell": stage.cell, "runs": [pick_fields(run, "identity seed") for run in stage.runs]}
                             for stage in visit.stages
                         ],
                     }
@@ -266,8 +230,7 @@ def plan_json(plan: Plan) -> str:
         "forecast": {
             **pick_fields(forecast, "seconds_per_block seconds_building seconds_total disk_bytes"),
             "datasets": [pick_fields(need, "server workload scale bytes") for need in forecast.datasets],
-            "power": _power_json(plan),
-            "run_lengths": _lengths_json(plan),
+            **_from_floors(plan),
             "floor_seconds": floor_seconds(plan),
             "refresh": None,
         },
@@ -277,20 +240,17 @@ def plan_json(plan: Plan) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 
-def _power_json(plan: Plan) -> list[dict[str, Any]]:
-    if not any(floor.valid for floor in plan.floors.values()):
-        return []
-    from pgstrata.report.planning.power import power_json  # noqa: PLC0415 - as above
+def _from_floors(plan: Plan) -> dict[str, Any]:
+    power, lengths = [], []
+    if any(floor.valid for floor in plan.floors.values()):
+        from pgstrata.report.planning.power import power_json  # noqa: PLC0415 - as above
 
-    return power_json(plan)
+        power = power_json(plan)
+    if any(floor.runs for floor in plan.floors.values()):
+        from pgstrata.report.planning.lengths import lengths_json  # noqa: PLC0415 - as above
 
-
-def _lengths_json(plan: Plan) -> list[dict[str, Any]]:
-    if not any(floor.runs for floor in plan.floors.values()):
-        return []
-    from pgstrata.report.planning.lengths import lengths_json  # noqa: PLC0415 - as above
-
-    return lengths_json(plan)
+        lengths = lengths_json(plan)
+    return {"power": power, "run_lengths": lengths}
 
 
 def _design_json(design: Design) -> dict[str, object]:
@@ -315,7 +275,3 @@ def _cell_json(cell: Cell) -> dict[str, object]:
         "scripts": [pick_fields(script, "file weight") for script in cell.scripts],
         **pick_fields(cell, "options profile"),
     }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

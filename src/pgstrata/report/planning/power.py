@@ -13,7 +13,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import find_sights, find_visible, level_of, render_effect
 from pgstrata.stats.power import Power, forecast
-from pgstrata.units import render_duration
+from pgstrata.units import render_count, render_duration
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
 """What is forecast, as shares; 0 is equality."""
@@ -59,17 +59,17 @@ def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
 # ---------------------------------------------------------------------------------------------------- text
 
 
-def power_lines(plan: Plan) -> Iterator[tuple[int, str]]:
-    """Lines with their depth: the forecast of the headline (or of the noisiest cell), then what the others can see."""
+def power_lines(plan: Plan) -> Iterator[str]:
+    """The forecast of the headline (or of the noisiest cell), indented, then what the others can see."""
     outlooks = find_outlooks(plan)
     if not outlooks:
         return
     first = outlooks[0] if outlooks[0].floor.cell == ALL_CELLS else max(outlooks, key=_noise)
-    yield 0, f"{_name(first)}: {_say_floor(first)}"
-    yield from ((1, _say_power(plan, power)) for power in first.powers)
-    yield 1, _say_visible(first)
-    yield from ((0, f"{_name(one)}: {_say_floor(one)}; {_say_visible(one)}") for one in outlooks if one is not first)
-    yield from ((0, f"warning: {text}") for text in _warnings(plan, outlooks, first))
+    yield f"{_name(first)}: {_say_floor(first)}"
+    yield from (f"  {_say_power(plan, power)}" for power in first.powers)
+    yield f"  {_say_visible(first)}"
+    yield from (f"{_name(one)}: {_say_floor(one)}; {_say_visible(one)}" for one in outlooks if one is not first)
+    yield from (f"warning: {text}" for text in _warnings(plan, outlooks, first))
 
 
 def _noise(outlook: Outlook) -> float:
@@ -82,17 +82,14 @@ def _name(outlook: Outlook) -> str:
 
 def _say_floor(outlook: Outlook) -> str:
     floor = outlook.floor
-    size = render_effect(math.expm1(floor.s0))
-    return (
-        f"noise floor {size} ({floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source})"
-    )
+    made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source}"
+    return f"noise floor {render_effect(math.expm1(floor.s0))} ({made})"
 
 
 def _say_power(plan: Plan, power: Power) -> str:
-    blocks = round(power.blocks)
     time = render_duration(round(power.blocks * plan.forecast.seconds_per_block))
     share = f"{math.floor(power.probability * 100)} of 100 such studies"
-    after = f"in about {blocks} {'block' if blocks == 1 else 'blocks'}, {time}"
+    after = f"in about {render_count(round(power.blocks), 'block')}, {time}"
     if power.effect == 0:
         limit = f"{plan.experiment.threshold * 100:g} %"
         return f'equal: "no difference larger than {limit}" in {share}, {after}'
@@ -100,7 +97,7 @@ def _say_power(plan: Plan, power: Power) -> str:
 
 
 def _say_visible(outlook: Outlook) -> str:
-    blocks = f"{outlook.blocks} {'block' if outlook.blocks == 1 else 'blocks'}"
+    blocks = render_count(outlook.blocks, "block")
     if outlook.visible is None:
         return f"{blocks} are too few to see any difference"
     return f"within {blocks} it sees differences from {render_effect(outlook.visible)} on"
