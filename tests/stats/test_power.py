@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.model.answer import Verdict
-from pgstrata.stats import power_table
 from pgstrata.stats.floor import noise_floor
 from pgstrata.stats.power import EFFECTS, forecast, smallest_effect
 from pgstrata.stats.rule import Rule, decide_many
@@ -43,6 +42,8 @@ def drawn(s0, effect, rule, seed):
         (0.02, 0.02, 9, 0.045),
         (0.03, 0.03, 24, 0.01),
         (0.025, 0.03, 20, 0.005),
+        (0.008, 0.03, 12, 0.045),
+        (0.002, 0.03, 12, 0.045),
     ],
 )
 @pytest.mark.parametrize("effect", EFFECTS)
@@ -50,31 +51,9 @@ def test_the_forecast_is_what_the_rule_does(s0, threshold, last, alpha, effect):
     delta = math.log1p(threshold)
     (power,) = forecast(s0, delta, last, (effect,), alpha=alpha)
     right, decided, blocks = drawn(s0, effect, Rule(delta=delta, alpha=alpha, floor=s0, last=last), seed=11)
-    tolerance = 0.05 if alpha == 0.045 else 0.08
-    assert power.probability == pytest.approx(right, abs=tolerance)
-    assert power.decided == pytest.approx(decided, abs=tolerance)
-    assert power.blocks == pytest.approx(blocks, abs=0.6 if alpha == 0.045 else 1.0)
-
-
-def test_the_table_is_complete_and_never_falls():
-    effects, looks = len(power_table.EFFECTS), 25 - power_table.FIRST
-    shares = np.array(power_table.SHARES.split(), dtype=float).reshape(effects, len(power_table.THRESHOLDS), 2, looks)
-    alone = np.array(power_table.ALONE.split(), dtype=float).reshape(len(power_table.LEVELS), effects, looks)
-    assert (np.diff(shares, axis=-1) >= 0).all()
-    assert (shares.sum(axis=2) <= 101).all()
-    assert (np.diff(alone, axis=-1) >= 0).all()
-    assert (np.diff(alone, axis=0) <= 0).all()
-    assert alone.max() <= 1000
-
-
-@pytest.mark.parametrize(("s0", "threshold"), [(0.008, 0.03), (0.005, 0.02), (0.002, 0.03)])
-@pytest.mark.parametrize("effect", EFFECTS)
-def test_for_effects_of_many_floors_the_forecast_is_on_the_safe_side(s0, threshold, effect):
-    delta = math.log1p(threshold)
-    (power,) = forecast(s0, delta, 12, (effect,))
-    right, _, blocks = drawn(s0, effect, Rule(delta=delta, floor=s0, last=12), seed=12)
-    assert right - 0.15 <= power.probability <= right + 0.05
-    assert blocks - 0.4 <= power.blocks <= blocks + 1.5
+    assert power.probability == pytest.approx(right, abs=0.05)
+    assert power.decided == pytest.approx(decided, abs=0.05)
+    assert power.blocks == pytest.approx(blocks, abs=0.6)
 
 
 @pytest.mark.parametrize("s0", [0.002, 0.01, 0.03, 0.1])
@@ -113,7 +92,7 @@ def test_the_smallest_effect_is_found_in_four_of_five():
     s0, delta = 0.02, math.log(1.03)
     effect = smallest_effect(s0, delta, 16)
     (power,) = forecast(s0, delta, 16, (effect,))
-    assert power.probability == pytest.approx(0.8, abs=0.001)
+    assert power.probability == pytest.approx(0.8, abs=0.002)
     assert smallest_effect(s0, delta, 24) < effect < smallest_effect(s0, delta, 8)
 
 

@@ -1,7 +1,7 @@
 """What a comparison can expect before it starts: how likely the rule finds an effect, and after how many blocks.
 
-Nothing is drawn here: the shares by effect and threshold in units of the noise floor stand in `power_table`, between
-which is interpolated. The fast lane, whose thresholds do not scale with the floor, is added from its own probabilities.
+The rule is applied to drawn noise, in units of the noise floor. Its intervals are computed once for each level: an
+effect shifts them, and the threshold is compared with them, so that all effects and thresholds share the same draws.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
-from pgstrata.stats import power_table
-from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS, Boundary, boundary
-from pgstrata.stats.floor import POWER
-from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.boundaries import C_DIFF, C_EQ, MAX_BLOCKS, Boundary, boundary
+from pgstrata.stats.floor import POWER, noise_floor
+from pgstrata.stats.ranks import FloatArray, capped_intervals, walsh_averages
 from pgstrata.stats.rule import FAST_ALPHA
-from pgstrata.stats.sequence import FAST
+from pgstrata.stats.sequence import COARSE, FAST, BoolArray
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
 """The effects that a plan is forecast for, as shares; 0 is equality."""
 
-# The noise of the table: outliers leave a core that is narrower than the floor.
+_SEED: Final = 20260105
+# Mirrored ones count, too: shares are good to a point, and intervals take half a second for each level.
+_DRAWS: Final = 1000
 _OUTLIERS: Final = 0.07
-_CORE: Final = NormalDist(sigma=0.92)
-_TINY: Final = 1e-9
+_OUTLIER_SIZES: Final = (7.0, 30.0)
+# In floors: seven blocks of such an effect hardly ever leave it open.
+_LARGE: Final = 7.0
 _STEPS: Final = 40
 
 
@@ -44,15 +45,6 @@ class Power:
     probability: float
     decided: float
     blocks: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Course:
-    """Probability of having found the difference, or equality, by 0, 1, ... MAX_BLOCKS blocks."""
-
-    found: FloatArray
-    equal: FloatArray
-    wrong: FloatArray
 
 
 def forecast(
@@ -74,16 +66,9 @@ def forecast(
     end = min(max(blocks, 0), MAX_BLOCKS)
     powers = []
     for effect in effects:
-        course = _course(s0, delta, math.log1p(abs(effect)), level)
-        decided = np.minimum(course.found + course.equal + course.wrong, 1.0)
-        powers.append(
-            Power(
-                effect=effect,
-                probability=float((course.found if effect else course.equal)[end]),
-                decided=float(decided[end]),
-                blocks=float((1 - decided[:end]).sum()),
-            )
-        )
+        right, decided = _course(s0, delta, math.log1p(abs(effect)), level)
+        waited = float((1 - decided[:end]).sum())
+        powers.append(Power(effect=effect, probability=float(right[end]), decided=float(decided[end]), blocks=waited))
     return tuple(powers)
 
 
@@ -102,12 +87,12 @@ def smallest_effect(
     """
     level = _check(s0, alpha)
     end = min(max(blocks, 0), MAX_BLOCKS)
-    low, high = 0.0, max(power_table.EFFECTS[-1] * s0, math.log1p(FAST[0].least)) + power_table.EFFECTS[-1] * s0
-    if _course(s0, delta, high, level).found[end] < probability:
+    low, high = 0.0, max(_LARGE * s0, math.log1p(FAST[0].least)) + _LARGE * s0
+    if _course(s0, delta, high, level)[0][end] < probability:
         return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _course(s0, delta, middle, level).found[end] < probability:
+        if _course(s0, delta, middle, level)[0][end] < probability:
             low = middle
         else:
             high = middle
@@ -120,84 +105,49 @@ def _check(s0: float, alpha: float) -> Boundary:
     return boundary(alpha)
 
 
-def _course(s0: float, delta: float, effect: float, level: Boundary) -> _Course:
-    """Fast lane and later looks together, for an effect in log units."""
-    # Where effect or threshold are many floors their ratio decides: both are brought into the table together.
-    scale = min(1.0, power_table.EFFECTS[-1] * s0 / max(effect, delta, s0))
-    found, equal = _slow(scale * effect / s0, scale * delta / s0, level)
-    has_fast = level.alpha >= FAST_ALPHA
-    quick = _fast(effect / s0, s0) if has_fast else np.zeros(MAX_BLOCKS + 1)
-    wrong = _fast(-effect / s0, s0) if has_fast else np.zeros(MAX_BLOCKS + 1)
-    if not effect:
-        wrong = wrong + found
-    # What the fast lane finds would mostly have been found later: it has only gains, and few of the next are losses.
-    again = quick * np.maximum(found, _share_above(effect / s0, 0.0) ** 2)
-    together = quick + found - np.minimum(again, found)
-    return _Course(found=together, equal=np.minimum(equal, 1 - together), wrong=wrong)
-
-
-def _slow(effect: float, threshold: float, level: Boundary) -> tuple[FloatArray, FloatArray]:
-    """Shares found different and equivalent by 0 .. MAX_BLOCKS blocks; effect and threshold in floors.
-
-    At levels below that of the table as large a part of what would be found is lost to "no difference" as at its level.
-    """
-    plane = _plane(threshold)
-    found, equal = (_at_effect(plane[:, kind], effect) for kind in (0, 1))
-    if level.alpha < C_DIFF.alpha:
-        alone = _alone()
-        usual, ours = (_at_effect(alone[power_table.LEVELS.index(a)], effect) for a in (C_DIFF.alpha, level.alpha))
-        found = ours * np.where(usual > 0, found / np.maximum(usual, _TINY), 1.0)
-    return np.maximum.accumulate(np.minimum(found, 1.0)), equal
-
-
-def _at_effect(shares: FloatArray, effect: float) -> FloatArray:
-    """Shares of shape (effects, looks) at one effect, by 0 .. MAX_BLOCKS blocks."""
-    course = np.zeros(MAX_BLOCKS + 1)
-    course[power_table.FIRST :] = [np.interp(effect, power_table.EFFECTS, column) for column in shares.T]
-    return course
-
-
-def _plane(threshold: float) -> FloatArray:
-    """The table at one threshold: shape (effects, 2, looks)."""
-    shares, grid = _shares(), np.array(power_table.THRESHOLDS)
-    below = int(np.clip(np.searchsorted(grid, threshold, side="right") - 1, 0, grid.size - 2))
-    weight = float(np.clip((threshold - grid[below]) / (grid[below + 1] - grid[below]), 0.0, 1.0))
-    return np.asarray((1 - weight) * shares[:, below] + weight * shares[:, below + 1], dtype=np.float64)
+def _course(s0: float, delta: float, effect: float, level: Boundary) -> tuple[FloatArray, FloatArray]:
+    """Probability of the right verdict, and of any, by 0, 1, ... MAX_BLOCKS blocks, for an effect in log units."""
+    low, high = _ends(level) + effect / s0
+    inner_low, inner_high = _ends(C_EQ) + effect / s0
+    up, down = low > 0, high < 0
+    if level.alpha >= FAST_ALPHA:
+        up |= _fast(_noise() + effect / s0, s0)
+        down |= _fast(-_noise() - effect / s0, s0)
+    settled = up | down | (np.maximum(-inner_low, inner_high) < delta / s0)
+    first = np.where(settled.any(axis=0), settled.argmax(axis=0), MAX_BLOCKS)
+    place = np.minimum(first, MAX_BLOCKS - 1), np.arange(first.size)
+    right = up[place] if effect else ~up[place] & ~down[place]
+    reached = first < np.arange(MAX_BLOCKS + 1)[:, np.newaxis]
+    return (reached & right).mean(axis=1), reached.mean(axis=1)
 
 
 @cache
-def _shares() -> FloatArray:
-    return _parse(power_table.SHARES, (len(power_table.EFFECTS), len(power_table.THRESHOLDS), 2), 100)
+def _noise() -> FloatArray:
+    """Normal noise with outliers, in units of its floor, shape (2 _DRAWS, MAX_BLOCKS); the latter half is mirrored."""
+    rng = np.random.default_rng(_SEED)
+    noise = rng.normal(size=(_DRAWS, MAX_BLOCKS))
+    outliers = rng.uniform(*_OUTLIER_SIZES, noise.shape) * rng.choice((-1.0, 1.0), noise.shape)
+    noise += np.where(rng.random(noise.shape) < _OUTLIERS, outliers, 0.0)
+    return np.asarray(np.concatenate([noise, -noise]) / noise_floor(noise), dtype=np.float64)
 
 
 @cache
-def _alone() -> FloatArray:
-    return _parse(power_table.ALONE, (len(power_table.LEVELS), len(power_table.EFFECTS)), 1000)
+def _ends(level: Boundary) -> FloatArray:
+    """Ends of the intervals after 1, 2, ... blocks, shape (2, MAX_BLOCKS, 2 _DRAWS); infinite where there is none."""
+    ends = np.full((2, MAX_BLOCKS, 2 * _DRAWS), np.inf)
+    ends[0] = -np.inf
+    for n, critical in enumerate(level.values, start=level.first):
+        d = _noise()[:_DRAWS, :n]
+        low, high = capped_intervals(d, walsh_averages(d), critical)
+        ends[:, n - 1] = np.concatenate([low, -high]), np.concatenate([high, -low])
+    return ends
 
 
-def _parse(text: str, shape: tuple[int, ...], parts: int) -> FloatArray:
-    return np.array(text.split(), dtype=np.float64).reshape(*shape, MAX_BLOCKS + 1 - power_table.FIRST) / parts
-
-
-def _fast(effect: float, s0: float) -> FloatArray:
-    """Probability that the fast lane has found a gain by 0 .. MAX_BLOCKS blocks, for an effect in floors.
-
-    The lane's thresholds fall with n, so that the smallest difference so far says all: `reach[k]` is the probability
-    that it exceeds the k-th threshold and no look has decided. That the median has to exceed the coarse interval too
-    is left out; it matters rarely.
-    """
-    least = [max(math.log1p(look.least) / s0, look.floors) for look in FAST]
-    above = np.array([_share_above(effect, threshold) for threshold in least])
-    found = np.zeros(MAX_BLOCKS + 1)
-    reach = above ** (FAST[0].n - 1)
-    for place, look in enumerate(FAST):
-        reach = reach * above
-        stopped = float(reach[place])
-        found[look.n :] += stopped
-        reach = np.maximum(reach - stopped, 0.0)
+def _fast(d: FloatArray, s0: float) -> BoolArray:
+    """Where the fast lane finds differences (draws, MAX_BLOCKS), in floors, above zero, shape (MAX_BLOCKS, draws)."""
+    found = np.zeros(d.shape[::-1], dtype=np.bool_)
+    for look in FAST:
+        least = max(math.log1p(look.least) / s0, look.floors)
+        seen = d[:, : look.n]
+        found[look.n - 1] = (seen.min(axis=1) > least) & (np.median(seen, axis=1) > COARSE / math.sqrt(look.n))
     return found
-
-
-def _share_above(effect: float, threshold: float) -> float:
-    """P(D > threshold) under the noise of the table, all in floors."""
-    return (1 - _OUTLIERS) * _CORE.cdf(effect - threshold) + _OUTLIERS / 2
