@@ -32,4 +32,4 @@ def start_watch(
     output = f"{folder}/{name}"
     return Sampling(
         host=sql.host, process=process, output=output, errors=f"{output}.err", conceal=conceal, prompt=prompt
-    )  # fmt: skip
+    )

@@ -137,7 +137,7 @@ class _Errors:
             weights=weights,
             values=values,
             fluctuation=max(float(beyond.sum() / sizes), float(shared)),
-        )  # fmt: skip
+        )
 
     def measure(self, rows: Sequence[int], name: _Place) -> _Tested:
         """The sum of some rows."""

@@ -84,9 +84,10 @@ class Group:
         found = parse_memberships(memberships).get(self.controllers, "")
         if found != self.name:
             raise LevelNotTakenError(
-                f"the server is in the cgroup {found or '(none)'}, not in {self.name}", where=where,
+                f"the server is in the cgroup {found or '(none)'}, not in {self.name}",
+                where=where,
                 remedy="something on this host moves processes between cgroups: switch it off for the experiment",
-            )  # fmt: skip
+            )
 
 
 class Groups:
@@ -125,15 +126,17 @@ class Groups:
         hierarchy = find_hierarchy(hierarchies, controller, available)
         if hierarchy is None:
             raise HostNotFitError(
-                f"this host has no cgroup controller for {controller}", where=self._host.name,
+                f"this host has no cgroup controller for {controller}",
+                where=self._host.name,
                 remedy="boot a kernel with it, mount it, or take a container that may use it; cgroup v1 calls it "
                 f"{controller.old_name}",
-            )  # fmt: skip
+            )
         if hierarchy.read_only:
             raise HostNotFitError(
-                f"{hierarchy.folder} is mounted read-only: no cgroup can be made", where=self._host.name,
+                f"{hierarchy.folder} is mounted read-only: no cgroup can be made",
+                where=self._host.name,
                 remedy="work outside the container, or give it cgroups that it may write",
-            )  # fmt: skip
+            )
         return hierarchy
 
     def _unified_controllers(self, hierarchies: Sequence[Hierarchy], files: Mapping[str, bytes]) -> list[str]:
@@ -190,9 +193,10 @@ class Groups:
 
     def _taken(self, folder: str) -> HostNotFitError:
         return HostNotFitError(
-            f"there is a cgroup {folder} already, and this study did not make it", where=self._host.name,
+            f"there is a cgroup {folder} already, and this study did not make it",
+            where=self._host.name,
             remedy="see `pgstrata host status`; if nobody needs it, remove it with rmdir",
-        )  # fmt: skip
+        )
 
 
 def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:

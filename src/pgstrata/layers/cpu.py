@@ -125,8 +125,9 @@ class CpuLayer:
         if QUOTA in levels and levels.get(POLICY, "").startswith(("fifo", "rr")):
             raise HostNotFitError(
                 f"cpu.quota does not hold for cpu.policy = {levels[POLICY]!r}: Linux limits ordinary processes only",
-                where=self._host.name, remedy="leave out one of the two, or take the policy other, batch or idle",
-            )  # fmt: skip
+                where=self._host.name,
+                remedy="leave out one of the two, or take the policy other, batch or idle",
+            )
 
     def _limit_time(self, environment: Environment, ledger: Ledger) -> tuple[str, ...]:
         """Words that put the server into a group with that much CPU time, or all of it where nothing was asked."""
@@ -152,9 +153,10 @@ class CpuLayer:
         online = len(parse_cpu_list(self._host.read(_ONLINE).decode()))
         if float(level) > online:
             raise HostNotFitError(
-                f"cpu.quota = {level} would limit nothing: this host has {online} CPUs", where=self._host.name,
+                f"cpu.quota = {level} would limit nothing: this host has {online} CPUs",
+                where=self._host.name,
                 remedy=f"take at most {online}",
-            )  # fmt: skip
+            )
         return round(float(level) * _PERIOD)
 
     def _try(self, words: tuple[str, ...], levels: Mapping[str, str]) -> None:
@@ -196,8 +198,9 @@ class CpuLayer:
         if server.postmaster_pid is None:
             raise LevelNotTakenError(
                 "levels of cpu were asked for, and the server is not one that pgstrata started",
-                where=f"environment {environment.name}", remedy="leave out cpu.* for servers that somebody else runs",
-            )  # fmt: skip
+                where=f"environment {environment.name}",
+                remedy="leave out cpu.* for servers that somebody else runs",
+            )
         process = f"/proc/{server.postmaster_pid}"
         group = self._made.get(environment.name) if self._has_group(environment) else None
         names = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat") if group else ()
@@ -245,9 +248,10 @@ def _check_cpus(host: Host, key: str, level: str) -> None:
         if missing := sorted(wanted - usable):
             names = ", ".join(map(str, missing))
             raise HostNotFitError(
-                f"{key} = {level!r}: {'CPU' if len(missing) == 1 else 'CPUs'} {names} {why}", where=host.name,
+                f"{key} = {level!r}: {'CPU' if len(missing) == 1 else 'CPUs'} {names} {why}",
+                where=host.name,
                 remedy=f"take CPUs of {_render_cpus(online & allowed)}",
-            )  # fmt: skip
+            )
 
 
 def _render_cpus(cpus: frozenset[int]) -> str:
@@ -272,4 +276,4 @@ def _assert_level(key: str, asked: str, found: str, environment: str) -> None:
             f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}",
             where=f"environment {environment}",
             remedy="something on this host changes it: switch that off for the experiment",
-        )  # fmt: skip
+        )

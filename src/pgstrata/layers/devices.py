@@ -59,13 +59,15 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
     disk = host.run(Command(argv=ShellScript(text=_FIND_DISK, arguments=(device,)).argv), check=False)
     if os.major(number) == 0 or disk.code:
         raise HostNotFitError(
-            f"its traffic cannot be limited: the file system ({kind}) is on no single block device", where=folder,
+            f"its traffic cannot be limited: the file system ({kind}) is on no single block device",
+            where=folder,
             remedy="limits.read_* and limits.write_* need data on ext4 or xfs on a disk or a loop device, for instance "
             'by filesystem = "ext4"; tmpfs, overlay, btrfs, zfs and NFS have no such device',
-        )  # fmt: skip
+        )
     if delayed_writes and kind not in _CHARGED:
         raise HostNotFitError(
             f"writes cannot be limited: a file system ({kind}) that does not say whose delayed writes they are",
-            where=folder, remedy="put the data on ext4 or xfs",
-        )  # fmt: skip
+            where=folder,
+            remedy="put the data on ext4 or xfs",
+        )
     return disk.text.strip()

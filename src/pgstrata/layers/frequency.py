@@ -48,9 +48,10 @@ class Frequency:
             raise self._missing("cpu.governor", "cpufreq")
         if level not in available:
             raise HostNotFitError(
-                f"the CPUs of this host have no governor {level!r}", where=self._host.name,
+                f"the CPUs of this host have no governor {level!r}",
+                where=self._host.name,
                 remedy=f"take one of {', '.join(available)}, or load the module of the other one",
-            )  # fmt: skip
+            )
         change = governor_change(level, self._folder)
         state = ledger.change(change)
         assert_taken(change, "\n".join(sorted({line.rpartition(" ")[2] for line in state.splitlines()})))
@@ -87,10 +88,11 @@ class Frequency:
 
     def _missing(self, key: str, what: str) -> HostNotFitError:
         return HostNotFitError(
-            f"{key} cannot be set: this host has no {what} below {self._folder}", where=self._host.name,
+            f"{key} cannot be set: this host has no {what} below {self._folder}",
+            where=self._host.name,
             remedy=f"leave out {key}; virtual machines rarely have it, and a firmware that rules frequencies itself "
             "hides it",
-        )  # fmt: skip
+        )
 
 
 def governor_change(level: str, folder: str = FOLDER) -> Change:

@@ -103,9 +103,7 @@ def _parse_mount(line: str, known: Collection[frozenset[str]]) -> Hierarchy | No
     end = fields.index("-", _FIRST_OPTIONAL)
     root, folder, options = (_unescape(field) for field in fields[3:6])
     kind, own = fields[end + 1], fields[-1].split(",")
-    hierarchy = Hierarchy(
-        version=2, folder=folder, root=root, read_only="ro" in options.split(",") or "ro" in own
-    )  # fmt: skip
+    hierarchy = Hierarchy(version=2, folder=folder, root=root, read_only="ro" in options.split(",") or "ro" in own)
     if kind == "cgroup2":
         return hierarchy
     if kind != "cgroup":

@@ -113,8 +113,9 @@ class LimitsLayer:
         if medium_of(environment, Role.WAL) is Medium.MEMORY:
             raise HostNotFitError(
                 "limits.memory would count the WAL that storage.wal keeps in memory, and could not drop it",
-                where=f"environment {environment.name}", remedy="leave out limits.memory, or put the WAL on a disk",
-            )  # fmt: skip
+                where=f"environment {environment.name}",
+                remedy="leave out limits.memory, or put the WAL on a disk",
+            )
         size = str(self._size(environment))
         assert_cache_counted(self._host, self._data_folder(environment))
         if group.version == UNIFIED:
@@ -128,8 +129,9 @@ class LimitsLayer:
         if len(self._host.read("/proc/swaps").splitlines()) > 1:
             raise HostNotFitError(
                 "limits.memory would only move the server's memory to swap: this kernel does not count swap by group",
-                where=self._host.name, remedy="switch swap off (swapoff -a), or boot with swapaccount=1",
-            )  # fmt: skip
+                where=self._host.name,
+                remedy="switch swap off (swapoff -a), or boot with swapaccount=1",
+            )
         return [limit]
 
     def _size(self, environment: Environment) -> int:
@@ -139,8 +141,9 @@ class LimitsLayer:
         if size >= total:
             raise HostNotFitError(
                 f"limits.memory = {render_bytes(size)} would limit nothing: this host has {render_bytes(total)}",
-                where=self._host.name, remedy=f"take less than {render_bytes(total)}",
-            )  # fmt: skip
+                where=self._host.name,
+                remedy=f"take less than {render_bytes(total)}",
+            )
         return size // _PAGE * _PAGE
 
     def _refuse_huge_pages(self, environment: Environment) -> None:
@@ -151,23 +154,26 @@ class LimitsLayer:
         uncounted = "limits.memory does not count huge pages"
         if pages not in ("", "4kB"):
             raise HostNotFitError(
-                f"{uncounted}: with pages = {pages} the server would have that much more", where=where,
+                f"{uncounted}: with pages = {pages} the server would have that much more",
+                where=where,
                 remedy="leave out pages or limits.memory",
-            )  # fmt: skip
+            )
         # pages = 4kB has the server start with huge_pages = off
         if pages or asked in _OFF:
             return
         if asked != "try":
             raise HostNotFitError(
-                f"{uncounted}: with huge_pages = {asked} the server would have that much more", where=where,
+                f"{uncounted}: with huge_pages = {asked} the server would have that much more",
+                where=where,
                 remedy='set huge_pages = "off", or leave out limits.memory',
-            )  # fmt: skip
+            )
         if any(count.strip("0") for count in self._host.read_matching(_POOLS).decode().split()):
             raise HostNotFitError(
-                f"{uncounted}: this host has some, and with huge_pages = try the server takes them", where=where,
+                f"{uncounted}: this host has some, and with huge_pages = try the server takes them",
+                where=where,
                 remedy='set huge_pages = "off" for all environments, or empty the pool (sysctl vm.nr_hugepages=0 '
                 "vm.nr_overcommit_hugepages=0)",
-            )  # fmt: skip
+            )
 
     def _has_swap_file_of_a_group(self, hierarchy: Hierarchy) -> bool:
         """Whether groups of version 2 count swap; the group at the top has no such file, so one of the others tells."""
@@ -179,9 +185,10 @@ class LimitsLayer:
         if group.version != UNIFIED and writes:
             raise HostNotFitError(
                 f"{' and '.join(writes)} cannot be had: cgroup v1 charges delayed writes to nobody, so most of what a "
-                "server writes would escape the limit", where=self._host.name,
+                "server writes would escape the limit",
+                where=self._host.name,
                 remedy="boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or limit reads only",
-            )  # fmt: skip
+            )
         device = find_device(self._host, self._data_folder(environment), delayed_writes=bool(writes))
         if group.version != UNIFIED:
             return [(file, f"{device} {levels[key]}") for key, file in _V1_FILES.items() if key in levels]
@@ -199,7 +206,7 @@ class LimitsLayer:
                 "limits were asked for, and the server is not one that pgstrata started",
                 where=f"environment {environment.name}",
                 remedy="leave out limits.* for servers that somebody else runs",
-            )  # fmt: skip
+            )
         membership = f"/proc/{server.postmaster_pid}/cgroup"
         paths = [group.path(name) for group in made.values() for name in (*_READ_BACK, *_V1_FILES.values())]
         files = self._host.read_files((membership, *paths))
@@ -258,6 +265,7 @@ def _assert_level(key: str, asked: str, found: str, where: str) -> None:
     wanted = int(asked) // _PAGE * _PAGE if key == MEMORY else int(asked)
     if found != str(wanted):
         raise LevelNotTakenError(
-            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}", where=where,
+            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}",
+            where=where,
             remedy="something on this host changes it: switch that off for the experiment",
-        )  # fmt: skip
+        )

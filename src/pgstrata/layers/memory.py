@@ -99,13 +99,15 @@ class MemoryLayer:
             if given != value:
                 raise UsageError(
                     f"pages = {level} needs {name} = {value}, and {name} = {given} is set",
-                    where=f"environment {environment.name}", remedy=f"take settings.{name} out: pages sets it",
-                )  # fmt: skip
+                    where=f"environment {environment.name}",
+                    remedy=f"take settings.{name} out: pages sets it",
+                )
         if huge and not known:
             raise HostNotFitError(
                 f"pages = {level} was asked for, but servers know huge pages from 9.4 on",
-                where=f"environment {environment.name}", remedy=f"compare servers from 9.4 on, or use pages = {_SMALL}",
-            )  # fmt: skip
+                where=f"environment {environment.name}",
+                remedy=f"compare servers from 9.4 on, or use pages = {_SMALL}",
+            )
         return settings
 
     def _reserve(self, environment: Environment, needs: Needs, ledger: Ledger) -> None:
@@ -121,8 +123,9 @@ class MemoryLayer:
         if not needs.shared_memory:
             raise HostNotFitError(
                 f"pages = {level} was asked for, but it is not known how much shared memory the server will want",
-                where=where, remedy="only servers that pgstrata starts itself can have huge pages reserved",
-            )  # fmt: skip
+                where=where,
+                remedy="only servers that pgstrata starts itself can have huge pages reserved",
+            )
         pages = -(-needs.shared_memory // page)
         target = pool.target(pages)
         if target == pool.total:
@@ -148,9 +151,10 @@ class MemoryLayer:
             return
         raise HostNotFitError(
             f"pages = {level} was asked for, but servers before 14 take the default size of huge pages only, which is "
-            f"{render_bytes(default)} here", where=where,
+            f"{render_bytes(default)} here",
+            where=where,
             remedy=f"boot with default_hugepagesz={level.removesuffix('B')}, or compare servers from 14 on",
-        )  # fmt: skip
+        )
 
     # -------------------------------------------------------------------------------- transparent huge pages
 
@@ -169,8 +173,9 @@ class MemoryLayer:
         for file, word in sizes_apart(listed, int(files.get(PMD_SIZE, b"0"))):
             raise HostNotFitError(
                 f"thp = {level} was asked for, but pages of one size are set apart from all others",
-                where=file, remedy=f"write {word} to it",
-            )  # fmt: skip
+                where=file,
+                remedy=f"write {word} to it",
+            )
         if present == wanted:
             return
         taken = of_state(ledger.change(transparent_change(wanted)))
@@ -222,19 +227,22 @@ def _assert_pages(server: RunningServer, sql: Sql, shared: SharedMemory | None) 
         says = sql.query(server.address, "SELECT current_setting('huge_pages_status') AS status").value()
         if says != ("off" if level == _SMALL else "on"):
             raise LevelNotTakenError(
-                f"pages = {level} was asked for, but the server says huge_pages_status = {says}", where=where,
+                f"pages = {level} was asked for, but the server says huge_pages_status = {says}",
+                where=where,
                 remedy="look at its huge_pages and shared_memory_type: only mmap can have huge pages",
-            )  # fmt: skip
+            )
     if shared is None and not says:
         raise LevelNotTakenError(
-            f"pages = {level} was asked for, but nobody can see which pages the server has", where=where,
+            f"pages = {level} was asked for, but nobody can see which pages the server has",
+            where=where,
             remedy="the user of the server must be able to read /proc/PID/smaps; servers from 17 on say it themselves",
-        )  # fmt: skip
+        )
     if shared is not None and shared.page != PAGE_BYTES[level]:
         raise LevelNotTakenError(
             f"pages = {level} was asked for, but the server's shared memory is on pages of {_size(shared.page)}",
-            where=where, remedy="look at its huge_pages, huge_page_size and shared_memory_type",
-        )  # fmt: skip
+            where=where,
+            remedy="look at its huge_pages, huge_page_size and shared_memory_type",
+        )
 
 
 def _assert_eligible(environment: Environment, shared: SharedMemory | None, pmd_bytes: int) -> None:
@@ -264,10 +272,11 @@ def _assert_given(environment: Environment, shared: SharedMemory, pmd_bytes: int
     if environment.layers[_THP] == "always" and shared.eligible and large and not shared.transparent:
         raise LevelNotTakenError(
             "thp = always was asked for, but the kernel gave the server's shared memory not one huge page: memory is "
-            "in too many pieces", where=f"environment {environment.name}",
+            "in too many pieces",
+            where=f"environment {environment.name}",
             remedy="`sync; sysctl vm.drop_caches=3 vm.compact_memory=1` may help, or a reboot; or use pages, which "
             "are reserved",
-        )  # fmt: skip
+        )
 
 
 def _other_words(environment: Environment, wanted: Transparent, found: Transparent | None) -> LevelNotTakenError:

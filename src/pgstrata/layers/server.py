@@ -332,9 +332,10 @@ class ServerLayer:
         build = server.build
         if build.version.number and int(row["number"]) != build.version.number:
             raise LevelNotTakenError(
-                f"the server says {row['number']}, its binary said {build.version.number}", where=where,
+                f"the server says {row['number']}, its binary said {build.version.number}",
+                where=where,
                 remedy="the installation changed under the experiment: start a new study",
-            )  # fmt: skip
+            )
         wanted = "on" if server.environment.checksums else "off"
         if server.environment.server.kind is not ServerKind.DSN and row["checksums"] != wanted:
             raise LevelNotTakenError(f"data checksums {wanted} were asked for, the server says {row['checksums']}",

@@ -175,10 +175,11 @@ class SysctlLayer:
                 near = nearest(part, names)
                 meant = _dotted("/".join((*parts[:place], near, *parts[place + 1 :]))) if near else ""
                 return HostNotFitError(
-                    f"this kernel has no parameter {asked.name}", where=self._host.name,
+                    f"this kernel has no parameter {asked.name}",
+                    where=self._host.name,
                     remedy=(f"did you mean {meant}? " if meant else "") + "`sysctl -a` lists those that there are; "
                     "some come with a kernel module or a network device",
-                )  # fmt: skip
+                )
             folder = f"{folder}/{part}"
         if self._host.list_folder(folder):
             return HostNotFitError(

@@ -196,7 +196,5 @@ def parse_cgroups(mountinfo: str, controllers: Mapping[str, str]) -> tuple[Cgrou
         else:
             continue
         version = 2 if mount.kind == "cgroup2" else 1
-        found.append(
-            CgroupMount(path=mount.path, version=version, controllers=names, writable="rw" in mount.options)
-        )  # fmt: skip
+        found.append(CgroupMount(path=mount.path, version=version, controllers=names, writable="rw" in mount.options))
     return tuple(found)

@@ -34,7 +34,7 @@ def parse_host_facts(kept: Mapping[str, bytes]) -> Fingerprint:
         "host.thp": _chosen(files.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
         "host.governor": files.get("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "").strip(),
         "host.schedulers": _schedulers(storage),
-    }  # fmt: skip
+    }
     return Fingerprint(facts={name: value for name, value in facts.items() if value})
 
 

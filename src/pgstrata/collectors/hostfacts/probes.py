@@ -156,8 +156,9 @@ def judge_fsync(costs: Mapping[str, float]) -> Probe:
     text = f"{_microseconds(costs[best])} by {best}"
     if "fdatasync" in costs and best != "fdatasync":
         text += f", {_microseconds(costs['fdatasync'])} by fdatasync (the default)"
-    return Probe(name="fsync", title="cost of fsync (8 kB)", text=text, value=costs[best], unit=Unit.SECONDS,
-                 doubt=doubt)  # fmt: skip
+    return Probe(
+        name="fsync", title="cost of fsync (8 kB)", text=text, value=costs[best], unit=Unit.SECONDS, doubt=doubt
+    )
 
 
 def _microseconds(seconds: float) -> str:
@@ -198,14 +199,16 @@ def _machine(facts: Mapping[str, str]) -> Iterator[Probe]:
     yield Probe(name="clock_source", title="clock source", text=clock or "unknown", doubt=doubt)
     governor = facts.get("host.governor", "")
     doubt = f"the governor {governor} changes the CPU's speed with its load" if governor else ""
-    yield Probe(name="governor", title="CPU governor", text=governor or "none here",
-                doubt="" if governor in _STEADY else doubt)  # fmt: skip
+    yield Probe(
+        name="governor", title="CPU governor", text=governor or "none here", doubt="" if governor in _STEADY else doubt
+    )
 
 
 def _pools(files: Mapping[str, str]) -> str:
     sizes = {"2048": "2 MB", "1048576": "1 GB"}
-    counts = ((title, files.get(f"/sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages"))
-              for size, title in sizes.items())  # fmt: skip
+    counts = (
+        (title, files.get(f"/sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages")) for size, title in sizes.items()
+    )
     return ", ".join(f"{count} of {title}" for title, count in counts if count) or "not in this kernel"
 
 

@@ -44,9 +44,7 @@ class PerfSampler:
             Command(argv=("sh", "-c", script, "pgstrata-perf", *words)),
             stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.TERM,
         )  # fmt: skip
-        return Sampling(
-            host=subject.host, process=process, output=output, errors=f"{output}.err", patience=_PATIENCE
-        )  # fmt: skip
+        return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err", patience=_PATIENCE)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return Sampled(measurements=tuple(measure_folded(parse_folded(evidence[SAMPLES]), window)))

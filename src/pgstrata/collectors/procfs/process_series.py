@@ -86,8 +86,9 @@ def process_rates(before: HostSample, after: HostSample, kinds: Kinds, ticks: in
         used[kind] += max(0.0, _cpu(process, ticks) - _cpu(earlier, ticks)) / seconds
         if kind != _CLIENT:
             for name, now, then in (
-                ("server_read", process.read, earlier.read), ("server_written", process.written, earlier.written)
-            ):  # fmt: skip
+                ("server_read", process.read, earlier.read),
+                ("server_written", process.written, earlier.written),
+            ):
                 if now is not None:
                     used[name] += max(0, now - (then or 0)) / seconds
     for process in before.processes.values():

@@ -131,9 +131,7 @@ def _by_key(rows: Iterable[Mapping[str, str]]) -> dict[_Key, _Entry]:
         if key in found:
             counters = {name: value + found[key].counters[name] for name, value in counters.items()}
         since, deallocations, reset = (_number(row[name]) for name in _SERVER)
-        found[key] = _Entry(
-            query=query, counters=counters, since=since, deallocations=deallocations, reset=reset
-        )  # fmt: skip
+        found[key] = _Entry(query=query, counters=counters, since=since, deallocations=deallocations, reset=reset)
     return found
 
 

@@ -43,19 +43,15 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
             sessions[(SessionState.CONNECTING, "", "", ""), ""] += connecting
     return Sampled(
         sessions=tuple(
-            SessionCount(
-                state=state, wait_type=wait_type, event=event, query=query, samples=samples, blocker=blocker
-            )
+            SessionCount(state=state, wait_type=wait_type, event=event, query=query, samples=samples, blocker=blocker)
             for ((state, wait_type, event, query), blocker), samples in sessions.most_common()
         ),
         processes=tuple(
             ProcessCount(kind=kind, state=state, wait_type=wait_type, event=event, query=query, samples=samples)
             for (kind, (state, wait_type, event, query)), samples in processes.most_common()
         ),
-        remarks=doubt_unseen(
-            unseen(moments, window, clocks), "sessions", "what they waited for is known of the rest"
-        ),
-    )  # fmt: skip
+        remarks=doubt_unseen(unseen(moments, window, clocks), "sessions", "what they waited for is known of the rest"),
+    )
 
 
 def _class_of(sample: SessionSample, *, says_idle: bool) -> _Class | None:

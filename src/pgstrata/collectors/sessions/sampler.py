@@ -71,9 +71,7 @@ class SessionsSampler:
         application = server.address.parameters.get("application_name", subject.driver)
         statement = statements_for(__package__, "sample", server.build.version.number)[0][1]
         script = render_script(statement, application, reconnects=subject.reconnects)
-        return start_watch(
-            self._sql, server, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True
-        )  # fmt: skip
+        return start_watch(self._sql, server, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return parse_sessions(evidence[SAMPLES], window)

@@ -147,9 +147,10 @@ def _subtract(first: _Look, last: _Look) -> WaitProfile:
         hertz=moments / (last[0].time - first[0].time),
         counts=tuple(
             SessionCount(state=state, wait_type=wait_type, event=event, query="", samples=samples)
-            for (state, wait_type, event), samples in waits.most_common() if samples
+            for (state, wait_type, event), samples in waits.most_common()
+            if samples
         ),
-    )  # fmt: skip
+    )
 
 
 def _class_of(wait_type: str, event: str) -> tuple[SessionState, str, str]:

@@ -90,13 +90,15 @@ def _check(subject: CaptureSubject) -> str:
     where = subject.server.environment.title
     if by_process[0][0] != "on":
         raise ServerFailedError(
-            f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled", where=where,
+            f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled",
+            where=where,
             remedy=f"settings.{_BY_PROCESS} = on",
-        )  # fmt: skip
+        )
     schema = find_schema(subject, EXTENSION)
     if not schema:
         raise ServerFailedError(
-            f"{EXTENSION} is loaded, but its objects are not in the database", where=where,
+            f"{EXTENSION} is loaded, but its objects are not in the database",
+            where=where,
             remedy=f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}",
-        )  # fmt: skip
+        )
     return schema
