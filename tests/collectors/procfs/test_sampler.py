@@ -41,8 +41,9 @@ def test_a_capture_can_be_read_again():
     snapshot = parse_snapshot(ProcfsCollector().capture(FakeSubject(FakeHost())))
     assert snapshot.uptime == 12.34
     assert snapshot.ticks == 250
-    assert snapshot.cpu.busy == 1 + 2 + 3 + 6 + 7
-    assert snapshot.context_switches == 77
+    busy = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
+    assert [snapshot.counters[name] for name in busy] == [1, 2, 3, 6, 7]
+    assert snapshot.counters["ctxt"] == 77
     assert (snapshot.processes[1].own, snapshot.processes[1].waited) == (33, 77)
 
 

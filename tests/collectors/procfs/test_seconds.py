@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgstrata.collectors.procfs.counters import read_block_devices
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.procfs.seconds import SecondsSampler
-from pgstrata.collectors.procfs.snapshot import read_block_devices
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window
@@ -256,7 +256,7 @@ class TestTheScript:
             pytest.skip("temporary files lie on no block device, or on btrfs")
         ((subject, (number,)),) = found.devices.items()
         assert subject == "data"
-        counted = read_block_devices(found.samples[0].lines["diskstats"], 11)
+        counted = read_block_devices(found.samples[0].lines["diskstats"])
         assert number in {device.number for device in counted}
 
     def test_titles_of_the_servers_processes_alone_are_told(self):

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from pgstrata.collectors.procfs.host_series import rates, read_counters, read_devices
+from pgstrata.collectors.procfs.counters import read_counters
+from pgstrata.collectors.procfs.host_series import rates, sum_disks
 from pgstrata.collectors.procfs.process_series import process_rates, tell_kinds
 from pgstrata.collectors.procfs.samples import HostSample, Seconds
 from pgstrata.collectors.sessions.parse import SessionSample
@@ -24,11 +25,12 @@ def make_courses(seconds: Seconds, sessions: Iterable[SessionSample], window: Wi
     kinds = tell_kinds(seconds.titles, sessions, window)
 
     def happened(before: HostSample, after: HostSample) -> Values:
-        host = rates(read_counters(before), read_counters(after), after.moment - before.moment, ticks)
+        first, last = ({**read_counters(one.lines), **sum_disks(one)} for one in (before, after))
+        host = rates(first, last, after.moment - before.moment, ticks)
         return {**host, **process_rates(before, after, kinds, ticks)}
 
     def worked(before: HostSample, after: HostSample, *, devices: Collection[str]) -> Values:
-        first, last = read_devices(before, devices), read_devices(after, devices)
+        first, last = sum_disks(before, devices), sum_disks(after, devices)
         return rates(first, last, after.moment - before.moment, ticks)
 
     series = list(make_series(seconds.samples, window, happened, _missing))

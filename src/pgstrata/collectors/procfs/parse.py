@@ -14,13 +14,18 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.collectors.procfs.snapshot import RESOURCES, DiskBytes, ProcessTime, Snapshot, parse_snapshot
+from pgstrata.collectors.procfs.counters import RESOURCES, SECTOR
+from pgstrata.collectors.procfs.snapshot import ProcessTime, Snapshot, parse_snapshot
 from pgstrata.model.metrics import BACKGROUND_LOAD, Measurement
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.collector import Window
 
 MICROSECOND: Final = 1e-6
+_SECTORS: Final = (2, 6)
+"""Places of those that were read and written among the counters of a disk."""
 
+_BUSY: Final = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
+"""Guests are part of the first two."""
 _KERNEL_THREADS: Final = 2
 """kthreadd, the parent of all threads of the kernel."""
 
@@ -91,8 +96,8 @@ def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measureme
         _resident_seconds(first, last, there),
     )
     found = [("client_foreign_cpu", _foreign_seconds(first, last, there, ours) / seconds)]
-    if first.cpu is not None and last.cpu is not None and last.cpu.steal >= first.cpu.steal:
-        found.append(("client_steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds))
+    if (stolen := last.growth(first, "cpu.steal")) is not None:
+        found.append(("client_steal_cpu", stolen / last.ticks / seconds))
     return tuple(Measurement(metric=metric, value=value) for metric, value in found)
 
 
@@ -145,8 +150,8 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
         yield "client_cpu_per_tx", client / window.transactions
     if observer is not None:
         yield "observer_cpu", observer / seconds
-    if first.cpu is not None and last.cpu is not None and last.cpu.steal >= first.cpu.steal:
-        yield "steal_cpu", (last.cpu.steal - first.cpu.steal) / last.ticks / seconds
+    if (stolen := last.growth(first, "cpu.steal")) is not None:
+        yield "steal_cpu", stolen / last.ticks / seconds
     if server is None:
         return
     yield "server_cpu", server / own
@@ -159,17 +164,15 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
     clients = 0.0 if window.apart and not window.shared else client
     clients += window.resident_cpu if window.shared is SharedResources.KERNEL else 0.0
     yield "foreign_cpu", _foreign_seconds(first, last, window, (server, clients, observer or 0.0, residents)) / seconds
-    if last.cpu is not None and last.cpu.cpus:
-        yield BACKGROUND_LOAD, _background_seconds(first, last, window) / seconds / last.cpu.cpus
+    if last.cpus:
+        yield BACKGROUND_LOAD, _background_seconds(first, last, window) / seconds / last.cpus
 
 
 def _foreign_seconds(first: Snapshot, last: Snapshot, window: Window, ours: Iterable[float]) -> float:
     """CPU time that is nobody's of ours, at least 0."""
     processes = _background_seconds(first, last, window)
-    if first.cpu is None or last.cpu is None or last.cpu.busy < first.cpu.busy:
-        return processes
-    busy = (last.cpu.busy - first.cpu.busy) / last.ticks
-    return max(processes, busy - sum(ours))
+    busy = last.growth(first, *_BUSY)
+    return processes if busy is None else max(processes, busy / last.ticks - sum(ours))
 
 
 def _background_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
@@ -280,31 +283,24 @@ def _same_process(first: Snapshot, last: Snapshot, pid: int) -> bool:
 
 
 def _host_values(first: Snapshot, last: Snapshot, window: Window) -> Iterator[_Value]:
-    swapped = (first.pages_swapped_in, last.pages_swapped_in)
-    if swapped[0] is not None and swapped[1] is not None and swapped[1] >= swapped[0]:
-        yield "pages_swapped_in", float(swapped[1] - swapped[0])
+    if (swapped := last.growth(first, "pswpin")) is not None:
+        yield "pages_swapped_in", swapped
     if window.transactions <= 0:
         return
-    for metric, start, end in (
-        ("context_switches_per_tx", first.context_switches, last.context_switches),
-        ("page_faults_per_tx", first.page_faults, last.page_faults),
-    ):
-        if start is not None and end is not None and end >= start:
-            yield metric, (end - start) / window.transactions
+    for metric, name in (("context_switches_per_tx", "ctxt"), ("page_faults_per_tx", "pgfault")):
+        if (grown := last.growth(first, name)) is not None:
+            yield metric, grown / window.transactions
 
 
 def _disk_values(first: Snapshot, last: Snapshot) -> Iterator[_Value]:
-    pairs: list[tuple[DiskBytes, DiskBytes]] = [
-        (first.disks[name], disk) for name, disk in last.disks.items() if name in first.disks
-    ]
-    if not pairs or any(new.read < old.read or new.written < old.written for old, new in pairs):
-        return
-    yield "disk_read", float(sum(new.read - old.read for old, new in pairs))
-    yield "disk_written", float(sum(new.written - old.written for old, new in pairs))
+    pairs = [(first.disks[name], disk) for name, disk in last.disks.items() if name in first.disks]
+    read, written = ([new[place] - old[place] for old, new in pairs] for place in _SECTORS)
+    if pairs and min(*read, *written) >= 0:
+        yield "disk_read", float(sum(read) * SECTOR)
+        yield "disk_written", float(sum(written) * SECTOR)
 
 
 def _pressure_values(first: Snapshot, last: Snapshot, seconds: float) -> Iterator[_Value]:
     for resource in RESOURCES:
-        start, end = first.pressure.get(resource), last.pressure.get(resource)
-        if start is not None and end is not None and end >= start:
-            yield f"pressure_{resource}", (end - start) * MICROSECOND / seconds
+        if (grown := last.growth(first, f"pressure/{resource}")) is not None:
+            yield f"pressure_{resource}", grown * MICROSECOND / seconds
