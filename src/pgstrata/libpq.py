@@ -113,3 +113,8 @@ def _arguments(database: str, others: Mapping[str, str]) -> tuple[str, ...]:
 
 def _quote(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def quote_literal(value: str) -> str:
+    """A text as a constant of SQL, whatever is in it; for servers with standard_conforming_strings (on from 9.1)."""
+    return "'" + value.replace("'", "''") + "'"

@@ -53,10 +53,6 @@ class FakeClock:
         self._wall += seconds
         self._monotonic += seconds
 
-    def set_wall(self, wall: float) -> None:
-        """Let somebody set the wall clock."""
-        self._wall = wall
-
 
 class RecordingEvents:
     """Remembers every event (`ports.Events`)."""

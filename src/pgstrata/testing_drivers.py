@@ -27,19 +27,14 @@ class PlainDriver:
         tps: transactions per second of all its clients.
     """
 
+    name = PLAIN
+    capabilities = PLAIN_CAPABILITIES
+
     def __init__(self, clock: Clock, tps: float = 100.0) -> None:
         self._clock = clock
         self._tps = tps
         self.loads: list[Load] = []
         self._left: dict[str, float] = {}
-
-    @property
-    def name(self) -> str:
-        return PLAIN
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return PLAIN_CAPABILITIES
 
     def facts(self) -> Mapping[str, str]:
         return {"version": "1"}

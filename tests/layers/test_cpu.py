@@ -229,7 +229,7 @@ def test_a_server_that_wants_more_than_its_quota_is_held_back(server_host, clust
         before = int(layer.observe(server, None)["cpu.throttled"])
         sql = PsqlSql(server_host, build)
         sql.query(server.address, "SELECT count(*) FROM generate_series(1, 2000000) AS n WHERE n % 7 = 1")
-        assert layer.throttled(asked) > before + 3
+        assert int(layer.observe(server, None)["cpu.throttled"]) > before + 3
     finally:
         control.stop(server)
 
@@ -302,7 +302,6 @@ def test_with_a_quota_in_the_experiment_every_server_has_a_group_and_no_needless
         f"{folder}/cpu.stat": "usage_usec 5\n",
     }
     assert layer.observe(make_server(free, 9), None)["cpu.quota"] == "max"
-    assert layer.throttled(free) is None
     host.files[f"{folder}/cpu.max"] = "50000 100000\n"
     with pytest.raises(LevelNotTakenError, match=r"cpu.quota = max was asked for, and the kernel says 0\.5"):
         layer.observe(make_server(free, 9), None)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgstrata.collectors.statements import quote_literal
 from pgstrata.errors import SqlError
+from pgstrata.libpq import quote_literal
 from pgstrata.model.experiment import Experiment, ServerKind
 from pgstrata.ports.collector import CaptureSubject
 

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import Final
+
+from pgstrata.errors import SqlError
+from pgstrata.libpq import quote_literal
+from pgstrata.ports.collector import CaptureSubject
+from pgstrata.ports.server import QueryResult
+
+_UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
+"""SQLSTATEs of a column, relation or function that is not there: a fork, or a server newer than the statements."""
 
 
 def statements_for(package: str, stem: str, version: int) -> tuple[tuple[int, str], ...]:
@@ -42,13 +51,24 @@ def compose_views(package: str, stem: str, views: Sequence[str], version: int) -
     )
 
 
+def query_first(subject: CaptureSubject, statements: Sequence[tuple[int, str]]) -> tuple[int, QueryResult]:
+    """Version and answer of the first statement of which the server has all columns.
+
+    Raises:
+        SqlError: it has all of none, or cannot be asked.
+    """
+    *better, last = statements
+    for number, statement in better:
+        try:
+            return number, subject.sql.query(subject.server.address, statement)
+        except SqlError as error:
+            if error.sqlstate not in _UNDEFINED:
+                raise
+    return last[0], subject.sql.query(subject.server.address, last[1])
+
+
 def _newest(parts: Sequence[tuple[int, str]], number: int) -> tuple[int, str] | None:
     return next((part for part in parts if part[0] <= number), None)
-
-
-def quote_literal(value: str) -> str:
-    """A text as a constant of SQL, whatever is in it; for servers with standard_conforming_strings."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def constants_expression() -> str:

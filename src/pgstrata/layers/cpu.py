@@ -219,15 +219,6 @@ class CpuLayer:
             facts["cpu.throttled"] = parse_field(contents.get("cpu.stat", ""), "nr_throttled")
         return facts
 
-    def throttled(self, environment: Environment) -> int | None:
-        """Periods of 0.1 s in which the quota was used up since the visit's begin; None without a quota."""
-        group = self._made.get(environment.name)
-        if group is None or QUOTA not in environment.layers:
-            return None
-        path = group.path("cpu.stat")
-        text = self._host.read_files((path,)).get(path, b"").decode()
-        return int(parse_field(text, "nr_throttled") or 0)
-
 
 def _pin(cpus: str) -> tuple[str, ...]:
     return ("taskset", "--cpu-list", cpus) if cpus else ()

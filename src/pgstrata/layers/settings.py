@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.errors import LevelNotTakenError
+from pgstrata.libpq import quote_literal
 from pgstrata.ports.server import RunningServer, Sql
 
 _TRUE: Final = frozenset({"on", "true", "yes", "1"})
@@ -17,11 +18,6 @@ _UNITS: Final[Mapping[str, float]] = {
     "us": 1e-3, "ms": 1, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7,
 }  # fmt: skip
 _QUANTITY: Final = re.compile(r"^\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>[A-Za-z]*)\s*$")
-
-
-def quote_literal(text: str) -> str:
-    """A text as an SQL literal (standard_conforming_strings is on from 9.1)."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def render_settings(settings: Mapping[str, str]) -> str:

@@ -76,14 +76,6 @@ def test_a_statement_that_begins_with_a_number_keeps_it():
     assert [text for _, text in parse_summary(text).statements] == ["1 + 1;", "12 3;"]
 
 
-def test_further_fields_of_the_summary_are_read():
-    summary = parse_summary((CAPTURES / "18.6" / "rate-retries" / "output.txt").read_text())
-    assert summary.retries == 652
-    assert summary.over_limit == 170
-    assert summary.schedule_lag == pytest.approx(81e-6)
-    assert summary.connection_time == pytest.approx(4.681e-3)
-
-
 def test_the_summary_of_versions_before_14_gives_tps_without_connecting():
     text = (
         "transaction type: <builtin: select only>\nscaling factor: 1\nquery mode: prepared\nnumber of clients: 1\n"
@@ -122,7 +114,6 @@ def test_nothing_at_all_is_an_incomplete_run_without_figures():
         "number of failed transactions: 1.5 (3%)",
         "latency average = fast",
         "tps = 12,5 000".replace("12,5", "x"),
-        "rate limit schedule lag: 3 ms",
         "statement latencies in milliseconds and colours:",
     ],
 )

@@ -18,13 +18,8 @@ _LOOP: Final = f"i=0; while [ $i -lt {_ROUNDS} ]; do i=$((i+1)); done"
 class CanaryCollector:
     """Implements `ports.Collector` for the server's host; a host without `sh -c` gives no measurement."""
 
-    @property
-    def name(self) -> str:
-        return "canary"
-
-    @property
-    def with_clients(self) -> bool:
-        return False
+    name = "canary"
+    with_clients = False
 
     def capture(self, subject: CaptureSubject) -> bytes:
         try:

@@ -78,11 +78,6 @@ class Abilities:
     cgroups: tuple[CgroupMount, ...] = ()
 
     @property
-    def privileged(self) -> bool:
-        """Whether layers that need root can be changed."""
-        return self.root or self.sudo
-
-    @property
     def cpus(self) -> int:
         """CPUs that the user may use; 1 where it is not known."""
         return count_cpus(self.files.get("/proc/self/status", ""))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.collectors.numbers import natural_number
+from pgstrata.collectors.lines import natural_number, whole_lines
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import CYCLES, DTLB_MISSES, INSTRUCTIONS, SAMPLED_CPU, Measurement
 from pgstrata.ports.collector import Window
@@ -44,7 +44,7 @@ def parse_folded(text: bytes) -> Folded:
     stacks: dict[str, int] = {}
     said: dict[str, str] = {}
     counts: dict[str, int] = {}
-    for line in text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n"):
+    for line in whole_lines(text):
         head, _, value = line.rpartition(" ")
         try:
             if line.startswith("# count "):
@@ -52,7 +52,7 @@ def parse_folded(text: bytes) -> Folded:
             elif line.startswith("# "):
                 key, _, rest = line[2:].partition(" ")
                 said[key] = rest
-            elif line:
+            else:
                 stacks[head] = stacks.get(head, 0) + natural_number(value)
         except ValueError:
             raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=SAMPLES) from None

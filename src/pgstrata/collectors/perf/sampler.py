@@ -25,13 +25,8 @@ _PATIENCE: Final = 120.0
 class PerfSampler:
     """Implements `ports.Sampler` with perf; where there is none, or it may not, its evidence says so."""
 
-    @property
-    def name(self) -> str:
-        return SAMPLES.partition(".")[0]
-
-    @property
-    def paused(self) -> bool:
-        return False
+    name = SAMPLES.partition(".")[0]
+    paused = False
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         postmaster = subject.server.postmaster_pid

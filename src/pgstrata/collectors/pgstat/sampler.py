@@ -11,38 +11,29 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.collectors.pgstat.parse import doubt_resets, parse_window
-from pgstrata.collectors.statements import compose_views
-from pgstrata.errors import SqlError
+from pgstrata.collectors.statements import compose_views, query_first
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import CaptureSubject, Window
-from pgstrata.ports.server import QueryResult
 
 VIEWS: Final = ("database", "tables", "position", "background", "wal", "io", "io_wal")
 _SHARED_MEMORY_SINCE: Final = 150000
 """Up to 14 a process of its own collects the statistics and hands out files that are up to half a second old."""
 
 _SETTLE: Final = "SELECT pg_sleep(0.6)"
-_UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
-"""SQLSTATEs of a column, relation or function that is not there: a fork, or a server newer than the statements."""
 
 
 class PgstatCollector:
     """Implements `ports.Collector` and `ports.DoubtsCaptures` with the views of the current database and its server."""
 
-    @property
-    def name(self) -> str:
-        return "pgstat"
-
-    @property
-    def with_clients(self) -> bool:
-        return False
+    name = "pgstat"
+    with_clients = False
 
     def capture(self, subject: CaptureSubject) -> bytes:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:
             subject.sql.query(subject.server.address, _SETTLE)
-        number, table = _query_snapshot(subject, compose_views(__package__, "snapshot", VIEWS, version))
+        number, table = query_first(subject, compose_views(__package__, "snapshot", VIEWS, version))
         rows = (("snapshot", str(number)), *((row["name"], row["value"]) for row in table.records()))
         return "".join(f"{name}\t{value}\n" for name, value in rows).encode()
 
@@ -51,15 +42,3 @@ class PgstatCollector:
 
     def doubt(self, before: bytes, after: bytes) -> tuple[Reason, ...]:
         return doubt_resets(before, after)
-
-
-def _query_snapshot(subject: CaptureSubject, statements: tuple[tuple[int, str], ...]) -> tuple[int, QueryResult]:
-    """The answer to the first statement whose columns the server has."""
-    *better, last = statements
-    for number, statement in better:
-        try:
-            return number, subject.sql.query(subject.server.address, statement)
-        except SqlError as error:
-            if error.sqlstate not in _UNDEFINED:
-                raise
-    return last[0], subject.sql.query(subject.server.address, last[1])

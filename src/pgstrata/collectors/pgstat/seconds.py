@@ -41,16 +41,11 @@ FROM (
 class CountersSampler:
     """Implements `ports.Sampler` with the statistics views of the current database and its server."""
 
+    name = SAMPLES.partition(".")[0]
+    paused = True
+
     def __init__(self, sql: Sql | None = None) -> None:
         self._sql = sql
-
-    @property
-    def name(self) -> str:
-        return SAMPLES.partition(".")[0]
-
-    @property
-    def paused(self) -> bool:
-        return True
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         if self._sql is None or subject.turns:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.pgstat.parse import Counters, known, read_counter
 from pgstrata.collectors.window_series import Values, make_series
 from pgstrata.errors import ParseError
@@ -72,8 +73,7 @@ def parse_counter_samples(text: bytes) -> Iterator[CountersSample]:
     Raises:
         ParseError: a line has an unknown shape.
     """
-    lines = text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
-    rows = (line.partition("\t") for line in lines if line)
+    rows = (line.partition("\t") for line in whole_lines(text))
     for time, together in groupby(rows, key=lambda row: row[0]):
         if not _TIME.fullmatch(time):
             raise ParseError(f"unknown time of a sample: {time[:200]!r}", where=SAMPLES)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.collectors.numbers import natural_number
+from pgstrata.collectors.lines import natural_number
 from pgstrata.errors import ParseError
 
 Counters = Mapping[str, float]

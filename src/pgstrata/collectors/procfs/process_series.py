@@ -33,7 +33,6 @@ _KINDS: Final[Mapping[str, str]] = {
 _TITLE: Final = re.compile(
     rf"postgres: (?:[^\[\]]*?: )?(?P<kind>{'|'.join(sorted(_KINDS, key=len, reverse=True))})(?: process)?(?: |$)"
 )
-_LASTING_KINDS: Final = frozenset(_KINDS.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,16 +39,11 @@ class _Ticks:
 class ProcfsCollector:
     """Implements `ports.Collector` for the server's host."""
 
+    name = "procfs"
+    with_clients = True
+
     def __init__(self) -> None:
         self._ticks = _Ticks()
-
-    @property
-    def name(self) -> str:
-        return "procfs"
-
-    @property
-    def with_clients(self) -> bool:
-        return True
 
     def capture(self, subject: CaptureSubject) -> bytes:
         return capture_counters(subject.host, self._ticks.of(subject.host))
@@ -60,16 +55,11 @@ class ProcfsCollector:
 class ClientCollector:
     """Implements `ports.Collector` and `ports.SeesClients` for the client's machine, where that is not the server's."""
 
+    name = "client.procfs"
+    with_clients = True
+
     def __init__(self) -> None:
         self._ticks = _Ticks()
-
-    @property
-    def name(self) -> str:
-        return "client.procfs"
-
-    @property
-    def with_clients(self) -> bool:
-        return True
 
     def capture(self, subject: CaptureSubject) -> bytes:
         return b"" if subject.client is None else capture_counters(subject.client, self._ticks.of(subject.client))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.collectors.numbers import whole_number
+from pgstrata.collectors.lines import whole_lines, whole_number
 from pgstrata.errors import ParseError
 from pgstrata.model.storage import Role
 
@@ -80,7 +80,7 @@ def parse_seconds(text: bytes) -> Seconds:
     titles: dict[int, str] = {}
     devices: dict[str, tuple[str, ...]] = {}
     samples: list[HostSample] = []
-    for line in _whole_lines(text):
+    for line in whole_lines(text):
         try:
             kind, _, rest = line.partition(" ")
             if kind == "@":
@@ -106,12 +106,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(text)
     return number
-
-
-def _whole_lines(text: bytes) -> Iterator[str]:
-    for line in text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n"):
-        if line:
-            yield line
 
 
 def _read_line(sample: HostSample, line: str) -> None:

@@ -25,13 +25,8 @@ _CAPTURES: Final = ("procfs.before", "procfs.after")
 class SecondsSampler:
     """Implements `ports.Sampler` with /proc of the server's host."""
 
-    @property
-    def name(self) -> str:
-        return SAMPLES.partition(".")[0]
-
-    @property
-    def paused(self) -> bool:
-        return False
+    name = SAMPLES.partition(".")[0]
+    paused = False
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         script = (files(__package__) / "seconds.sh").read_text("ascii")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.collectors.numbers import whole_number
+from pgstrata.collectors.lines import whole_number
 from pgstrata.collectors.procfs.counters import Counters, find_disks, read_counters
 from pgstrata.errors import ParseError
 

@@ -8,11 +8,12 @@ keep in statements that are no query, are replaced on the server.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
 from pgstrata.collectors.queries.parse import parse_window
-from pgstrata.collectors.statements import constants_expression, statements_for
+from pgstrata.collectors.statements import constants_expression, query_first, statements_for
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import Measurement
@@ -21,7 +22,6 @@ from pgstrata.ports.collector import CaptureSubject, Window
 from pgstrata.ports.server import QueryResult
 
 EXTENSION: Final = "pg_stat_statements"
-_UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
 
 
 class QueriesCollector:
@@ -31,16 +31,11 @@ class QueriesCollector:
         use: in which servers.
     """
 
+    name = "queries"
+    with_clients = False
+
     def __init__(self, use: Use | None = None) -> None:
         self._use = use or Use()
-
-    @property
-    def name(self) -> str:
-        return "queries"
-
-    @property
-    def with_clients(self) -> bool:
-        return False
 
     def prepare(self, subject: CaptureSubject) -> None:
         if self._use.concerns(subject):
@@ -69,12 +64,15 @@ def use_of_extension(experiment: Experiment | None) -> Use:
 
 def _query(subject: CaptureSubject, schema: str) -> QueryResult | None:
     """The answer to the first statement whose columns the extension has; None where it may not or cannot be asked."""
-    version = subject.server.build.version.number
-    for _, statement in statements_for(__package__, "statements", version):
-        text = statement.replace("@schema@", schema).replace("@constant@", constants_expression())
-        try:
-            return subject.sql.query(subject.server.address, text)
-        except SqlError as error:
-            if error.sqlstate not in _UNDEFINED:
-                return None
-    return None
+    known = statements_for(__package__, "statements", subject.server.build.version.number)
+    objects = {"@schema@": schema, "@constant@": constants_expression()}
+    try:
+        return query_first(subject, [(number, _fill(text, objects)) for number, text in known])[1]
+    except SqlError:
+        return None
+
+
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace(name, word)
+    return text

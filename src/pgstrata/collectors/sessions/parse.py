@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.names import unify_names
 from pgstrata.collectors.sessions.text import hash_query, normalise, read_masked
 from pgstrata.errors import ParseError
@@ -24,7 +25,6 @@ from pgstrata.errors import ParseError
 SAMPLES: Final = "sessions.samples"
 """Evidence name of what the sampler wrote."""
 SESSION: Final = "client backend"
-WORKER: Final = "parallel worker"
 LOOK: Final = "look"
 """Kind of the row that stands for a look; its `pid` is the number of clients that connect for each transaction."""
 _SESSIONS: Final = frozenset({SESSION, ""})
@@ -37,20 +37,18 @@ _QUERY: Final = 10
 class SessionSample:
     """One process of the server at one moment; `time` in seconds of the server's wall clock.
 
-    `ours`: it is a session of the driver; parallel workers that help one are `helping`. Wait events are spelt as the
-    newest server does, `query` is normalised. `place` is the kernel's function in which it sleeps without a wait event,
-    0 where it does not, ? where it had gone on; empty where the kernel was not asked.
+    `ours`: it is a session of the driver. Wait events are spelt as the newest server does, `query` is normalised.
+    `place` is the kernel's function in which it sleeps without a wait event, 0 where it does not, ? where it had gone
+    on; empty where the kernel was not asked.
     """
 
     time: float
     pid: int
     kind: str
     ours: bool
-    helping: bool
     state: str
     wait_type: str
     event: str
-    query_id: str
     blockers: tuple[int, ...]
     query: str
     place: str = ""
@@ -70,9 +68,7 @@ def parse_samples(text: bytes) -> Iterator[SessionSample]:
     Raises:
         ParseError: a row has an unknown shape.
     """
-    for line in text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n"):
-        if line and not line.startswith(_CLOCKS):
-            yield _read(line)
+    return (_read(line) for line in whole_lines(text) if not line.startswith(_CLOCKS))
 
 
 def parse_clocks(text: bytes) -> Clocks:
@@ -109,14 +105,21 @@ def split_moments(samples: Iterable[SessionSample]) -> Iterator[tuple[SessionSam
 def _read(line: str) -> SessionSample:
     words = line.split("\t", _QUERY)
     try:
-        time, pid, kind, own, state, wait_type, event, query_id, _, blockers, query = words
+        time, pid, kind, own, state, wait_type, event, _, _, blockers, query = words
         wait_type, event = unify_names(wait_type, event)
         state, _, place = state.partition("/")
         return SessionSample(
-            time=float(time), pid=int(pid), kind=kind, ours=own == "1" and kind in _SESSIONS,
-            helping=own == "1" and kind == WORKER, state=state, wait_type=wait_type, event=event, query_id=query_id,
-            blockers=tuple(map(int, blockers.split())), query=_normalised(query), place=place,
-        )  # fmt: skip
+            time=float(time),
+            pid=int(pid),
+            kind=kind,
+            ours=own == "1" and kind in _SESSIONS,
+            state=state,
+            wait_type=wait_type,
+            event=event,
+            blockers=tuple(map(int, blockers.split())),
+            query=_normalised(query),
+            place=place,
+        )
     except ValueError:
         raise ParseError(f"unknown shape of a sample: {line[:200]!r}", where=SAMPLES) from None
 

@@ -14,7 +14,8 @@ from typing import Final
 from pgstrata.collectors.repeated_statement import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
-from pgstrata.collectors.statements import constants_expression, quote_literal, statements_for
+from pgstrata.collectors.statements import constants_expression, statements_for
+from pgstrata.libpq import quote_literal
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.server import Sql
@@ -52,17 +53,12 @@ _WHERE_ASKED: Final = """
 class SessionsSampler:
     """Implements `ports.Sampler` with pg_stat_activity; paused and resumed with the client whose sessions it sees."""
 
+    name = SAMPLES.partition(".")[0]
+    paused = True
+
     def __init__(self, sql: Sql | None = None, *, query_text: bool = True) -> None:
         self._sql = sql
         self._conceal = None if query_text else hide_queries
-
-    @property
-    def name(self) -> str:
-        return SAMPLES.partition(".")[0]
-
-    @property
-    def paused(self) -> bool:
-        return True
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         if self._sql is None:

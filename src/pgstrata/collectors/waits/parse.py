@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
+from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.names import unify_names
 from pgstrata.collectors.sessions.window import GRACE, while_complete
 from pgstrata.collectors.unobserved import MOST_UNSEEN
@@ -74,9 +75,7 @@ def parse_rows(text: bytes) -> Iterator[ProfileRow]:
     Raises:
         ParseError: a row has an unknown shape.
     """
-    for line in text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n"):
-        if line:
-            yield _read(line)
+    return map(_read, whole_lines(text))
 
 
 def _read(line: str) -> ProfileRow:

@@ -13,9 +13,10 @@ from typing import Final
 
 from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
 from pgstrata.collectors.repeated_statement import PLAIN_STRINGS, render_watch, start_watch
-from pgstrata.collectors.statements import quote_literal, statements_for
+from pgstrata.collectors.statements import statements_for
 from pgstrata.collectors.waits.parse import SAMPLES, parse_profile
 from pgstrata.errors import ServerFailedError
+from pgstrata.libpq import quote_literal
 from pgstrata.model.experiment import Experiment
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
@@ -34,16 +35,11 @@ class WaitsSampler:
         use: in which servers.
     """
 
+    name = SAMPLES.partition(".")[0]
+    paused = True
+
     def __init__(self, use: Use | None = None) -> None:
         self._use = use or Use()
-
-    @property
-    def name(self) -> str:
-        return SAMPLES.partition(".")[0]
-
-    @property
-    def paused(self) -> bool:
-        return True
 
     def prepare(self, subject: CaptureSubject) -> None:
         if self._use.concerns(subject):

@@ -20,7 +20,6 @@ from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
-from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Script
 from pgstrata.model.server import Build
 from pgstrata.ports.driver import Load, ProgressPoint, Statement
@@ -47,15 +46,13 @@ class PgbenchDriver(PgbenchParser):
         tools: the build whose pgbench drives every server of a study.
     """
 
+    capabilities = CAPABILITIES
+
     def __init__(self, host: Host, tools: Build) -> None:
         self._host = host
         self._tools = tools
         self._facts: Mapping[str, str] | None = None
         self._own_scripts: dict[str, Script] = {}
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return CAPABILITIES
 
     def facts(self) -> Mapping[str, str]:
         """Keys `version` and `sha256`; asked of the binary once."""

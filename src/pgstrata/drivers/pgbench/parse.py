@@ -41,32 +41,23 @@ _ABORTED = re.compile(r"\bRun was aborted\b|\bclient \d+ (?:script \d+ )?aborted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What pgbench says at the end. Latencies and times in seconds, None where it was not printed.
-
-    `connection_time` is the initial connection time, or with a connection per transaction their average.
-    """
+    """What pgbench says at the end. Latencies in seconds, None where it was not printed."""
 
     version: str
     transactions: int | None
     tps: float | None
     latency_mean: float | None
     latency_stddev: float | None
-    schedule_lag: float | None
-    connection_time: float | None
     failed: int
     retried: int
-    retries: int
     skipped: int
-    over_limit: int | None
     statements: tuple[tuple[float, str], ...]
 
 
 class PgbenchParser:
     """Implements `ports.DriverParser`."""
 
-    @property
-    def name(self) -> str:
-        return "pgbench"
+    name = "pgbench"
 
     def ran(self, evidence: Mapping[str, bytes]) -> bool:
         # the warm-up and the stretch before slices leave such a file, too
@@ -212,20 +203,14 @@ def parse_summary(text: str) -> Summary:
         tps=_tps(fields),
         latency_mean=_milliseconds(fields, "latency average"),
         latency_stddev=_milliseconds(fields, "latency stddev"),
-        schedule_lag=_schedule_lag(fields),
-        connection_time=_milliseconds(fields, "initial connection time", "average connection time"),
         failed=_count(fields, "number of failed transactions") or 0,
         retried=_count(fields, "number of transactions retried") or 0,
-        retries=_count(fields, "total number of retries") or 0,
         skipped=_count(fields, "number of transactions skipped") or 0,
-        over_limit=_over_limit(fields),
         statements=_statements(lines),
     )
     if summary.tps is not None and summary.transactions is None:
-        raise ParseError(
-            f"pgbench's summary has a throughput but no count of transactions: {_last(fields, 'tps').line!r}",
-            where=OUTPUT,
-        )
+        line = next(field.line for field in reversed(fields) if field.key == "tps")
+        raise ParseError(f"pgbench's summary has a throughput but no count of transactions: {line!r}", where=OUTPUT)
     return summary
 
 
@@ -250,40 +235,18 @@ def _version(lines: list[str]) -> str:
     return ""
 
 
-def _last(fields: tuple[_Field, ...], *keys: str) -> _Field:
-    return [field for field in fields if field.key in keys][-1]
-
-
 def _count(fields: tuple[_Field, ...], key: str) -> int | None:
     return next((field.count() for field in fields if field.key == key), None)
 
 
-def _milliseconds(fields: tuple[_Field, ...], *keys: str) -> float | None:
-    return next((field.number(MILLISECONDS) for field in fields if field.key in keys), None)
+def _milliseconds(fields: tuple[_Field, ...], key: str) -> float | None:
+    return next((field.number(MILLISECONDS) for field in fields if field.key == key), None)
 
 
 def _tps(fields: tuple[_Field, ...]) -> float | None:
     """Throughput without the connections' establishment: the last of two lines before 14, the only one since."""
-    if not any(field.key == "tps" for field in fields):
-        return None
-    return _last(fields, "tps").number()
-
-
-def _schedule_lag(fields: tuple[_Field, ...]) -> float | None:
-    for field in fields:
-        if field.key == "rate limit schedule lag":
-            match = re.match(r"avg (\d+\.\d+) \(max \d+\.\d+\) ms$", field.value)
-            if match is None:
-                raise ParseError(f"unknown shape of the schedule lag: {field.line!r}", where=OUTPUT)
-            return float(match[1]) / MILLISECONDS
-    return None
-
-
-def _over_limit(fields: tuple[_Field, ...]) -> int | None:
-    for field in fields:
-        if re.fullmatch(r"number of transactions above the \d+(?:\.\d+)? ms latency limit", field.key):
-            return field.count()
-    return None
+    found = [field for field in fields if field.key == "tps"]
+    return found[-1].number() if found else None
 
 
 def _statements(lines: list[str]) -> tuple[tuple[float, str], ...]:

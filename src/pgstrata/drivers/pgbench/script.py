@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pgstrata.libpq import quote_literal
 from pgstrata.ports.driver import Statement
 
 _TOKEN: Final = re.compile(
@@ -112,5 +113,4 @@ def _end_of_comment(text: str, place: int) -> int:
 def _literal(value: str) -> str:
     if _NUMBER.fullmatch(value):
         return f"({value})" if value[0] in "-+" else value
-    quoted = value.replace("'", "''")
-    return f"'{quoted}'"
+    return quote_literal(value)

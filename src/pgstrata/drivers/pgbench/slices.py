@@ -31,8 +31,6 @@ class Slice:
     start: float
     seconds: float
     transactions: int
-    carried: int
-    without_latency: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +126,9 @@ def _edge(number: int) -> float:
 
 
 def _slice(row: Sequence[int], origin: int) -> Slice:
-    number, start, stop, transactions, carried, without = row
-    return Slice(
-        round=number, start=(start - origin) * _MICROSECOND, seconds=(stop - start) * _MICROSECOND,
-        transactions=transactions, carried=carried, without_latency=without,
-    )  # fmt: skip
+    number, start, stop, transactions, *_ = row
+    begin, seconds = (start - origin) * _MICROSECOND, (stop - start) * _MICROSECOND
+    return Slice(round=number, start=begin, seconds=seconds, transactions=transactions)
 
 
 def _integers(words: Sequence[str], line: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from pgstrata.libpq import quote_literal
 from pgstrata.model.workload import Workload
 
 
@@ -14,7 +15,7 @@ def warm_sql(workload: Workload) -> str:
     primary key, because a sequential scan of a large table passes through a ring of a few buffers only. The two leave
     different cache states where the relations do not fit: have the extension in all arms or in none.
     """
-    names = ", ".join(_literal(name) for name in workload.relations)
+    names = ", ".join(quote_literal(name) for name in workload.relations)
     return _read("warm.sql").replace("@relations@", f"ARRAY[{names}]::text[]")
 
 
@@ -25,7 +26,3 @@ def marker_sql() -> str:
 
 def _read(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
