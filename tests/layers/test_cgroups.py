@@ -28,26 +28,26 @@ def key():
 def cpu(server_host, key):
     """A group of version 1 for CPU time, and its tree."""
     groups = Groups(server_host, key)
-    group, hierarchy = groups.find(Controller.CPU, "half")
-    if hierarchy.version != 1:
+    group = groups.find(Controller.CPU, "half")
+    if group.unified:
         pytest.skip("this machine has the CPU controller in cgroup v2")
-    return groups, group, hierarchy
+    return groups, group
 
 
 QUOTA = (("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000"))
 
 
 def test_a_group_is_made_with_its_values_and_goes_away(cpu, ledger):
-    groups, group, hierarchy = cpu
-    groups.make(group, hierarchy, QUOTA, ledger)
+    groups, group = cpu
+    groups.make(group, QUOTA, ledger)
     assert Path(group.path("cpu.cfs_quota_us")).read_text() == "50000\n"
     ledger.undo_to(0)
     assert not Path(group.folder).exists()
 
 
 def test_the_servers_user_joins_and_keeps_his_process_id(cpu, ledger, server_host):
-    groups, group, hierarchy = cpu
-    groups.make(group, hierarchy, QUOTA, ledger)
+    groups, group = cpu
+    groups.make(group, QUOTA, ledger)
     said = server_host.run(Command(argv=(*group.join, "sh", "-c", "echo $$ $PPID; cat /proc/$$/cgroup"))).text
     group.assert_member(said.partition("\n")[2], "here")
     assert int(said.split()[1]) == os.getpid(), "another process is between"
@@ -56,18 +56,18 @@ def test_the_servers_user_joins_and_keeps_his_process_id(cpu, ledger, server_hos
 
 
 def test_a_value_that_the_kernel_refuses_leaves_no_group(cpu, ledger):
-    groups, group, hierarchy = cpu
+    groups, group = cpu
     with pytest.raises(LevelNotTakenError):
-        groups.make(group, hierarchy, (("cpu.cfs_quota_us", "1"),), ledger)
+        groups.make(group, (("cpu.cfs_quota_us", "1"),), ledger)
     assert not Path(group.folder).exists()
 
 
 def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
-    groups, group, hierarchy = cpu
+    groups, group = cpu
     Path(group.folder).mkdir()
     try:
         with pytest.raises(HostNotFitError, match="already"):
-            groups.make(group, hierarchy, QUOTA, ledger)
+            groups.make(group, QUOTA, ledger)
         ledger.undo_to(0)
         assert Path(group.path("cpu.cfs_quota_us")).read_text() == "-1\n"
     finally:
@@ -75,19 +75,19 @@ def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
 
 
 def test_a_group_serves_a_visit_that_asks_for_it_twice_and_is_made_anew_by_the_next(cpu, ledger):
-    groups, group, hierarchy = cpu
+    groups, group = cpu
     for _ in range(2):
-        groups.make(group, hierarchy, QUOTA, ledger)
+        groups.make(group, QUOTA, ledger)
         mark = ledger.mark()
-        groups.make(group, hierarchy, QUOTA, ledger)
+        groups.make(group, QUOTA, ledger)
         assert ledger.mark() == mark
         ledger.undo_to(0)
         assert not Path(group.folder).exists()
 
 
 def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):
-    groups, group, hierarchy = cpu
-    groups.make(group, hierarchy, QUOTA, ledger)
+    groups, group = cpu
+    groups.make(group, QUOTA, ledger)
     with subprocess.Popen([*group.join, "sleep", "0.5"]):
         wait_for(lambda: Path(group.path("cgroup.procs")).read_text())
         ledger.undo_to(0)
@@ -95,8 +95,8 @@ def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):
 
 
 def test_a_value_of_a_group_that_has_gone_is_undone_without_harm(cpu, ledger):
-    groups, group, hierarchy = cpu
-    groups.make(group, hierarchy, QUOTA, ledger)
+    groups, group = cpu
+    groups.make(group, QUOTA, ledger)
     fake = FakeLedger()
     set_value(group, "cpu.cfs_quota_us", "20000", fake)
     ledger.undo_to(0)
@@ -106,8 +106,8 @@ def test_a_value_of_a_group_that_has_gone_is_undone_without_harm(cpu, ledger):
 
 
 def test_one_value_of_a_group_comes_back(cpu, ledger):
-    groups, group, hierarchy = cpu
-    groups.make(group, hierarchy, QUOTA, ledger)
+    groups, group = cpu
+    groups.make(group, QUOTA, ledger)
     mark = ledger.mark()
     set_value(group, "cpu.cfs_quota_us", "20000", ledger)
     assert Path(group.path("cpu.cfs_quota_us")).read_text() == "20000\n"
@@ -143,7 +143,7 @@ class Unified:
 
     def make(self, name, ledger):
         group = self.groups.place(self.hierarchy, name)
-        self.groups.make(group, self.hierarchy, (("cgroup.max.depth", "3"),), ledger)
+        self.groups.make(group, (("cgroup.max.depth", "3"),), ledger)
         return group
 
 
@@ -216,7 +216,7 @@ def container(unified, key):
 def test_in_a_container_all_that_is_at_its_top_moves_aside_and_comes_back(unified, container, ledger, server_host):
     hierarchy, first = container
     group = unified.groups.place(hierarchy, "a")
-    unified.groups.make(group, hierarchy, (("cgroup.max.depth", "3"),), ledger)
+    unified.groups.make(group, (("cgroup.max.depth", "3"),), ledger)
     top = Path(hierarchy.folder)
     assert group.folder == f"{top}/{unified.base.name}/{unified.base.name}-a"
     assert subtree(top) == unified.controllers
@@ -236,7 +236,7 @@ def test_processes_that_keep_a_top_from_having_groups_are_named(unified, contain
             raise LevelNotTakenError("no", details=("sh: Device or resource busy", line))
 
     with pytest.raises(HostNotFitError, match="no cgroups can be made below") as caught:
-        unified.groups.make(unified.groups.place(hierarchy, "a"), hierarchy, (), Refusing())
+        unified.groups.make(unified.groups.place(hierarchy, "a"), (), Refusing())
     assert caught.value.details[-1] == line
     assert "outside the container" in caught.value.remedy
 
@@ -245,7 +245,7 @@ def test_processes_that_keep_a_top_from_having_groups_are_named(unified, contain
 def test_a_controller_that_somebody_uses_by_now_stays_on(unified, tmp_path, weight, left):
     """On plain files: what matters is which words the script writes."""
     fake = FakeLedger()
-    unified.groups.make(unified.groups.place(unified.hierarchy, "a"), unified.hierarchy, (), fake)
+    unified.groups.make(unified.groups.place(unified.hierarchy, "a"), (), fake)
     base, other = tmp_path / "pgstrata-k1", tmp_path / "other.slice"
     for folder, value in ((base, "100"), (other, weight)):
         folder.mkdir()

@@ -63,12 +63,15 @@ def needed_controllers(environments: Iterable[Environment]) -> tuple[Controller,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A group of an environment: its `folder`, and its `name` as /proc/PID/cgroup has it for `controllers`."""
+    """A group of an environment in a tree, whether it is there or not: its `folder`."""
 
     folder: str
-    name: str
-    version: int
-    controllers: frozenset[str]
+    hierarchy: Hierarchy
+
+    @property
+    def unified(self) -> bool:
+        """Whether it is one of version 2."""
+        return self.hierarchy.version == UNIFIED
 
     @property
     def join(self) -> tuple[str, ...]:
@@ -81,10 +84,13 @@ class Group:
 
     def assert_member(self, memberships: str, where: str) -> None:
         """LevelNotTakenError unless the process with this /proc/PID/cgroup is in the group."""
-        found = parse_memberships(memberships).get(self.controllers, "")
-        if found != self.name:
+        found, name = (
+            parse_memberships(memberships).get(self.hierarchy.controllers, ""),
+            self.hierarchy.name(self.folder),
+        )
+        if found != name:
             raise LevelNotTakenError(
-                f"the server is in the cgroup {found or '(none)'}, not in {self.name}",
+                f"the server is in the cgroup {found or '(none)'}, not in {name}",
                 where=where,
                 remedy="something on this host moves processes between cgroups: switch it off for the experiment",
             )
@@ -100,22 +106,19 @@ class Groups:
         self._controllers = controllers
         self._made: set[str] = set()
 
-    def find(self, controller: Controller, environment: str) -> tuple[Group, Hierarchy]:
-        """The group of an environment for a controller, whether it is there or not, and the tree it is in.
+    def find(self, controller: Controller, environment: str) -> Group:
+        """The group of an environment for a controller.
 
         Raises:
             HostNotFitError: the host has no such controller, or its groups cannot be changed.
         """
-        hierarchy = self._hierarchy(controller)
-        return self.place(hierarchy, environment), hierarchy
+        return self.place(self._hierarchy(controller), environment)
 
     def place(self, hierarchy: Hierarchy, environment: str) -> Group:
         """The group of an environment in a tree."""
         top = hierarchy.folder if hierarchy.version != UNIFIED else f"{hierarchy.folder}/pgstrata-{self._key}"
         folder = f"{top}/pgstrata-{self._key}-{environment}"
-        return Group(
-            folder=folder, name=hierarchy.name(folder), version=hierarchy.version, controllers=hierarchy.controllers
-        )
+        return Group(folder=folder, hierarchy=hierarchy)
 
     def _hierarchy(self, controller: Controller) -> Hierarchy:
         """The tree of a controller."""
@@ -147,15 +150,15 @@ class Groups:
                 return content.decode().split()
         return []
 
-    def make(self, group: Group, hierarchy: Hierarchy, values: Sequence[tuple[str, str]], ledger: Ledger) -> None:
+    def make(self, group: Group, values: Sequence[tuple[str, str]], ledger: Ledger) -> None:
         """Make the group with these values in its files; whether they hold is for the layer to observe.
 
         Raises:
             HostNotFitError: there is such a group already, and it is not ours.
             LevelNotTakenError: the kernel refuses a value.
         """
-        if group.version == UNIFIED:
-            self._make_base(hierarchy, group.folder.rpartition("/")[0], ledger)
+        if group.unified:
+            self._make_base(group.hierarchy, group.folder.rpartition("/")[0], ledger)
         if self._host.exists(group.folder):
             if group.folder in self._made:
                 return

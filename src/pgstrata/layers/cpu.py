@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
-from pgstrata.layers.cgroups import UNIFIED, Group, Groups, needed_controllers, set_value
+from pgstrata.layers.cgroups import Group, Groups, needed_controllers, set_value
 from pgstrata.layers.frequency import Frequency
 from pgstrata.layers.hierarchies import Controller
 from pgstrata.model.experiment import Environment, ServerKind
@@ -132,11 +132,11 @@ class CpuLayer:
     def _limit_time(self, environment: Environment, ledger: Ledger) -> tuple[str, ...]:
         """Words that put the server into a group with that much CPU time, or all of it where nothing was asked."""
         quota = self._quota(environment.layers[QUOTA]) if QUOTA in environment.layers else None
-        group, hierarchy = self._groups.find(Controller.CPU, environment.name)
+        group = self._groups.find(Controller.CPU, environment.name)
         self._made[environment.name] = group
         whole = f"{'max' if quota is None else quota} {_PERIOD}"
         values: tuple[tuple[str, str], ...]
-        if group.version != UNIFIED:
+        if not group.unified:
             values = (("cpu.cfs_period_us", str(_PERIOD)), ("cpu.cfs_quota_us", str(-1 if quota is None else quota)))
         elif any(key.startswith("limits.") for key in environment.layers):
             # In version 2 a process is in one group: the layer `limits`, which is beneath, made it and joins it.
@@ -145,7 +145,7 @@ class CpuLayer:
             return ()
         else:
             values = (("cpu.max", whole),)
-        self._groups.make(group, hierarchy, values, ledger)
+        self._groups.make(group, values, ledger)
         return group.join
 
     def _quota(self, level: str) -> int:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.cgroups import UNIFIED, Group, Groups, needed_controllers
+from pgstrata.layers.cgroups import Group, Groups, needed_controllers
 from pgstrata.layers.cpu import parse_field
 from pgstrata.layers.devices import assert_cache_counted, find_device
-from pgstrata.layers.hierarchies import Controller, Hierarchy
+from pgstrata.layers.hierarchies import Controller
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.storage import Medium, Role, medium_of
@@ -90,24 +90,23 @@ class LimitsLayer:
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's
         """Make the groups with their limits; words that start the server inside."""
         levels = environment.layers
-        wanted: dict[str, tuple[Group, Hierarchy, list[tuple[str, str]]]] = {}
+        wanted: dict[str, tuple[Group, list[tuple[str, str]]]] = {}
         made: dict[Controller, Group] = {}
         for controller, values_of in ((Controller.MEMORY, self._memory_values), (Controller.IO, self._traffic_values)):
             if not (levels.keys() & (_V2_WORDS.keys() if controller is Controller.IO else {MEMORY})):
                 continue
-            group, hierarchy = self._groups.find(controller, environment.name)
-            made[controller] = group
+            made[controller] = group = self._groups.find(controller, environment.name)
             # In version 2 both are the same group.
-            wanted.setdefault(group.folder, (group, hierarchy, []))[2].extend(values_of(environment, group, hierarchy))
+            wanted.setdefault(group.folder, (group, []))[1].extend(values_of(environment, group))
         self._made[environment.name] = made
         self._kills[environment.name] = 0
         words: tuple[str, ...] = ("sh", "-c", _EVICT, "sh") if MEMORY in levels else ()
-        for group, hierarchy, values in wanted.values():
-            self._groups.make(group, hierarchy, values, ledger)
+        for group, values in wanted.values():
+            self._groups.make(group, values, ledger)
             words += group.join
         return Launch(server=words)
 
-    def _memory_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:
+    def _memory_values(self, environment: Environment, group: Group) -> list[tuple[str, str]]:
         """Files of the group and what goes into them: no swap beyond the limit either."""
         self._refuse_huge_pages(environment)
         if medium_of(environment, Role.WAL) is Medium.MEMORY:
@@ -118,12 +117,13 @@ class LimitsLayer:
             )
         size = str(self._size(environment))
         assert_cache_counted(self._host, self._data_folder(environment))
-        if group.version == UNIFIED:
+        if group.unified:
             limit, swap = ("memory.max", size), ("memory.swap.max", "0")
-            counted = self._has_swap_file_of_a_group(hierarchy)
+            # the group at the top has no such file, so one of the others tells
+            counted = bool(self._host.read_matching(f"{group.hierarchy.folder}/*/memory.swap.max"))
         else:
             limit, swap = ("memory.limit_in_bytes", size), (_MEMSW, size)
-            counted = self._host.exists(f"{hierarchy.folder}/{_MEMSW}")
+            counted = self._host.exists(f"{group.hierarchy.folder}/{_MEMSW}")
         if counted:
             return [limit, swap]
         if len(self._host.read("/proc/swaps").splitlines()) > 1:
@@ -175,14 +175,10 @@ class LimitsLayer:
                 "vm.nr_overcommit_hugepages=0)",
             )
 
-    def _has_swap_file_of_a_group(self, hierarchy: Hierarchy) -> bool:
-        """Whether groups of version 2 count swap; the group at the top has no such file, so one of the others tells."""
-        return bool(self._host.read_matching(f"{hierarchy.folder}/*/memory.swap.max"))
-
-    def _traffic_values(self, environment: Environment, group: Group, hierarchy: Hierarchy) -> list[tuple[str, str]]:  # noqa: ARG002 - as above
+    def _traffic_values(self, environment: Environment, group: Group) -> list[tuple[str, str]]:
         levels = {key: value for key, value in environment.layers.items() if key in _V2_WORDS}
         writes = sorted(key for key in levels if key.startswith("limits.write"))
-        if group.version != UNIFIED and writes:
+        if writes and not group.unified:
             raise HostNotFitError(
                 f"{' and '.join(writes)} cannot be had: cgroup v1 charges delayed writes to nobody, so most of what a "
                 "server writes would escape the limit",
@@ -190,7 +186,7 @@ class LimitsLayer:
                 remedy="boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or limit reads only",
             )
         device = find_device(self._host, self._data_folder(environment), delayed_writes=bool(writes))
-        if group.version != UNIFIED:
+        if not group.unified:
             return [(file, f"{device} {levels[key]}") for key, file in _V1_FILES.items() if key in levels]
         words = " ".join(f"{word}={levels.get(key, 'max')}" for key, word in _V2_WORDS.items())
         return [("io.max", f"{device} {words}")]

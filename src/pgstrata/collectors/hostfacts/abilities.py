@@ -43,6 +43,7 @@ for file in /sys/block/*/queue/scheduler; do
 done
 echo "uid $(id -u)"
 """
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 _SUDO_SECONDS: Final = 5.0
 _CAP_SYS_ADMIN: Final = 21
 """Bit of a capability set, from linux/capability.h; root of most containers lacks it."""
@@ -90,17 +91,19 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountEntry:
-    """A line of mountinfo: mount point, type of the file system, options of the mount and of the file system."""
+    """A line of mountinfo; `device` such as 8:1, `kind` of the file system, options of the mount and of the latter."""
 
     path: str
+    device: str
     kind: str
-    options: frozenset[str]
-    super_options: frozenset[str]
+    source: str
+    options: tuple[str, ...]
+    super_options: tuple[str, ...]
 
     @property
     def read_only(self) -> bool:
         """Whether the mount or its file system is read-only."""
-        return "ro" in self.options | self.super_options
+        return "ro" in self.options + self.super_options
 
 
 def observe_abilities(host: Host, *more: str) -> Abilities:
@@ -165,8 +168,15 @@ def parse_mounts(text: str) -> tuple[MountEntry, ...]:
         head, dash, tail = line.partition(" - ")
         fields, kind = head.split(" "), tail.split(" ")
         if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
-            options, super_options = frozenset(fields[5].split(",")), frozenset(kind[2].split(","))
-            mounts.append(MountEntry(path=fields[4], kind=kind[0], options=options, super_options=super_options))
+            mount = MountEntry(
+                path=_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), fields[4]),
+                device=fields[2],
+                kind=kind[0],
+                source=kind[1],
+                options=tuple(fields[5].split(",")),
+                super_options=tuple(kind[2].split(",")),
+            )
+            mounts.append(mount)
     return tuple(mounts)
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
+from pgstrata.collectors.hostfacts.abilities import MountEntry, find_mount
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Host
 
@@ -48,8 +49,7 @@ _OTHERS: Final = (
 _MEMORY_STEP_KB: Final = 256 * 1024
 _CGROUP: Final = "/sys/fs/cgroup"
 # Names of layers of a container's root, long and different for each of them.
-_LAYERS: Final = re.compile(r"(lowerdir|upperdir|workdir)=[^,]*,?")
-_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+_LAYERS: Final = ("lowerdir=", "upperdir=", "workdir=")
 
 
 def observe_conditions(host: Host, data: str) -> Fingerprint:
@@ -57,9 +57,10 @@ def observe_conditions(host: Host, data: str) -> Fingerprint:
     mitigations = {name: f"{_VULNERABILITIES}/{name}" for name in host.list_folder(_VULNERABILITIES)}
     found = host.read_files((*_PLAIN.values(), *_OTHERS, *mitigations.values()))
     files = {path: content.decode("utf-8", "replace").strip() for path, content in found.items()}
-    device, mount = _find_mount(files.get("/proc/self/mountinfo", ""), data)
+    mount = find_mount(files.get("/proc/self/mountinfo", ""), data)
     groups = _groups(files.get("/proc/self/cgroup", ""))
-    schedulers = (f"/sys/dev/block/{device}/queue/scheduler", f"/sys/dev/block/{device}/../queue/scheduler")
+    block = f"/sys/dev/block/{mount.device if mount else ''}"
+    schedulers = (f"{block}/queue/scheduler", f"{block}/../queue/scheduler")
     late = host.read_files((*groups, *schedulers))
     facts = {
         **{name: files.get(path, "") for name, path in _PLAIN.items()},
@@ -70,7 +71,7 @@ def observe_conditions(host: Host, data: str) -> Fingerprint:
         "allowed_cpus": _match(r"^Cpus_allowed_list:\s*(\S+)", files.get("/proc/self/status", "")),
         "limits": _limits({path: late[path].decode().strip() for path in groups if path in late}),
         "mitigations": "; ".join(f"{name}: {files[path]}" for name, path in mitigations.items() if path in files),
-        "storage": mount,
+        "storage": _describe(mount) if mount else "",
         "scheduler": next((late[path].decode().strip() for path in schedulers if path in late), ""),
     }
     return Fingerprint(facts={name: value for name, value in sorted(facts.items()) if value})
@@ -114,23 +115,6 @@ def _limits(found: Mapping[str, str]) -> str:
     return ", ".join(limited)
 
 
-def _find_mount(text: str, folder: str) -> tuple[str, str]:
-    """Number of the device (8:1), and source, type and options of the mount that a folder lies on."""
-    best, found = "", ("", "")
-    for mount, device, described in _mounts(text):
-        inside = mount in {"/", folder} or folder.startswith(f"{mount}/")
-        # of two mounts on one place the later one is seen
-        if inside and len(mount) >= len(best):
-            best, found = mount, (device, described)
-    return found
-
-
-def _mounts(text: str) -> Iterator[tuple[str, str, str]]:
-    """proc_pid_mountinfo(5): id, parent, device, root, mount point, options, more fields, -, type, source, options."""
-    for line in text.splitlines():
-        head, dash, tail = line.partition(" - ")
-        fields, kind = head.split(" "), tail.split(" ")
-        if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
-            mount = _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), fields[4])
-            options = _LAYERS.sub("", kind[2]).strip(",")
-            yield mount, fields[2], f"{kind[1]} {kind[0]} {fields[5]} {options}".strip()
+def _describe(mount: MountEntry) -> str:
+    options = ",".join(option for option in mount.super_options if not option.startswith(_LAYERS))
+    return f"{mount.source} {mount.kind} {','.join(mount.options)} {options}".strip()
