@@ -18,6 +18,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.stats.rule import Estimate, estimate_many
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 WORK = {"select-only": 1250, "simple-update": 30000}
 VISITS = {"slices": 8, "runs": 14}
@@ -69,7 +70,7 @@ def _estimate(workload: str, interleave: str) -> tuple[Mapping[str, Estimate], f
         file.write_text(text)
         plan = replace(load_plan(file), floors={})
         begun = time.monotonic()
-        run_experiment(plan, Path(name) / "study", Silence(), stop_early=False)
+        run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
         took = time.monotonic() - begun
         blocks = by_block(load_study(Path(name) / "study", series=True).runs).values()
     samples = [np.array([visit_difference(block["18"], block[arm]) for block in blocks]) for arm in ARMS]

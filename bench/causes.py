@@ -38,6 +38,7 @@ from pgstrata.model.attribution import Attribution, Contribution
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 FOLDER = Path(__file__).parent / "causes"
 SEEDS = tuple(int(word) for word in (os.environ.get("SEEDS") or "1,2,3,4,5").split(","))
@@ -140,11 +141,11 @@ def _studied(name: str, make_plan: Callable[[Path], Plan]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pgstrata-causes-") as scratch:
         kept = Path(os.environ["KEEP"]) / name if os.environ.get("KEEP") else None
         if kept is not None and kept.exists():
-            reparse(kept)
+            reparse(StudyFolder(kept))
             yield kept
             return
         study = Path(scratch) / "study"
-        run_experiment(make_plan(Path(scratch)), study, Silence(), stop_early=False)
+        run_experiment(make_plan(Path(scratch)), StudyFolder(study), Silence(), stop_early=False)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(study, kept)
@@ -166,7 +167,7 @@ def _measure_kind(kind: str, expected: Expected) -> Score:
 
 def _measure(kind: str, seed: int, expected: Expected) -> Outcome:
     with _studied(f"{kind}-{seed}", lambda _: load_plan(FOLDER / f"{kind}.toml", seed=seed)) as study:
-        answer = load_answer(study, why=True)
+        answer = load_answer(StudyFolder(study), why=True)
         known = list(_known_shares(study, expected))
     attribution = next((each for each in answer.attributions if each.environment == INJECTED), None)
     first = attribution.causes[0] if attribution and attribution.causes else None
@@ -274,7 +275,7 @@ def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
 def _measure_equal(kind: str, seed: int) -> Outcome:
     """`first`: whether any cause was named; a study that cannot be split does not count as one without."""
     with _studied(f"{SAME}-{kind}-{seed}", partial(_same_plan, kind, seed)) as study:
-        attributions = load_answer(study, why=True).attributions
+        attributions = load_answer(StudyFolder(study), why=True).attributions
     causes = [cause for attribution in attributions for cause in attribution.causes]
     return Outcome(first=bool(causes) or not attributions, said=_say(causes[0] if causes else None))
 

@@ -35,6 +35,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.stats.boundaries import C_DIFF, fixed_critical
 from pgstrata.stats.rule import estimate_at
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 # About how many percent of select-only's throughput so many bytes more to digest take on two small CPUs.
 WORK = {1: 60, 2: 120, 5: 300, 10: 600, 20: 1250}
@@ -151,7 +152,7 @@ def measure(question: Question, *, stop_early: bool = True) -> tuple[Plan, Seque
     with tempfile.TemporaryDirectory() as name:
         plan = question.plan(Path(name))
         begun = time.monotonic()
-        run_experiment(plan, Path(name) / "study", Silence(), stop_early=stop_early)
+        run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=stop_early)
         seconds = time.monotonic() - begun
         return plan, load_study(Path(name) / "study", series=True).runs, seconds
 

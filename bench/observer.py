@@ -37,6 +37,7 @@ from pgstrata.ports.host import Command
 from pgstrata.ports.server import RunningServer
 from pgstrata.stats.rule import estimate_many
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
 
 PAIRS = int(os.environ.get("PAIRS") or 24)
@@ -179,7 +180,7 @@ def measure_dead_time() -> Sequence[Figure]:
     with tempfile.TemporaryDirectory() as name:
         plan = plan_runs(Path(name), "simple-update", 7, 3)
         study = Path(name) / "study"
-        run_experiment(plan, study, Silence())
+        run_experiment(plan, StudyFolder(study), Silence())
         runs = load_study(study).runs
     steps = sorted({step for run in runs for step in run.dead_time} - {"warmup"})
     table = {step: statistics.median(run.dead_time.get(step, 0.0) for run in runs) for step in steps}

@@ -18,6 +18,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.05)
 SECONDS = 12.0
@@ -58,7 +59,7 @@ def _measure(workload: str, work: int, length: float) -> tuple[Plan, Sequence[Ru
         plan = question.plan(Path(name))
         designs = tuple(replace(each, slice_seconds=length, rounds=round(SECONDS / length)) for each in plan.designs)
         plan = replace(plan, designs=designs, identity=f"{plan.identity}-{length}")
-        run_experiment(plan, Path(name) / "study", Silence(), stop_early=False)
+        run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
         return plan, load_study(Path(name) / "study", series=True).runs
 
 

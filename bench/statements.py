@@ -13,6 +13,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.compare import compare_study
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 VISITS = 8
 EXPERIMENT = """
@@ -40,7 +41,7 @@ def measure_statements() -> Sequence[Figure]:
         file = Path(name) / "experiment.toml"
         file.write_text(EXPERIMENT.format(blocks=VISITS))
         plan = load_plan(file)
-        run_experiment(plan, Path(name) / "study", Silence(), stop_early=False)
+        run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
         (found,) = compare_study(plan, load_study(Path(name) / "study", series=True).runs, metrics=())
     assert found.interval is not None
     assert found.effect is not None

@@ -18,6 +18,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.model.runs import RunRecord
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 VISITS = 16
 CLIENTS_PER_CPU = 2
@@ -52,7 +53,7 @@ def measure_threads() -> Sequence[Figure]:
         file = Path(name) / "question.toml"
         file.write_text(EXPERIMENT.format(visits=VISITS) + few + many)
         plan = replace(load_plan(file), floors={})
-        run_experiment(plan, Path(name) / "study", Silence(), stop_early=False)
+        run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
         runs = load_study(Path(name) / "study", series=True).runs
     spreads, notes = [], []
     for cell in plan.experiment.cells:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.cli.progress import PlainSink
+from pgstrata.store.repository import StudyFolder
 
 EXPERIMENT = """
 question = "How does this machine vary?"
@@ -46,7 +47,9 @@ def record(folder: Path) -> None:
         file = folder / f"series-{number}.toml"
         file.write_text(EXPERIMENT.format(run=run, blocks=blocks, seed=number))
         # A study of users ends where its control is found equal; a recording needs all its blocks.
-        run_experiment(load_plan(file), folder / f"series-{number}", PlainSink(sys.stdout), stop_early=False)
+        run_experiment(
+            load_plan(file), StudyFolder(folder / f"series-{number}"), PlainSink(sys.stdout), stop_early=False
+        )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pgstrata.model.answer import Comparison, Interval, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
+from pgstrata.store.repository import StudyFolders
 from pgstrata.testing import RecordingEvents
 from studies import CELL, make_environment, make_experiment
 
@@ -44,9 +45,9 @@ class FakeMeasure:
         self.truth = truth
         self.asked = []
 
-    def __call__(self, experiment, study):
+    def __call__(self, experiment, name):
         first, level = experiment.environments
-        self.asked.append((level.name, experiment.threshold, study.name))
+        self.asked.append((level.name, experiment.threshold, name))
         value = self.truth[level.name]
         if isinstance(value, Exception):
             raise value
@@ -121,7 +122,9 @@ def test_a_search_without_time_says_so_and_measures_nothing(tmp_path):
 
 def test_no_study_is_begun_when_the_budget_is_spent(tmp_path):
     asked = question()
-    measured = StudyMeasure(folder=tmp_path, events=RecordingEvents(), budget=0.0)(asked.experiment, tmp_path / "ends")
+    measured = StudyMeasure(studies=StudyFolders(tmp_path), events=RecordingEvents(), budget=0.0)(
+        asked.experiment, "ends"
+    )
     assert measured == Measured(comparison=None, out_of_time=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -28,7 +28,10 @@ from pgstrata.model.floor import FloorRecord, SliceComponents, SlicesMeasured
 from pgstrata.model.runs import Reason, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.floors import floor_key
+from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.store.study import StudyStore
+
+STUDIES = StudyFolders()
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def measured(file):
 
 def test_a_finished_study_gives_the_floors_of_its_cells_and_of_all_together(measured):
     study, plan = measured()
-    harvest = harvest_floors(study, WORKLOADS)
+    harvest = harvest_floors(StudyFolder(study), WORKLOADS)
     assert harvest.lack == ""
     assert {record.key.cell for record in harvest.records} == {"select-only-s1-c2", "simple-update-s1-c2", ALL_CELLS}
     assert all(record.differences == pytest.approx([-0.01, 0.01] * 6) for record in harvest.records)
@@ -137,16 +140,16 @@ def test_a_finished_study_gives_the_floors_of_its_cells_and_of_all_together(meas
 
 def test_fewer_than_twelve_differences_are_no_floor(measured):
     study, _ = measured(blocks=11)
-    harvest = harvest_floors(study, WORKLOADS)
+    harvest = harvest_floors(StudyFolder(study), WORKLOADS)
     assert harvest.records == ()
     assert "needs 12 differences, and there are 11 in select-only-s1-c2, 11 in simple-update-s1-c2" in harvest.lack
 
 
 def test_a_host_that_changed_meanwhile_gives_no_floor(measured):
     study, _ = measured(conditions=Fingerprint(facts={"kernel": "another"}))
-    assert "host changed" in harvest_floors(study, WORKLOADS).lack
+    assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
     study, _ = measured("two", reasons=(Reason(code="fingerprint_changed", text="x"),), validity=Validity.SUSPECT)
-    assert "host changed" in harvest_floors(study, WORKLOADS).lack
+    assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
 
 
 def test_only_long_studies_with_a_control_have_something_to_give(measured, file):
@@ -159,7 +162,7 @@ def test_only_long_studies_with_a_control_have_something_to_give(measured, file)
 
 def test_what_was_kept_is_found_by_the_plan_of_the_file(measured, file):
     study, _ = measured()
-    keep_floors(fresh(harvest_floors(study, WORKLOADS).records))
+    keep_floors(fresh(harvest_floors(StudyFolder(study), WORKLOADS).records))
     plan = load_plan(file)
     assert set(plan.floors) == {"select-only-s1-c2", "simple-update-s1-c2", ALL_CELLS}
     assert all(floor.valid for floor in plan.floors.values())
@@ -169,7 +172,7 @@ def test_what_was_kept_is_found_by_the_plan_of_the_file(measured, file):
 
 def test_an_old_floor_is_found_with_its_doubt(measured, file):
     study, _ = measured()
-    keep_floors(harvest_floors(study, WORKLOADS).records)
+    keep_floors(harvest_floors(StudyFolder(study), WORKLOADS).records)
     floors = load_plan(file).floors
     assert len(floors) == 3
     assert all("2026-01-01, more than 30 days ago" in floor.doubt for floor in floors.values())
@@ -178,7 +181,7 @@ def test_an_old_floor_is_found_with_its_doubt(measured, file):
 def test_the_identity_of_a_plan_does_not_follow_its_floors(measured, file):
     study, _ = measured()
     before = load_plan(file)
-    keep_floors(fresh(harvest_floors(study, WORKLOADS).records))
+    keep_floors(fresh(harvest_floors(StudyFolder(study), WORKLOADS).records))
     after = load_plan(file)
     assert before.floors == {}
     assert after.identity == before.identity
@@ -187,14 +190,14 @@ def test_the_identity_of_a_plan_does_not_follow_its_floors(measured, file):
 
 def test_another_metric_has_another_floor(measured, file):
     study, _ = measured()
-    keep_floors(fresh(harvest_floors(study, WORKLOADS).records))
+    keep_floors(fresh(harvest_floors(StudyFolder(study), WORKLOADS).records))
     file.write_text(file.read_text().replace("blocks = 4", 'blocks = 4\nmetric = "latency_p99"'))
     assert load_plan(file).floors == {}
 
 
 def test_damage_in_the_state_folder_becomes_a_note_and_nothing_else(measured, file):
     study, _ = measured()
-    folder = keep_floors(fresh(harvest_floors(study, WORKLOADS).records))
+    folder = keep_floors(fresh(harvest_floors(StudyFolder(study), WORKLOADS).records))
     for path in folder.iterdir():
         path.write_text("{")
     plan = load_plan(file)
@@ -207,7 +210,7 @@ def test_a_state_folder_that_cannot_be_written_is_an_error_with_its_place(measur
     (place / "state").mkdir()
     (place / "state" / "floors").write_text("")
     with pytest.raises(HostNotFitError, match="cannot be kept") as caught:
-        keep_floors(harvest_floors(study, WORKLOADS).records)
+        keep_floors(harvest_floors(StudyFolder(study), WORKLOADS).records)
     assert "state/floors" in caught.value.where
 
 
@@ -252,38 +255,38 @@ def floors_of(plan, days, count=12):
 
 def test_an_interrupted_measurement_goes_on_and_a_complete_one_is_followed_by_a_new(file):
     plan = plan_floor(file, FloorWishes(), None)
-    first = choose_study(plan, file)
+    first = choose_study(STUDIES, plan, file)
     assert str(first) == f"studies/floor-asked-{plan.identity[:8]}"
-    with StudyStore.create(first, plan, "0") as store:
-        assert choose_study(plan, file) == first
+    with StudyStore.create(first.path, plan, "0") as store:
+        assert choose_study(STUDIES, plan, file) == first
         store.commit(finish(store, plan.runs[0], 100))
-        assert choose_study(plan, file) == first
+        assert choose_study(STUDIES, plan, file) == first
         store.commit(*(finish(store, run, 100) for run in plan.runs[1:]))
-    assert choose_study(plan, file).name == f"{first.name}-2"
+    assert choose_study(STUDIES, plan, file).path.name == f"{first.path.name}-2"
 
 
 def test_an_interrupted_measurement_of_last_week_is_not_taken_up(file):
     plan = plan_floor(file, FloorWishes(), None)
-    first = choose_study(plan, file)
-    StudyStore.create(first, plan, "0").close()
-    path = first / "plan.json"
+    first = choose_study(STUDIES, plan, file)
+    StudyStore.create(first.path, plan, "0").close()
+    path = first.path / "plan.json"
     created = datetime.now(UTC).astimezone().isoformat(timespec="seconds")[:4]
     path.write_text(path.read_text().replace(f'"created": "{created}', '"created": "2001'))
-    assert choose_study(plan, file).name == f"{first.name}-2"
+    assert choose_study(STUDIES, plan, file).path.name == f"{first.path.name}-2"
 
 
 def test_a_damaged_study_in_the_way_is_left_alone(file):
     plan = plan_floor(file, FloorWishes(), None)
-    first = choose_study(plan, file)
-    first.mkdir(parents=True)
-    (first / "plan.json").write_text("{")
-    assert choose_study(plan, file).name == f"{first.name}-2"
+    first = choose_study(STUDIES, plan, file)
+    first.path.mkdir(parents=True)
+    (first.path / "plan.json").write_text("{")
+    assert choose_study(STUDIES, plan, file).path.name == f"{first.path.name}-2"
 
 
 def test_a_record_says_of_which_study_it_is(measured):
     study, _ = measured()
-    one, *_ = harvest_floors(study, WORKLOADS).records
-    again = harvest_floors(measured("other")[0], WORKLOADS).records[0]
+    one, *_ = harvest_floors(StudyFolder(study), WORKLOADS).records
+    again = harvest_floors(StudyFolder(measured("other")[0]), WORKLOADS).records[0]
     assert isinstance(one, FloorRecord)
     assert one.study != again.study
 
@@ -355,24 +358,24 @@ def test_another_metric_keeps_its_rounds(file):
 
 def test_a_study_that_was_begun_goes_on_with_its_rounds(file):
     before = known_slices(file, upper=0.002, dead=60.0)
-    study = default_study(file, before)
-    assert default_study(file, load_plan(file)) != study
-    StudyStore.create(study, before, "0").close()
+    study = default_study(STUDIES, file, before)
+    assert default_study(STUDIES, file, load_plan(file)) != study
+    StudyStore.create(study.path, before, "0").close()
     after = load_plan(file)
-    assert default_study(file, after) == study
+    assert default_study(STUDIES, file, after) == study
     assert as_begun(after, study).identity == before.identity
     assert as_begun(after, study).experiment == after.experiment
-    with StudyStore.open(study, as_begun(after, study)) as store:
+    with StudyStore.open(study.path, as_begun(after, study)) as store:
         assert store.plan.designs == before.designs
 
 
 def test_a_study_of_another_experiment_is_not_taken_for_this_one(file):
     before = known_slices(file, upper=0.002, dead=60.0)
-    study = default_study(file, before)
-    StudyStore.create(study, before, "0").close()
+    study = default_study(STUDIES, file, before)
+    StudyStore.create(study.path, before, "0").close()
     file.write_text(file.read_text().replace("seed = 7", "seed = 8"))
     other = load_plan(file)
     assert as_begun(other, study) is other
-    assert default_study(file, other) != study
-    (study / "plan.json").write_text("{")
+    assert default_study(STUDIES, file, other) != study
+    (study.path / "plan.json").write_text("{")
     assert as_begun(other, study) is other

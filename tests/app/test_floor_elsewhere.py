@@ -15,6 +15,7 @@ from pgstrata.errors import HostLostError, PlanRefusedError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.planning.plan import render_plan
+from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
 
 ELSEWHERE = FILE.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]')
@@ -89,7 +90,7 @@ def test_hang_on_both_machines(file, network):
 
 
 def test_are_kept_and_found_by_the_plan_of_the_file(file, study):
-    harvest = harvest_floors(study, WORKLOADS)
+    harvest = harvest_floors(StudyFolder(study), WORKLOADS)
     assert harvest.lack == ""
     keep_floors(fresh(harvest.records))
     plan = load_plan(file)
@@ -101,7 +102,7 @@ def test_are_kept_and_found_by_the_plan_of_the_file(file, study):
 
 
 def test_are_left_out_where_nobody_answers(file, study, network):
-    keep_floors(fresh(harvest_floors(study, WORKLOADS).records))
+    keep_floors(fresh(harvest_floors(StudyFolder(study), WORKLOADS).records))
     network.is_cut = True
     plan = load_plan(file, sure=False)
     assert not plan.floors
@@ -111,7 +112,7 @@ def test_are_left_out_where_nobody_answers(file, study, network):
 def test_are_doubted_where_the_client_has_moved(file, study):
     plan = load_plan(file)
     facts = dict(observe_rig(plan.experiment).facts)
-    harvest = harvest_floors(study, WORKLOADS)
+    harvest = harvest_floors(StudyFolder(study), WORKLOADS)
     moved = Fingerprint(facts={**facts, "client.machine": "another"})
     keep_floors(fresh(replace(record, host=moved) for record in harvest.records))
     assert all("the client is on another machine" in floor.doubt for floor in load_plan(file).floors.values())

@@ -2,6 +2,7 @@
 
 from pgstrata.app.run import seconds_spent
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime
+from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
 from stored import write_study
 
@@ -20,10 +21,10 @@ run = "1s"
 
 def test_a_study_has_spent_its_runs_and_the_time_before_and_around_them(tmp_path):
     write_study(tmp_path, QUESTION, lambda plan, run: {"tps": 100.0} if run.block == 1 else None)
-    assert seconds_spent(tmp_path / "study") == 2
+    assert seconds_spent(StudyFolder(tmp_path / "study")) == 2
     with StudyStore.open(tmp_path / "study") as store:
         store.keep_fingerprint(SPENT, UnmeasuredTime().plus(30.0, 4.5).keep())
-    assert seconds_spent(tmp_path / "study") == 36.5
+    assert seconds_spent(StudyFolder(tmp_path / "study")) == 36.5
     with StudyStore.open(tmp_path / "study") as store:
         store.keep_fingerprint(SPENT, UnmeasuredTime.of(store.fingerprint(SPENT)).plus(10.0, -1.0).keep())
-    assert seconds_spent(tmp_path / "study") == 46.5
+    assert seconds_spent(StudyFolder(tmp_path / "study")) == 46.5

@@ -5,6 +5,7 @@ import gzip
 from pgstrata.app.report import write_report
 from pgstrata.app.stacks import load_stacks
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 from stored import write_study
 
 QUESTION = """
@@ -43,7 +44,7 @@ def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_
             file.write_bytes(
                 gzip.compress(TEXT.replace("# whole", "# ended early\n# whole").format(count=300).encode())
             )
-    found = load_stacks(folder, load_study(folder))
+    found = load_stacks(StudyFolder(folder), load_study(folder))
     whole = [item for item in found if item.stacks]
     assert {item.block for item in whole} == {1}
     assert whole[0].seconds == 0.0004 / 400
@@ -53,7 +54,7 @@ def test_stacks_come_from_the_evidence_of_runs_and_what_lacks_them_says_why(tmp_
         3: "perf left nothing that can be used; the reasons of the run may say why",
         4: EARLY,
     }
-    report = write_report(folder, None, pairs=False)
+    report = write_report(StudyFolder(folder), folder / "report.html", pairs=False)
     assert "Runs without stacks: the evidence cannot be read" in report.read_text()
 
 
@@ -67,7 +68,7 @@ server = "dsn:two"
 """
     text = QUESTION.partition("[factors]")[0] + environments + QUESTION[QUESTION.index("[[cells]]") :]
     write_study(tmp_path, text.format(key="profile_cpu = true"), lambda _plan, _run: {"tps": 1000.0})
-    found = load_stacks(tmp_path / "study", load_study(tmp_path / "study"))
+    found = load_stacks(StudyFolder(tmp_path / "study"), load_study(tmp_path / "study"))
     assert {item.lacking for item in found} == {
         "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
     }
@@ -75,4 +76,4 @@ server = "dsn:two"
 
 def test_an_experiment_without_the_key_has_no_stacks(tmp_path):
     make_study(tmp_path, key="")
-    assert load_stacks(tmp_path / "study", load_study(tmp_path / "study")) == ()
+    assert load_stacks(StudyFolder(tmp_path / "study"), load_study(tmp_path / "study")) == ()

@@ -7,6 +7,7 @@ import pytest
 
 from pgstrata.app.answer import load_answer
 from pgstrata.model.metrics import LATENCY_QUANTILES
+from pgstrata.store.repository import StudyFolder
 from program import pgstrata
 from stored import write_study
 
@@ -75,7 +76,7 @@ def test_pairs_and_the_shift_of_latency_stand_in_the_json_form(place):
 
 
 def test_other_forms_read_no_percentile_that_they_do_not_show(place):
-    answer = load_answer(place / "study")
+    answer = load_answer(StudyFolder(place / "study"))
     read = {item.metric for run in answer.study.runs for item in run.measurements}
     assert read & LATENCY_QUANTILES.keys() == {"latency_p50", "latency_p95", "latency_p99"}
     assert (answer.shifts, answer.pairs) == ((), ())

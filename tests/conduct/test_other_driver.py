@@ -13,7 +13,8 @@ from pgstrata.model.experiment import Interleave, Script
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.runs import RunStatus
 from pgstrata.plan import make_plan
-from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
+from pgstrata.ports.studies import StudyHead
+from pgstrata.store.serialise import parse_plan_file, render_plan_file
 from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
@@ -77,7 +78,7 @@ def test_slices_are_refused_for_it():
 def test_the_driver_fixes_a_plan_and_is_kept_with_it():
     plan = plan_of(CELL, interleave=Interleave.RUNS)
     assert plan.identity != plan_of(CELLS[0], interleave=Interleave.RUNS).identity
-    file = PlanFile(plan=plan, created="", version="")
+    file = StudyHead(plan=plan, created="", version="")
     assert parse_plan_file(render_plan_file(file), where="").plan.experiment.cells[0].driver == PLAIN
 
 

@@ -13,8 +13,9 @@ from pgstrata.drivers import registry
 from pgstrata.model.experiment import Interleave
 from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
+from pgstrata.ports.studies import StudyHead
 from pgstrata.servers.packages import Packages
-from pgstrata.store.serialise import PlanFile, render_header, render_plan_file
+from pgstrata.store.serialise import render_header, render_plan_file
 from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
@@ -70,7 +71,7 @@ def test_a_run_is_driven_by_it_and_derived_from_what_it_left(world, plan):
         assert record.value("tps") == store.kept[identity].value("tps") == 250.0
         assert record.status is store.kept[identity].status
         assert b"pgbench" not in b"".join((*map(str.encode, evidence), *evidence.values()))
-    assert b"pgbench" not in render_plan_file(PlanFile(plan=plan, created="", version=""))
+    assert b"pgbench" not in render_plan_file(StudyHead(plan=plan, created="", version=""))
 
 
 def test_its_data_are_made_and_checked_by_it(world, plan):

@@ -13,6 +13,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 
 pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -65,7 +66,7 @@ def doubts_of(study):
     """Warnings of the comparisons of the primary metric, by code."""
     return {
         warning.code: warning.text
-        for found in load_answer(study).comparisons
+        for found in load_answer(StudyFolder(study)).comparisons
         if found.metric == "tps"
         for warning in found.warnings
     }
@@ -126,7 +127,9 @@ warmup = "0s"
     if hogged.value("neighbour_share") - other.value("neighbour_share") <= MUCH_BACKGROUND_LOAD:
         pytest.skip("somebody else uses this machine's CPUs: one hog more makes no difference")
     observed("neighbours_differ", doubts_of(study)["neighbours_differ"])
-    (comparison,) = [found for found in load_answer(study).comparisons if found.metric == "tps" and found.cell != "all"]
+    (comparison,) = [
+        found for found in load_answer(StudyFolder(study)).comparisons if found.metric == "tps" and found.cell != "all"
+    ]
     assert comparison.blocks == 0
 
 

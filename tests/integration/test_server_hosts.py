@@ -24,6 +24,7 @@ from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json.answer import answer_json
 from pgstrata.store.load import load_study
+from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents
 from rendering import render_text
@@ -100,7 +101,7 @@ def made(folder, far):
         file = folder / "experiment.toml"
         file.write_text(TEXT)
         events = Pulling(far)
-        outcome = run_experiment(load_plan(file), folder / "study", events)
+        outcome = run_experiment(load_plan(file), StudyFolder(folder / "study"), events)
         yield folder / "study", outcome, events
 
 
@@ -142,7 +143,7 @@ def test_the_client_is_no_stranger_where_both_hosts_are_one_machine(made):
     study, outcome, events = made
     assert (facts_of(study, "local")["shared"], facts_of(study, "far1")["shared"]) == ("", "processes")
     assert any("ssh:far1 is the client's own machine" in event.text for event in events.of_kind(EventKind.NOTE))
-    reparse(study)
+    reparse(StudyFolder(study))
     run = next(run for run in load_study(study).runs if run.identity == "b01/far1/select-only-s1-c2")
     evidence = {path.name: path.read_bytes() for path in (study / "evidence" / run.identity).iterdir()}
     strangers = make_derive(load_plan_file(study).plan.experiment)(
@@ -186,7 +187,7 @@ def test_only_the_client_may_come_in_and_its_password_is_nowhere_in_the_study(ma
 
 def test_the_answer_is_about_these_machines(made):
     study, _, _ = made
-    answer = load_answer(study)
+    answer = load_answer(StudyFolder(study))
     assert "these_machines" in {warning.code for warning in answer.warnings}
     document = json.loads(answer_json(answer))
     assert document["rig"]["environments"]["far1"]["host"] == "ssh:far1"

@@ -188,6 +188,7 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
     from pgstrata.layers.server import ClusterControl
     from pgstrata.model.experiment import Interleave
     from pgstrata.plan import make_plan
+    from pgstrata.store.repository import StudyFolder
     from pgstrata.testing import RecordingEvents
     from pgstrata.workloads import builtin_workloads
 
@@ -209,7 +210,7 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
         return alive(self, server)
 
     monkeypatch.setattr(ClusterControl, "alive", counting)
-    outcome = run_experiment(plan, study, RecordingEvents())
+    outcome = run_experiment(plan, StudyFolder(study), RecordingEvents())
     assert (outcome.done, outcome.total) == (2, 2)
     assert {record["failure"] for record in sandbox.records(study).values()} == {""}
     assert max(seen) == 2

@@ -11,8 +11,8 @@ from pgstrata.errors import StudyError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.plan import Plan
 from pgstrata.ports.store import RunHeader
+from pgstrata.ports.studies import StudyHead
 from pgstrata.store.serialise import (
-    PlanFile,
     parse_fingerprint,
     parse_header,
     parse_plan_file,
@@ -29,7 +29,7 @@ _SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.l
 @settings(max_examples=25, deadline=None, suppress_health_check=_SLOW_TO_DRAW)
 @given(plan=st.from_type(Plan))
 def test_a_plan_comes_back_as_it_was(plan):
-    file = PlanFile(plan=plan, created="now", version="1")
+    file = StudyHead(plan=plan, created="now", version="1")
     assert parse_plan_file(render_plan_file(file), where="here") == file
 
 
@@ -40,7 +40,7 @@ def test_a_header_comes_back_as_it_was(header):
 
 
 def test_a_secret_is_dropped_and_everything_else_is_kept(bench):
-    file = PlanFile(plan=bench.plan(), created="now", version="1")
+    file = StudyHead(plan=bench.plan(), created="now", version="1")
     content = render_plan_file(file)
     assert bench.canary.encode() not in content
     environments = tuple(
@@ -53,7 +53,7 @@ def test_a_secret_is_dropped_and_everything_else_is_kept(bench):
 
 
 def test_a_secret_in_a_file_is_refused(bench):
-    data = json.loads(render_plan_file(PlanFile(plan=bench.plan(), created="now", version="1")))
+    data = json.loads(render_plan_file(StudyHead(plan=bench.plan(), created="now", version="1")))
     data["plan"]["experiment"]["environments"][0]["server"]["conninfo"] = "password=x"
     with pytest.raises(StudyError, match="secret"):
         parse_plan_file(json.dumps(data).encode(), where="here")
@@ -71,7 +71,7 @@ def test_another_format_of_the_study_is_named():
 
 
 def test_unknown_keys_are_errors_because_they_could_mean_something(bench):
-    data = json.loads(render_plan_file(PlanFile(plan=bench.plan(), created="now", version="1")))
+    data = json.loads(render_plan_file(StudyHead(plan=bench.plan(), created="now", version="1")))
     data["plan"]["experiment"]["novelty"] = 1
     with pytest.raises(StudyError, match="novelty"):
         parse_plan_file(json.dumps(data).encode(), where="here")

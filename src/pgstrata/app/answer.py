@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pgstrata.app.redaction import hide_texts
 from pgstrata.compare import (
     SECONDARY_METRICS,
@@ -21,15 +19,14 @@ from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
+from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.figures.host_courses import MEANWHILE
-from pgstrata.store.load import load_study
-from pgstrata.store.study import load_plan_file
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 
 
 def load_answer(
-    study: Path, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False,
+    study: StoredStudy, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False,
     query_text: bool = True,
 ) -> Answer:  # fmt: skip
     """The study with its comparisons; only what is compared or shown is read.
@@ -42,8 +39,8 @@ def load_answer(
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
     lines: tuple[str, ...] = COMPARED_SERIES
     if series:
-        lines = (load_plan_file(study).plan.experiment.metric, *COMPARED_SERIES, *MEANWHILE)
-    loaded = load_study(study, metrics=metrics, series=lines, sessions=why)
+        lines = (study.head().plan.experiment.metric, *COMPARED_SERIES, *MEANWHILE)
+    loaded = study.load(metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None
     return Answer(

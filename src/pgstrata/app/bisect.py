@@ -46,9 +46,10 @@ from pgstrata.plan.bisection import (
 )
 from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.servers.commits import Repository
 from pgstrata.store.failures import storage_errors
-from pgstrata.store.study import PLAN_FILE
+from pgstrata.store.repository import StudyFolders
 from pgstrata.system.files import write_atomically
 from pgstrata.workloads import builtin_workloads
 
@@ -87,9 +88,9 @@ class Measured:
 
 
 class Measure(Protocol):
-    """Carries out a question of two environments, or goes on with it, in a folder."""
+    """Carries out a question of two environments, or goes on with it, in the study of a name."""
 
-    def __call__(self, experiment: Experiment, study: Path) -> Measured:
+    def __call__(self, experiment: Experiment, name: str) -> Measured:
         """What came of it.
 
         Raises:
@@ -223,7 +224,7 @@ class Bisect:
         pair = (question.levels[0], question.levels[place])
         self.tell(f"{question.name(place)} against {question.name(0)}, threshold {threshold * 100:.3g} %")
         experiment = pair_experiment(question.experiment, question.factor, pair, threshold)
-        measured = self.measure(experiment, self.folder / name)
+        measured = self.measure(experiment, name)
         side = judge(measured.comparison) if measured.comparison else LevelSide.UNDECIDED
         reason = {
             LevelSide.SKIPPED: "it alone collapsed",
@@ -274,22 +275,23 @@ class StudyMeasure:
     """Measures by ordinary studies.
 
     Args:
-        folder: of the search.
+        studies: those of the search.
         events: where progress goes.
         budget: seconds of measuring, with all around it, for the whole search; None: as long as it takes.
         spent: seconds that earlier calls used and that do not count for this one.
     """
 
-    folder: Path
+    studies: StudyRepository
     events: Events
     budget: float | None
     spent: float = 0.0
 
-    def __call__(self, experiment: Experiment, study: Path) -> Measured:
+    def __call__(self, experiment: Experiment, name: str) -> Measured:
         """What the study says, after what it still lacks was measured."""
+        study = self.studies.named(name)
         if (found := _load_decided(study)) is not None:
             return Measured(comparison=found)
-        left = None if self.budget is None else self.budget + self.spent - spent_in(self.folder)
+        left = None if self.budget is None else self.budget + self.spent - spent_in(self.studies)
         if left is not None and left <= 0:
             return Measured(comparison=None, out_of_time=True)
         workloads = builtin_workloads()
@@ -299,12 +301,12 @@ class StudyMeasure:
         return Measured(comparison=found, out_of_time=outcome.ending is Ending.BUDGET)
 
 
-def spent_in(folder: Path) -> float:
+def spent_in(studies: StudyRepository) -> float:
     """Seconds that the runs of all studies of a search took, with all around them."""
-    return sum(_spent_in_study(path.parent) for path in sorted(folder.glob(f"*/{PLAN_FILE}")))
+    return sum(map(_spent_in_study, studies.find_begun("")))
 
 
-def _spent_in_study(study: Path) -> float:
+def _spent_in_study(study: StoredStudy) -> float:
     try:
         return seconds_spent(study)
     except StudyError:
@@ -312,9 +314,9 @@ def _spent_in_study(study: Path) -> float:
         return 0.0
 
 
-def _load_decided(study: Path) -> Comparison | None:
+def _load_decided(study: StoredStudy) -> Comparison | None:
     """The answer of a study that needs no more runs; None where there is no such study."""
-    if not (study / PLAN_FILE).exists():
+    if not study.begun():
         return None
     try:
         found = _load_comparison(study)
@@ -324,7 +326,7 @@ def _load_decided(study: Path) -> Comparison | None:
     return found if found.decided_at is not None else None
 
 
-def _load_comparison(study: Path) -> Comparison:
+def _load_comparison(study: StoredStudy) -> Comparison:
     """What answers the question of the study: over all cells where there are several."""
     return lead_comparisons(load_answer(study))[0]
 
@@ -342,10 +344,10 @@ def carry_out(question: Question, folder: Path, events: Events, *, budget: float
         InterruptedByUserError: what was finished is kept.
         PgstrataError: an end cannot be measured, the host is not fit, a folder holds another question.
     """
-    given = budget is not None
+    given, studies = budget is not None, StudyFolders(folder)
     measure = StudyMeasure(
-        folder=folder, events=events, budget=budget if given else question.experiment.budget,
-        spent=spent_in(folder) if given else 0.0,
+        studies=studies, events=events, budget=budget if given else question.experiment.budget,
+        spent=spent_in(studies) if given else 0.0,
     )  # fmt: skip
 
     def tell(text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from pgstrata.app.host_floors import fit_designs, harvest_floors, keep_floors, with_floors
 from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
-from pgstrata.app.run import as_begun, find_studies, run_experiment
+from pgstrata.app.run import as_begun, run_experiment
 from pgstrata.conduct.loop import Ending
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError, StudyError, UsageError
@@ -24,9 +24,8 @@ from pgstrata.plan import make_plan
 from pgstrata.plan.design import default_rounds
 from pgstrata.plan.floors import baseline_twice
 from pgstrata.ports.events import Events
+from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.store.evidence import list_runs
-from pgstrata.store.study import PLAN_FILE, load_plan_file
 from pgstrata.workloads import builtin_workloads
 
 FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -60,7 +59,7 @@ class FloorOutcome:
     another number than what was measured.
     """
 
-    study: Path
+    study: StoredStudy
     ending: Ending
     done: int
     plan: Plan
@@ -127,32 +126,33 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
     return make_plan(twice, workloads, capacity_here(), drivers=driver_capabilities(), designs=asked.designs)
 
 
-def choose_study(plan: Plan, file: Path | None) -> Path:
-    """studies/floor-NAME-IDENTITY: what was interrupted today goes on, what is complete is followed by a new one."""
+def choose_study(studies: StudyRepository, plan: Plan, file: Path | None) -> StoredStudy:
+    """floor-NAME-IDENTITY: what was interrupted today goes on, what is complete is followed by a new one."""
     name = f"floor-{file.stem}" if file else "floor"
     # one that was begun may have other rounds than a plan of today, and another name for it
-    begun = (folder for folder in find_studies(name) if _goes_on(folder, as_begun(plan, folder)))
+    begun = (study for study in studies.find_begun(f"{name}-") if _goes_on(study, as_begun(plan, study)))
     if (found := next(begun, None)) is not None:
         return found
     stem = f"{name}-{plan.identity[:8]}"
     for number in range(1, _MOST_FOLDERS):
-        folder = Path("studies") / (stem if number == 1 else f"{stem}-{number}")
-        if not (folder / PLAN_FILE).exists():
-            return folder
-    raise UsageError("there are a thousand studies of that name", where=f"studies/{stem}", remedy="use --study DIR")
+        study = studies.named(stem if number == 1 else f"{stem}-{number}")
+        if not study.begun():
+            return study
+    raise UsageError("there are a thousand studies of that name", where=str(studies.named(stem)),
+                     remedy="use --study DIR")  # fmt: skip
 
 
-def _goes_on(folder: Path, plan: Plan) -> bool:
+def _goes_on(study: StoredStudy, plan: Plan) -> bool:
     try:
-        there = load_plan_file(folder)
+        there = study.head()
         begun = datetime.fromisoformat(there.created)
         fresh = datetime.now(UTC) - begun < _GOES_ON
     except (StudyError, ValueError, TypeError):
         return False
-    return fresh and there.plan.identity == plan.identity and len(list_runs(folder)) < len(plan.runs)
+    return fresh and there.plan.identity == plan.identity and len(study.committed()) < len(plan.runs)
 
 
-def measure_floor(plan: Plan, study: Path, events: Events, *, budget: float | None = None) -> FloorOutcome:
+def measure_floor(plan: Plan, study: StoredStudy, events: Events, *, budget: float | None = None) -> FloorOutcome:
     """Measure every block, whatever the first ones say, and keep what came out.
 
     A sequential end would keep the studies in which the differences happened to be small.

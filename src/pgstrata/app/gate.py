@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.compare import compare_study, threshold_of
@@ -12,10 +11,10 @@ from pgstrata.compare.gate import Gate, find_missing
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, ROUND_TPS
-from pgstrata.store.load import load_study
+from pgstrata.ports.studies import StoredStudy
 
 
-def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Gate:
+def load_gate(study: StoredStudy, *, metric: str | None, threshold: float | None) -> Gate:
     """The gate of a study; without a threshold the metric is asked at its own, as the answer shows it.
 
     Raises:
@@ -31,10 +30,10 @@ def load_gate(study: Path, *, metric: str | None, threshold: float | None) -> Ga
     return Gate(answer=_ask_again(study, answer, *asked), frozen=frozen, missing=find_missing(answer))
 
 
-def _ask_again(study: Path, answer: Answer, metric: str, threshold: float) -> Answer:
+def _ask_again(study: StoredStudy, answer: Answer, metric: str, threshold: float) -> Answer:
     """The same runs by another metric or threshold; the floors of the plan are those of its own metric."""
     # throughput in slices is compared by the series of its rounds
-    loaded = load_study(study, metrics=(_known(metric), ROUND_TPS), series=COMPARED_SERIES)
+    loaded = study.load(metrics=(_known(metric), ROUND_TPS), series=COMPARED_SERIES)
     frozen = loaded.plan.experiment
     measured = {measurement.metric for run in loaded.runs for measurement in run.measurements}
     if metric not in {frozen.metric, *measured}:
@@ -59,6 +58,6 @@ def _known(metric: str) -> str:
     return metric
 
 
-def _list_metrics(study: Path) -> str:
-    measured = {item.metric for run in load_study(study).runs for item in run.measurements}
+def _list_metrics(study: StoredStudy) -> str:
+    measured = {item.metric for run in study.load().runs for item in run.measurements}
     return f"choose one of {', '.join(name for name in METRICS if name in measured)}" if measured else "measure first"

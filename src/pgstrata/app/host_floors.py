@@ -26,6 +26,7 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import floor_key, make_floor
 from pgstrata.plan.rounds import fit_rounds, keys_of_any_rounds
+from pgstrata.ports.studies import StoredStudy
 from pgstrata.store.floors import FloorStore
 
 CONDITIONS: Final = "conditions"
@@ -110,7 +111,7 @@ def has_control(plan: Plan) -> bool:
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
 
 
-def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
+def harvest_floors(study: StoredStudy, workloads: Mapping[str, Workload]) -> Harvest:
     """Noise-floor records of a study's control, one for each metric of a comparison with enough differences.
 
     A study whose host changed while it was measured gives none.
@@ -118,15 +119,13 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
     Raises:
         HostLostError, HostNotFitError: the machine of its servers cannot be asked what it is like.
     """
-    # numpy and the catalogue, for which commands that only plan do not wait
+    # numpy, for which commands that only plan do not wait
     from pgstrata.compare import SECONDARY_METRICS  # noqa: PLC0415
     from pgstrata.compare.noise.floors import control_differences  # noqa: PLC0415
-    from pgstrata.store.fingerprints import load_fingerprint_files  # noqa: PLC0415
-    from pgstrata.store.load import load_study  # noqa: PLC0415
 
-    loaded = load_study(study, metrics=SECONDARY_METRICS, series=COMPARED_SERIES)
+    loaded = study.load(metrics=SECONDARY_METRICS, series=COMPARED_SERIES)
     plan = loaded.plan
-    host = load_fingerprint_files(study.absolute()).get(CONDITIONS)
+    host = study.fingerprints().get(CONDITIONS)
     if host is None:
         return Harvest(records=(), lack="the study does not say what its host was like when it began")
     changed = host != observe_rig(plan.experiment)
@@ -140,7 +139,7 @@ def harvest_floors(study: Path, workloads: Mapping[str, Workload]) -> Harvest:
             host=host,
             measured=min(run.started for run in loaded.runs if run.started),
             differences=one.d,
-            study=f"{loaded.created} {plan.identity} {study.resolve()}",
+            study=f"{loaded.created} {plan.identity} {study.identity}",
             source=loaded.name,
             version=__version__,
             slices=one.slices,

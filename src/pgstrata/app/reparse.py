@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pgstrata.app.wiring import make_derive
-from pgstrata.store.study import load_plan_file, reparse_study
+from pgstrata.ports.studies import StoredStudy
 
 
-def reparse(study: Path) -> int:
+def reparse(study: StoredStudy) -> int:
     """Derive all runs of a study anew; their number."""
-    return reparse_study(study, make_derive(load_plan_file(study).plan.experiment))
+    return study.reparse(make_derive(study.head().plan.experiment))

@@ -8,14 +8,14 @@ from pathlib import Path
 from pgstrata.app.answer import load_answer
 from pgstrata.app.stacks import load_stacks
 from pgstrata.errors import DiskFullError, PgstrataError
+from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.system.files import write_beside
 
 
-def write_report(study: Path, output: Path | None, *, pairs: bool, query_text: bool = True) -> Path:
-    """The file that was written: by default report.html in the study's folder."""
-    target = output or study / "report.html"
+def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True) -> Path:
+    """The file that was written. PgstrataError where it cannot be."""
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
     text = emit_page(make_document(replace(answer, stacks=load_stacks(study, answer.study))))
     try:

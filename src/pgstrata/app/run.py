@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from glob import escape
 from pathlib import Path
 
 from pgstrata import __version__
@@ -24,9 +23,8 @@ from pgstrata.plan.forecast import forecast
 from pgstrata.plan.identity import identify
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
-from pgstrata.store.fingerprints import load_fingerprint_files
-from pgstrata.store.load import load_study
-from pgstrata.store.study import PLAN_FILE, StudyStore, load_plan_file
+from pgstrata.ports.store import Store
+from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.workloads import builtin_workloads
 
 
@@ -38,7 +36,7 @@ class RunOutcome:
     block, or was of the last one; `preparing` are the seconds before the first block of this call.
     """
 
-    study: Path
+    study: StoredStudy
     ending: Ending
     done: int
     total: int
@@ -47,28 +45,24 @@ class RunOutcome:
     preparing: float
 
 
-def default_study(file: Path, plan: Plan) -> Path:
-    """studies/NAME-IDENTITY below the current folder: the same command finds the same study.
+def default_study(studies: StudyRepository, file: Path, plan: Plan) -> StoredStudy:
+    """NAME-IDENTITY: the same command finds the same study.
 
     So it does where the plan would have other rounds today, because the noise of the host was measured meanwhile.
     """
-    folder = Path("studies") / f"{file.stem}-{plan.identity[:8]}"
-    if (folder / PLAN_FILE).exists():
-        return folder
-    return next((begun for begun in find_studies(file.stem) if as_begun(plan, begun) is not plan), folder)
+    study = studies.named(f"{file.stem}-{plan.identity[:8]}")
+    if study.begun():
+        return study
+    begun = studies.find_begun(f"{file.stem}-")
+    return next((one for one in begun if as_begun(plan, one) is not plan), study)
 
 
-def find_studies(stem: str) -> list[Path]:
-    """The folders studies/STEM-… below the current one in which a study was begun, by name."""
-    return [path.parent for path in sorted(Path("studies").glob(f"{escape(stem)}-*/{PLAN_FILE}"))]
-
-
-def as_begun(plan: Plan, study: Path) -> Plan:
+def as_begun(plan: Plan, study: StoredStudy) -> Plan:
     """The plan with the designs of a study where these differ in nothing but their rounds; else the plan itself."""
-    if not (study / PLAN_FILE).exists():
+    if not study.begun():
         return plan
     try:
-        there = load_plan_file(study).plan
+        there = study.head().plan
     except StudyError:
         # whoever opens it says what is wrong with it
         return plan
@@ -83,7 +77,7 @@ def _without_rounds(plan: Plan) -> tuple[Design, ...]:
 
 
 def run_experiment(
-    plan: Plan, study: Path, events: Events, *, budget: float | None = None, stop_early: bool = True
+    plan: Plan, study: StoredStudy, events: Events, *, budget: float | None = None, stop_early: bool = True
 ) -> RunOutcome:
     """Measure what is missing.
 
@@ -105,8 +99,8 @@ def run_experiment(
         plan = begun
     with (
         open_machine(tell) as machine,
-        _having(plan, machine, str(study.absolute()), tell) as hosts,
-        StudyStore.open_or_create(study, plan, __version__, derive=make_derive(plan.experiment)) as store,
+        _having(plan, machine, study.identity, tell) as hosts,
+        study.write(plan, __version__, make_derive(plan.experiment)) as store,
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
@@ -136,7 +130,7 @@ def _teller(events: Events) -> Callable[[str], None]:
     return lambda text: events.emit(Event(kind=EventKind.NOTE, text=text))
 
 
-def _keep_noise(plan: Plan, study: Path, events: Events) -> None:
+def _keep_noise(plan: Plan, study: StoredStudy, events: Events) -> None:
     """What a control has shown is kept as the noise floor of its host, for later studies; never a reason to fail."""
     try:
         harvest = harvest_floors(study, builtin_workloads())
@@ -177,22 +171,20 @@ def refuse_small(plan: Plan, opened: OpenedHost) -> None:
     refuse_room(part, workloads, observe_room(opened), cost, plan.designs, where=opened.spec.text)
 
 
-def _carry_out(
-    plan: Plan, hosts: StudyHosts, store: StudyStore, events: Events, limits: _Limits
-) -> tuple[Conduct, Ending]:
+def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limits: _Limits) -> tuple[Conduct, Ending]:
     machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
     for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
         hosts.tidy(spec)
-    rig = make_rig(plan, machine, store, events, str(store.folder), hosts)
-    with scratch(rig.client, rig.scratch, str(store.folder)):
+    rig = make_rig(plan, machine, store, events, hosts.study, hosts)
+    with scratch(rig.client, rig.scratch, hosts.study):
         conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
                           begun=begun)  # fmt: skip
         return conduct, conduct.carry_out()
 
 
-def seconds_spent(study: Path) -> float:
+def seconds_spent(study: StoredStudy) -> float:
     """Seconds that a study took: its finished runs, and what was kept of the time before and around them."""
-    beside = UnmeasuredTime.of(load_fingerprint_files(study.absolute()).get(SPENT))
-    return sum(map(own_seconds, load_study(study, metrics=()).runs)) + beside.seconds
+    beside = UnmeasuredTime.of(study.fingerprints().get(SPENT))
+    return sum(map(own_seconds, study.load(metrics=()).runs)) + beside.seconds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
@@ -15,25 +14,25 @@ from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.stacks import RunStacks
-from pgstrata.store.evidence import load_file
+from pgstrata.ports.studies import StoredStudy
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
 _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
-def load_stacks(folder: Path, study: Study) -> tuple[RunStacks, ...]:
+def load_stacks(stored: StoredStudy, study: Study) -> tuple[RunStacks, ...]:
     """Of all runs that may enter a comparison and have any; the study is read with the metric `SAMPLED_CPU`."""
-    return tuple(_load(folder, study)) if study.plan.experiment.profile_cpu else ()
+    return tuple(_load(stored, study)) if study.plan.experiment.profile_cpu else ()
 
 
-def _load(folder: Path, study: Study) -> Iterator[RunStacks]:
+def _load(stored: StoredStudy, study: Study) -> Iterator[RunStacks]:
     environments = study.plan.experiment.environments
     strangers = {each.name for each in environments if each.server.kind is ServerKind.DSN}
     for run in study.runs:
         if not may_enter(run):
             continue
-        folded = _read(load_file(folder, run.identity, f"{SAMPLES}.gz"))
+        folded = _read(stored.evidence(run.identity, f"{SAMPLES}.gz"))
         samples, seconds = sum(folded.stacks.values()), run.value(SAMPLED_CPU)
         whole = bool(folded.whole and samples and seconds)
         yield RunStacks(

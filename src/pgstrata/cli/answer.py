@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.errors import UsageError
+from pgstrata.store.repository import StudyFolder
 
 
 def show_answer(
@@ -24,7 +25,7 @@ def show_answer(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    answer = load_answer(study, shifts=json, pairs=pairs, why=why, query_text=query_text)
+    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=query_text)
     if json:
         from pgstrata.report.json.answer import answer_json
 

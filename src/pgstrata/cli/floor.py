@@ -15,6 +15,7 @@ from pgstrata.model.floor import FLOOR_LIFETIME
 from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import measured_json, say_measured
 from pgstrata.report.sentences.answer import answer_sentences
+from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.units import render_duration
 
 
@@ -33,17 +34,17 @@ def measure_and_tell(
         raise UsageError("both --events and --json were given", remedy="give one of them: each has standard output")
     gc.enable()
     plan = plan_floor(file, wishes, blocks)
-    folder = study or choose_study(plan, file)
+    stored = StudyFolder(study) if study else choose_study(StudyFolders(), plan, file)
     out = sys.stderr if events or json else sys.stdout
-    print(f"study: {folder}", file=out)
+    print(f"study: {stored}", file=out)
     needed = render_duration(round(plan.forecast.seconds_total))
     print(f"{len(plan.blocks)} blocks of two equal environments, about {needed}", file=out)
     sink = PlainSink(sys.stderr) if json else choose_sink(events=events)
     try:
-        outcome = measure_floor(plan, folder, sink, budget=budget)
+        outcome = measure_floor(plan, stored, sink, budget=budget)
     finally:
         sink.close()
-    alarms = [sentence.text for sentence in answer_sentences(load_answer(folder)) if sentence.alarm]
+    alarms = [sentence.text for sentence in answer_sentences(load_answer(stored)) if sentence.alarm]
     if json:
         print(_render_json(outcome, alarms))
     else:

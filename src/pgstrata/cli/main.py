@@ -135,8 +135,10 @@ def report(
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
     from pgstrata.app.report import write_report
+    from pgstrata.store.repository import StudyFolder as Stored
 
-    print(f"report: {write_report(study, output, pairs=pairs, query_text=not no_query_text)}")
+    target = output or study / "report.html"
+    print(f"report: {write_report(Stored(study), target, pairs=pairs, query_text=not no_query_text)}")
 
 
 @app.command()
@@ -256,8 +258,9 @@ def bisect(
 def reparse(study: StudyFolder) -> None:
     """Derive everything anew from the evidence of a study."""
     from pgstrata.app.reparse import reparse as rebuild
+    from pgstrata.store.repository import StudyFolder as Stored
 
-    print(f"{rebuild(study)} runs derived anew from their evidence")
+    print(f"{rebuild(Stored(study))} runs derived anew from their evidence")
 
 
 @app.command()

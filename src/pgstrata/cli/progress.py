@@ -22,6 +22,7 @@ from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
+from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.units import render_duration
 
 _WIDTH = 100
@@ -31,24 +32,24 @@ _GO_ON = "give the same command again to go on: finished runs are kept"
 def run_with_progress(plan: Plan, file: Path, study: Path | None, budget: float | None, *, events: bool) -> None:
     """Run, telling progress; at the end the answer in words and what to do next."""
     gc.enable()
-    folder = study or default_study(file, plan)
+    stored = StudyFolder(study) if study else default_study(StudyFolders(), file, plan)
     out = sys.stderr if events else sys.stdout
-    print(f"study: {folder}", file=out)
+    print(f"study: {stored}", file=out)
     print(_chosen(plan, file), file=out)
     sink = choose_sink(events=events)
     try:
-        outcome = run_experiment(plan, folder, sink, budget=budget)
+        outcome = run_experiment(plan, stored, sink, budget=budget)
     finally:
         sink.close()
     _say_ending(outcome, file, out)
     if outcome.done:
-        answer = load_answer(folder, why=True)
+        answer = load_answer(stored, why=True)
         print(file=out)
         for sentence in answer_sentences(answer):
             print(_wrapped(sentence.text), file=out)
         for text in cause_sentences(answer):
-            print(_wrapped(f"{text} (pgstrata show --why {folder})"), file=out)
-        print(f"\nmore: pgstrata show {folder}   pgstrata report {folder}", file=out)
+            print(_wrapped(f"{text} (pgstrata show --why {stored})"), file=out)
+        print(f"\nmore: pgstrata show {stored}   pgstrata report {stored}", file=out)
 
 
 def _chosen(plan: Plan, file: Path) -> str:

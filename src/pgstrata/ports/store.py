@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
+from pgstrata.model.plan import Plan
 from pgstrata.model.runs import Reason, RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.shared import SharedResources
@@ -74,7 +75,12 @@ class FinishedRun:
 
 
 class Store(Protocol):
-    """A study on disk: catalogue and evidence. One writer at a time."""
+    """A study on disk: catalogue and evidence. One writer at a time.
+
+    `plan` is the study's, with the secrets that its writer gave, and the floors that were frozen when it was made.
+    """
+
+    plan: Plan
 
     def committed(self) -> frozenset[str]:
         """Identities of the runs that are there."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
 from pgstrata.errors import StudyError
 from pgstrata.model.runs import RunRecord
+from pgstrata.ports.studies import Derive
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.failures import is_damage
 from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.serialise import parse_header
 from pgstrata.system.files import remove_file, rename
 
-Derive = Callable[[Mapping[str, bytes]], RunRecord]
 _NEW = f"{catalogue.CATALOGUE}.new"
 
 

@@ -9,7 +9,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -19,6 +19,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
+from pgstrata.ports.studies import StudyHead
 
 FORMAT = 2
 _GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"})}
@@ -27,27 +28,18 @@ _Reader = Callable[[Any], Any]
 _T = typing.TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFile:
-    """Content of plan.json: the plan, when the study was created (ISO 8601) and by which pgstrata."""
-
-    plan: Plan
-    created: str
-    version: str
-
-
-def render_plan_file(file: PlanFile) -> bytes:
+def render_plan_file(file: StudyHead) -> bytes:
     """plan.json as bytes."""
     return _dump({"format": FORMAT, **encode(file)})
 
 
-def parse_plan_file(content: bytes, *, where: str) -> PlanFile:
+def parse_plan_file(content: bytes, *, where: str) -> StudyHead:
     """The plan of a study; StudyError if it is damaged or of another format."""
     try:
         data = json.loads(content)
         number = data.pop("format")
         if number == FORMAT:
-            return typing.cast("PlanFile", _reader(PlanFile)(data))
+            return typing.cast("StudyHead", _reader(StudyHead)(data))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StudyError(f"the plan of the study is damaged: {error}", where=where) from error
     raise StudyError(

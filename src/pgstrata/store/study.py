@@ -21,13 +21,14 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import Evidence, FinishedRun, RunHeader
+from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.difference import explain_difference
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.fingerprints import load_fingerprint_files, save_fingerprint_file
 from pgstrata.store.lock import LOCK_FILE, StudyLock
-from pgstrata.store.rebuild import Derive, derive_run, rebuild_catalogue
-from pgstrata.store.serialise import PlanFile, parse_plan_file, render_plan_file
+from pgstrata.store.rebuild import derive_run, rebuild_catalogue
+from pgstrata.store.serialise import parse_plan_file, render_plan_file
 from pgstrata.system import files
 
 PLAN_FILE = "plan.json"
@@ -40,7 +41,7 @@ _OWN = {LOCK_FILE, EXPERIMENT_FILE, evidence.EVIDENCE, evidence.SHARED, "fingerp
 class StudyStore:
     """Implements ports.Store. Use `create`, `open` or `open_or_create`, then close it or use it in a `with`."""
 
-    def __init__(self, folder: Path, file: PlanFile, lock: StudyLock, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, file: StudyHead, lock: StudyLock, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self.plan = file.plan
         self.created = file.created
@@ -58,7 +59,7 @@ class StudyStore:
             _make_folder(folder)
             _refuse_occupied(folder)
         created = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
-        file = PlanFile(plan=plan, created=created, version=version)
+        file = StudyHead(plan=plan, created=created, version=version)
         lock = _take_lock(folder)
         try:
             with storage_errors(folder):
@@ -83,7 +84,7 @@ class StudyStore:
             # The caller's plan is the same one, with the secrets that were never written; floors
             # stay as frozen.
             plan = replace(plan, floors=file.plan.floors)
-            file = PlanFile(plan=plan, created=file.created, version=file.version)
+            file = StudyHead(plan=plan, created=file.created, version=file.version)
         _refuse_read_only(folder)
         lock = _take_lock(folder)
         try:
@@ -97,7 +98,7 @@ class StudyStore:
             raise
 
     @classmethod
-    def _open_reconciled(cls, folder: Path, file: PlanFile, lock: StudyLock, derive: Derive | None) -> Self:
+    def _open_reconciled(cls, folder: Path, file: StudyHead, lock: StudyLock, derive: Derive | None) -> Self:
         path = folder / catalogue.CATALOGUE
         if not path.exists():
             raise _out_of_step(folder, "the study has no catalogue")
@@ -206,7 +207,7 @@ def reparse_study(folder: Path, derive: Derive) -> int:
         lock.release()
 
 
-def load_plan_file(folder: Path) -> PlanFile:
+def load_plan_file(folder: Path) -> StudyHead:
     """The plan of a study, and when and by which pgstrata it was created; StudyError if there is no study."""
     path = folder / PLAN_FILE
     if not path.is_file():
@@ -220,7 +221,7 @@ def _take_lock(folder: Path) -> StudyLock:
         return StudyLock(folder)
 
 
-def _lay_out(folder: Path, file: PlanFile) -> None:
+def _lay_out(folder: Path, file: StudyHead) -> None:
     for name in (evidence.EVIDENCE, evidence.SHARED, "fingerprints"):
         files.make_folders(folder / name)
     files.write_atomically(folder / EXPERIMENT_FILE, file.plan.experiment.text.encode())
