@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from changed_files import python
-from pgstrata.ledger.entries import host_state
+from pgstrata.ledger.entries import EntryFiles, host_state
 from pgstrata.ledger.steps import LedgerStep
 from pgstrata.ledger.undo import Undoer
 
@@ -155,7 +155,7 @@ def test_what_still_works_on_a_thing_after_a_kill_is_waited_for(place, things, p
     process.kill()
     process.wait()
     state = host_state(place.host, place.folder)
-    undoer = Undoer(host=place.host, privilege=(), folder=place.folder, patience=patience)
+    undoer = Undoer(files=EntryFiles(host=place.host, privilege=(), folder=place.folder), patience=patience)
     undone = undoer.undo(state.dirty, boot_id=state.boot_id)
     if not waits:
         assert "is still at work on it" in undone.kept[0].failure

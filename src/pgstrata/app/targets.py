@@ -18,8 +18,9 @@ from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
-from pgstrata.datasets.cluster import ClusterDatasets, DataRecipe
+from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.datasets.databases import DatabaseDatasets
+from pgstrata.datasets.recipe import DataRecipe
 from pgstrata.drivers.registry import load_data, verify_data
 from pgstrata.errors import HostLostError
 from pgstrata.hosts.clock import measure_clock

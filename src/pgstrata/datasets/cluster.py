@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pgstrata.datasets.control_file import CONTROL_FILE, SHUT_DOWN, parse_cluster_state
@@ -20,6 +20,7 @@ from pgstrata.datasets.marker import (
     save_marker,
 )
 from pgstrata.datasets.password import render_password
+from pgstrata.datasets.recipe import DataRecipe, built_again, setup_scripts
 from pgstrata.datasets.wal import move_wal
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
@@ -30,8 +31,8 @@ from pgstrata.errors import (
     ServerFailedError,
     find_disk_full,
 )
-from pgstrata.model.experiment import Cell, ConnectionKind, ControlKind, Environment
-from pgstrata.model.server import Address, Build
+from pgstrata.model.experiment import Cell, ConnectionKind, Environment
+from pgstrata.model.server import Build
 from pgstrata.model.workload import Workload
 from pgstrata.plan import workload_of
 from pgstrata.ports.host import Clock, Command, Host
@@ -66,19 +67,7 @@ _BUILD_SETTINGS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataRecipe:
-    """How the data of a workload are made.
-
-    `load` makes them in an empty database, with programs that are on the given host; `verify` gives the statement that
-    checks those of a cell; `marker` is a script.
-    """
-
-    load: Callable[[Host, Build, Address, Cell], None]
-    verify: Callable[[Cell], str]
-    marker: str
-
-
+@dataclass(slots=True, kw_only=True)
 class ClusterDatasets:
     """Implements `ports.Datasets` with data directories below `root` on a host.
 
@@ -94,38 +83,25 @@ class ClusterDatasets:
         study: name of the study, for markers and the clones' folder.
     """
 
-    def __init__(  # noqa: PLR0913 - what it works with, each named
-        self,
-        *,
-        host: Host,
-        sql: Sql,
-        control: ServerControl,
-        tools: Build,
-        workloads: Mapping[str, Workload],
-        recipe: DataRecipe,
-        clock: Clock,
-        root: str,
-        study: str,
-    ) -> None:
-        self._host = host
-        self._sql = sql
-        self._control = control
-        self._tools = tools
-        self._workloads = workloads
-        self._recipe = recipe
-        self._clock = clock
-        self._root = root
-        self._study = study
-        self._known: dict[str, Dataset] = {}
+    host: Host
+    sql: Sql
+    control: ServerControl
+    tools: Build
+    workloads: Mapping[str, Workload]
+    recipe: DataRecipe
+    clock: Clock
+    root: str
+    study: str
+    _known: dict[str, Dataset] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------- ensure
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
         """The pristine dataset, built and verified if there is none yet."""
-        identity = dataset_identity(environment, build, cell, workload_of(cell, self._workloads))
+        identity = dataset_identity(environment, build, cell, workload_of(cell, self.workloads))
         if identity not in self._known:
-            folder = f"{self._root}/datasets/{identity}"
-            marker = load_marker(self._host, folder)
+            folder = f"{self.root}/datasets/{identity}"
+            marker = load_marker(self.host, folder)
             if marker is None:
                 self._refuse_foreign(folder)
                 marker = self._build(folder, identity, environment, build, cell)
@@ -136,7 +112,7 @@ class ClusterDatasets:
         return self._known[identity]
 
     def _refuse_foreign(self, folder: str) -> None:
-        if self._host.exists(folder):
+        if self.host.exists(folder):
             raise HostNotFitError(
                 f"this folder has no readable {MARKER}, so it is not used and not removed",
                 where=folder,
@@ -146,24 +122,24 @@ class ClusterDatasets:
     def _build(self, folder: str, identity: str, environment: Environment, build: Build, cell: Cell) -> Marker:
         self._check_space(cell)
         twin = self._twin(environment, build, cell)
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         partial = f"{folder}.partial"
         self._clear_partial(partial)
-        marker = Marker(purpose="dataset", subject=identity, study=self._study, owner=observe_owner(self._host))
+        marker = Marker(purpose="dataset", subject=identity, study=self.study, owner=observe_owner(self.host))
         try:
-            self._host.make_folder(partial)
-            save_marker(self._host, partial, marker)
+            self.host.make_folder(partial)
+            save_marker(self.host, partial, marker)
             if twin is not None:
                 self._switch_off(twin, build, f"{partial}/data")
             else:
                 self._initdb(environment, build, f"{partial}/data")
                 self._fill(partial, environment, build, cell)
             size = self._sync_and_size(partial)
-            marker = replace(marker, bytes=size, seconds=self._clock.monotonic() - started)
-            save_marker(self._host, partial, marker)
-            self._host.rename(partial, folder)
+            marker = replace(marker, bytes=size, seconds=self.clock.monotonic() - started)
+            save_marker(self.host, partial, marker)
+            self.host.rename(partial, folder)
         except BaseException as error:
-            remove_marked(self._host, partial)
+            remove_marked(self.host, partial)
             if isinstance(error, DiskFullError):
                 raise self._disk_full(f"a dataset of scale {cell.scale} is built", error) from error
             raise
@@ -174,14 +150,14 @@ class ClusterDatasets:
 
         None where they are made by initdb: with checksums, and where the build has no pg_checksums (before 12).
         """
-        if environment.checksums or not self._host.exists(build.program(_CHECKSUMS)):
+        if environment.checksums or not self.host.exists(build.program(_CHECKSUMS)):
             return None
         return self.ensure(replace(environment, checksums=True), build, cell)
 
     def _switch_off(self, twin: Dataset, build: Build, data: str) -> None:
-        self._host.run(Command(argv=("cp", "-a", "--reflink=auto", twin.location, data)), timeout=_COPY_TIMEOUT)
+        self.host.run(Command(argv=("cp", "-a", "--reflink=auto", twin.location, data)), timeout=_COPY_TIMEOUT)
         switch = (build.program(_CHECKSUMS), "--disable", "--no-sync", "-D", data)
-        self._host.run(Command(argv=switch, environment={**build.process_environment, "LC_ALL": "C"}))
+        self.host.run(Command(argv=switch, environment={**build.process_environment, "LC_ALL": "C"}))
 
     def _disk_full(self, doing: str, error: PgstrataError, folder: str = "") -> DiskFullError:
         """`folder` is in a file system that was made for the clone, empty for that of all data."""
@@ -191,32 +167,32 @@ class ClusterDatasets:
                 details=(error.what, *error.details[-5:]), remedy=LARGER_FILE_SYSTEM,
             )  # fmt: skip
         return DiskFullError(
-            f"the disk is full while {doing}", where=self._root, details=(error.what, *error.details[-5:]),
+            f"the disk is full while {doing}", where=self.root, details=(error.what, *error.details[-5:]),
             remedy="free space there, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system; "
             "the same command then goes on",
         )  # fmt: skip
 
     def _check_space(self, cell: Cell) -> None:
-        needed = workload_of(cell, self._workloads).bytes_per_scale * cell.scale * _HEADROOM
-        free = self._host.free_bytes(self._root)
+        needed = workload_of(cell, self.workloads).bytes_per_scale * cell.scale * _HEADROOM
+        free = self.host.free_bytes(self.root)
         if free < needed:
             raise HostNotFitError(
                 f"a dataset of scale {cell.scale} needs about {render_bytes(needed)}, {render_bytes(free)} are free",
-                where=self._root,
+                where=self.root,
                 remedy="free space, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system",
             )
 
     def _clear_partial(self, partial: str) -> None:
-        marker = load_marker(self._host, partial)
-        if marker is not None and owner_alive(self._host, marker.owner) and marker.owner != observe_owner(self._host):
+        marker = load_marker(self.host, partial)
+        if marker is not None and owner_alive(self.host, marker.owner) and marker.owner != observe_owner(self.host):
             raise HostNotFitError(
                 f"another pgstrata (process {marker.owner.pid}) is building this dataset",
                 where=partial,
                 remedy="wait until it is done",
             )
-        if marker is None and not holds_nothing(self._host, partial):
+        if marker is None and not holds_nothing(self.host, partial):
             self._refuse_foreign(partial)
-        remove_marked(self._host, partial)
+        remove_marked(self.host, partial)
 
     def _initdb(self, environment: Environment, build: Build, data: str) -> None:
         checksums: tuple[str, ...] = ("--data-checksums",) if environment.checksums else ()
@@ -229,7 +205,7 @@ class ClusterDatasets:
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
         )
         try:
-            self._host.run(command)
+            self.host.run(command)
         except CommandFailedError as error:
             raise ServerFailedError(
                 "initdb failed",
@@ -237,9 +213,9 @@ class ClusterDatasets:
                 details=(error.what, *error.details),
                 remedy="check the initdb options and `pgstrata servers check`",
             ) from error
-        conf = self._host.read(f"{data}/postgresql.conf")
-        self._host.write(f"{data}/pg_hba.conf", _ACCESS)
-        self._host.write(f"{data}/postgresql.conf", conf + b"\ninclude_if_exists = 'pgstrata.conf'\n")
+        conf = self.host.read(f"{data}/postgresql.conf")
+        self.host.write(f"{data}/pg_hba.conf", _ACCESS)
+        self.host.write(f"{data}/postgresql.conf", conf + b"\ninclude_if_exists = 'pgstrata.conf'\n")
 
     def _fill(self, partial: str, environment: Environment, build: Build, cell: Cell) -> None:
         building = replace(environment, settings=_BUILD_SETTINGS, connection=ConnectionKind.SOCKET)
@@ -248,41 +224,35 @@ class ClusterDatasets:
             database="postgres",
             folder=partial,
         )  # fmt: skip
-        server = self._control.start(building, build, clone)
+        server = self.control.start(building, build, clone)
         try:
             self._load(server, environment, cell)
         except PgstrataError as error:
             # a server that dies of it says so in its log only
-            log = self._control.log(server).decode("utf-8", "replace")
+            log = self.control.log(server).decode("utf-8", "replace")
             if full := find_disk_full("\n".join((error.what, *error.details, log))):
                 raise DiskFullError(full, where=partial) from error
             raise
         finally:
-            self._control.stop(server)
-        self._host.remove_tree(f"{partial}/data/pgstrata.conf")
+            self.control.stop(server)
+        self.host.remove_tree(f"{partial}/data/pgstrata.conf")
 
     def _load(self, server: RunningServer, environment: Environment, cell: Cell) -> None:
         password = secrets.token_hex(16)
-        self._host.write(f"{server.clone.location}/{_PASSWORD_FILE}", password.encode())
-        self._sql.execute(server.address, render_password(_SUPERUSER, password, server.build.version.number))
-        self._sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
+        self.host.write(f"{server.clone.location}/{_PASSWORD_FILE}", password.encode())
+        self.sql.execute(server.address, render_password(_SUPERUSER, password, server.build.version.number))
+        self.sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
         address = server.address.with_database(DATABASE)
-        self._sql.execute(address, self._recipe.marker)
-        if has_extension(self._sql, address, "pg_prewarm"):
-            self._sql.execute(address, "CREATE EXTENSION pg_prewarm;")
-        self._recipe.load(self._host, self._tools, address, cell)
-        for script in setup_scripts(environment, cell):
-            self._sql.execute(address, script)
-        verify_counts(self._sql, address, self._recipe.verify(cell))
-        self._sql.execute(address, "VACUUM (FREEZE, ANALYZE);\nCHECKPOINT;")
+        self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell)
+        self.sql.execute(address, "CHECKPOINT;")
 
     def _sync_and_size(self, folder: str) -> int:
-        self._host.run(Command(argv=("sync", "-f", folder)), timeout=_COPY_TIMEOUT)
-        done = self._host.run(Command(argv=("du", "-s", "--block-size=1", f"{folder}/data")))
+        self.host.run(Command(argv=("sync", "-f", folder)), timeout=_COPY_TIMEOUT)
+        done = self.host.run(Command(argv=("du", "-s", "--block-size=1", f"{folder}/data")))
         return int(done.text.split()[0])
 
     def _verify_stopped(self, data: str) -> None:
-        state = parse_cluster_state(self._host.read(f"{data}/{CONTROL_FILE}"))
+        state = parse_cluster_state(self.host.read(f"{data}/{CONTROL_FILE}"))
         if state != SHUT_DOWN:
             raise HostNotFitError(
                 f"the dataset was not stopped cleanly ({state})",
@@ -294,21 +264,21 @@ class ClusterDatasets:
 
     def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:
         """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
-        own, folder = folder, f"{folder or f'{self._root}/clones/{self._study}'}/{name}"
+        own, folder = folder, f"{folder or f'{self.root}/clones/{self.study}'}/{name}"
         clone = Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder,
                       wal=f"{wal}/{name}" if wal else "")  # fmt: skip
-        if self._host.exists(folder) or (wal and self._host.exists(clone.wal)):
+        if self.host.exists(folder) or (wal and self.host.exists(clone.wal)):
             self.discard(clone)
-        marker = Marker(purpose="clone", subject=name, study=self._study, owner=observe_owner(self._host))
+        marker = Marker(purpose="clone", subject=name, study=self.study, owner=observe_owner(self.host))
         try:
             for place in _marked_folders(clone):
-                self._host.make_folder(place)
-                save_marker(self._host, place, marker)
+                self.host.make_folder(place)
+                save_marker(self.host, place, marker)
             copy = ("cp", "-a", "--reflink=auto", dataset.location, clone.location)
-            self._host.run(Command(argv=copy), timeout=_COPY_TIMEOUT)
+            self.host.run(Command(argv=copy), timeout=_COPY_TIMEOUT)
             if wal:
                 own = wal
-                move_wal(self._host, clone.location, clone.wal, timeout=_COPY_TIMEOUT)
+                move_wal(self.host, clone.location, clone.wal, timeout=_COPY_TIMEOUT)
         except BaseException as error:
             self._remove_clone(clone)
             if isinstance(error, DiskFullError):
@@ -319,16 +289,16 @@ class ClusterDatasets:
     def discard(self, clone: Clone) -> None:
         """Remove a clone; only if it carries the marker, or nothing is in it."""
         for folder in _marked_folders(clone):
-            if load_marker(self._host, folder) is None and not holds_nothing(self._host, folder):
+            if load_marker(self.host, folder) is None and not holds_nothing(self.host, folder):
                 self._refuse_foreign(folder)
         self._remove_clone(clone)
 
     def _remove_clone(self, clone: Clone) -> None:
         for folder in _marked_folders(clone):
-            remove_marked(self._host, folder)
-        together = f"{self._root}/clones/{self._study}"
-        if not self._host.list_folder(together):
-            self._host.remove_tree(together)
+            remove_marked(self.host, folder)
+        together = f"{self.root}/clones/{self.study}"
+        if not self.host.list_folder(together):
+            self.host.remove_tree(together)
 
 
 def _marked_folders(clone: Clone) -> tuple[str, ...]:
@@ -344,28 +314,3 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
     )  # fmt: skip
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
     return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"
-
-
-def built_again(environment: Environment) -> tuple[str, ...]:
-    """What sets the data of a control by rebuild apart: they are made as the baseline's, a second time."""
-    return (str(ControlKind.REBUILD),) if environment.control is ControlKind.REBUILD else ()
-
-
-def setup_scripts(environment: Environment, cell: Cell) -> tuple[str, ...]:
-    """SQL that runs once on the dataset before it is frozen: the cell's first, then the environment's."""
-    return tuple(options["setup_sql"] for options in (cell.options, environment.options) if "setup_sql" in options)
-
-
-def has_extension(sql: Sql, address: Address, name: str) -> bool:
-    """Whether the server's installation offers that extension."""
-    found = sql.query(address, f"SELECT count(*) AS n FROM pg_available_extensions WHERE name = '{name}'").value()
-    return found == "1"
-
-
-def verify_counts(sql: Sql, address: Address, statement: str) -> None:
-    """Every row of the check must say ok; ServerFailedError names those that do not."""
-    rows = tuple(sql.query(address, statement).records())
-    wrong = tuple(", ".join(f"{k} {v}" for k, v in row.items()) for row in rows if row.get("ok") != "t")
-    if wrong or not rows:
-        raise ServerFailedError("the dataset is not what it must be", where=address.database, details=wrong,
-                                remedy="build it again; report this if it happens twice")  # fmt: skip

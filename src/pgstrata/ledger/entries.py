@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, find_disk_full
 from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
-from pgstrata.ports.host import Command, Host
+from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
 from pgstrata.system import commands
 
@@ -40,24 +40,72 @@ def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def make_folder(host: Host, privilege: tuple[str, ...], folder: str) -> None:
-    """Make the folder of a ledger, readable for everybody on the host; nothing happens if it is there."""
-    done = host.run(Command(argv=(*privilege, *commands.make_ledger(folder).argv)), check=False)
-    if done.code:
-        raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFiles:
+    """The files of a ledger in a folder of a host; `privilege` are words in front of what changes them."""
 
+    host: Host
+    privilege: tuple[str, ...]
+    folder: str
 
-def write_ahead(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> bool:
-    """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
-    aside = f"{folder}/.{entry.number:08d}-{entry.owner.pid}.new"
-    content = render_entry(entry).encode()
-    put = commands.put_entry(path_of(folder, entry), aside, len(content))
-    done = host.run(Command(argv=(*privilege, *put.argv), stdin=content), check=False)
-    if done.code == commands.NUMBER_TAKEN:
-        return False
-    if done.code:
-        raise _not_written(folder, done.stderr.decode("utf-8", "replace"))
-    return True
+    def make_folder(self) -> None:
+        """Make the folder, readable for everybody on the host; nothing happens if it is there."""
+        done = self.run(commands.make_ledger(self.folder).argv, check=False)
+        if done.code:
+            raise _not_written(self.folder, done.stderr.decode("utf-8", "replace"))
+
+    def write_ahead(self, entry: Entry) -> bool:
+        """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
+        aside = f"{self.folder}/.{entry.number:08d}-{entry.owner.pid}.new"
+        content = render_entry(entry).encode()
+        done = self.run(commands.put_entry(self.path(entry), aside, len(content)).argv, content, check=False)
+        if done.code == commands.NUMBER_TAKEN:
+            return False
+        if done.code:
+            raise _not_written(self.folder, done.stderr.decode("utf-8", "replace"))
+        return True
+
+    def save_note(self, entry: Entry) -> None:
+        """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
+        note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
+        with suppress(PgstrataError):
+            self.run(commands.put_note(_note_of(self.folder, entry)).argv, json.dumps(note).encode(), check=False)
+
+    def remove_note(self, entry: Entry) -> None:
+        """From here on it is not known in which state the thing is."""
+        self.run(commands.remove_files(_note_of(self.folder, entry)))
+
+    def remove(self, entry: Entry) -> None:
+        """Close an entry, or do nothing if it is closed; for good only after `sync`."""
+        # the note first: another entry with that number must not find it
+        self.run(commands.remove_files(_note_of(self.folder, entry), self.path(entry)))
+
+    def sync(self) -> None:
+        """Force to disk which entries there are."""
+        self.host.run(Command(argv=("sync", "--", self.folder)), check=False)
+
+    def path(self, entry: Entry) -> str:
+        """The file of an entry."""
+        return path_of(self.folder, entry)
+
+    def latest_number(self) -> int:
+        """The highest number of an entry, 0 if there are none."""
+        numbers = (name.removesuffix(_SUFFIX) for name in self.host.list_folder(self.folder))
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    def sweep_aside(self) -> None:
+        """Remove what a killed pgstrata was about to write; nobody else may be at work."""
+        torn = [f"{self.folder}/{name}" for name in self.host.list_folder(self.folder) if name.startswith(".")]
+        if torn:
+            # who may not change the host is told so by the entries; the torn file is no entry and does no harm
+            self.run(commands.remove_files(*torn), check=False)
+
+    def run(
+        self, words: tuple[str, ...], stdin: bytes = b"", *, check: bool = True, timeout: float = 600.0
+    ) -> Completed:
+        """Run a command that changes something."""
+        command = Command(argv=(*self.privilege, *words), stdin=stdin)
+        return self.host.run(command, check=check, timeout=timeout)
 
 
 def _not_written(folder: str, said: str) -> PgstrataError:
@@ -70,33 +118,8 @@ def _not_written(folder: str, said: str) -> PgstrataError:
     )  # fmt: skip
 
 
-def save_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
-    """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
-    note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
-    with suppress(PgstrataError):
-        words = commands.put_note(_note_of(folder, entry.number)).argv
-        host.run(Command(argv=(*privilege, *words), stdin=json.dumps(note).encode()), check=False)
-
-
-def remove_note(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
-    """From here on it is not known in which state the thing is."""
-    host.run(Command(argv=(*privilege, *commands.remove_files(_note_of(folder, entry.number)))))
-
-
-def remove(host: Host, privilege: tuple[str, ...], folder: str, entry: Entry) -> None:
-    """Close an entry, or do nothing if it is closed; for good only after `sync_folder`."""
-    # the note first: another entry with that number must not find it
-    paths = (_note_of(folder, entry.number), path_of(folder, entry))
-    host.run(Command(argv=(*privilege, *commands.remove_files(*paths))))
-
-
-def sync_folder(host: Host, folder: str) -> None:
-    """Force to disk which entries there are."""
-    host.run(Command(argv=("sync", "--", folder)), check=False)
-
-
-def _note_of(folder: str, number: int) -> str:
-    return f"{folder}/{number:08d}{_NOTE}"
+def _note_of(folder: str, entry: Entry) -> str:
+    return f"{folder}/{entry.number:08d}{_NOTE}"
 
 
 def path_of(folder: str, entry: Entry) -> str:
@@ -141,20 +164,6 @@ def parse_entry(content: bytes) -> Entry:
 
 def _parse_script(fields: Mapping[str, Any]) -> ShellScript:
     return ShellScript(text=fields["text"], arguments=tuple(fields["arguments"]))
-
-
-def latest_number(host: Host, folder: str) -> int:
-    """The highest number of an entry, 0 if there are none."""
-    numbers = (name.removesuffix(_SUFFIX) for name in host.list_folder(folder))
-    return max((int(number) for number in numbers if number.isdecimal()), default=0)
-
-
-def sweep_aside(host: Host, privilege: tuple[str, ...], folder: str) -> None:
-    """Remove what a killed pgstrata was about to write; nobody else may be at work."""
-    torn = [f"{folder}/{name}" for name in host.list_folder(folder) if name.startswith(".")]
-    if torn:
-        # who may not change the host is told so by the entries; the torn file is no entry and does no harm
-        host.run(Command(argv=(*privilege, *commands.remove_files(*torn))), check=False)
 
 
 def host_state(host: Host, folder: str) -> HostState:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
-from pgstrata.ledger.entries import (
-    host_state,
-    latest_number,
-    make_folder,
-    moment,
-    observe_owner,
-    save_note,
-    sweep_aside,
-    write_ahead,
-)
+from pgstrata.ledger.entries import EntryFiles, host_state, moment, observe_owner
 from pgstrata.ledger.steps import At, LedgerStep, go_on
 from pgstrata.ledger.undo import Undoer, raise_if_kept, read_state
 from pgstrata.model.changes import Change, ChangeOwner, Entry, Undone
@@ -38,11 +29,11 @@ class HostLedger:
         self, host: Host, privilege: tuple[str, ...], folder: str, clock: Clock, study: str, *, at: At = go_on
     ) -> None:
         self._host = host
-        self._folder = folder
+        self._files = EntryFiles(host=host, privilege=privilege, folder=folder)
         self._clock = clock
         self._study = study
         self._at = at
-        self._undoer = Undoer(host=host, privilege=privilege, folder=folder, at=at, at_work=True)
+        self._undoer = Undoer(files=self._files, at=at, at_work=True)
         self._owner: ChangeOwner | None = None
         self._latest = 0
         self._open: list[Entry] = []
@@ -66,7 +57,7 @@ class HostLedger:
             raise self._refused(change, done)
         after = read_state(self._host, change.what, change.read)
         completed = replace(entry, after=after)
-        save_note(self._host, self._undoer.privilege, self._folder, completed)
+        self._files.save_note(completed)
         self._open[-1] = completed
         self._at(LedgerStep.COMPLETED)
         return after
@@ -79,7 +70,7 @@ class HostLedger:
 
     def _begin(self) -> ChangeOwner:
         """Before the first change: who we are, whether we may, and where entries go."""
-        privilege = self._undoer.privilege
+        privilege = self._files.privilege
         if privilege and (said := self._refusal(privilege)) is not None:
             raise HostNotFitError(
                 f"{self._host.user} may not change this host: {' '.join(privilege)} is refused", where=self._host.name,
@@ -87,7 +78,7 @@ class HostLedger:
                 remedy="start pgstrata as root (or let ssh log in as root there), or allow this user to use sudo "
                 "without a password: `pgstrata doctor` lists what it would run so",
             )  # fmt: skip
-        make_folder(self._host, privilege, self._folder)
+        self._files.make_folder()
         self._owner = observe_owner(self._host, self._study)
         return self._owner
 
@@ -101,7 +92,7 @@ class HostLedger:
 
     def _write_ahead(self, change: Change, before: str, owner: ChangeOwner) -> Entry:
         self._at(LedgerStep.BEFORE_ENTRY)
-        number = max(self._latest, latest_number(self._host, self._folder))
+        number = max(self._latest, self._files.latest_number())
         while True:
             number += 1
             entry = Entry(
@@ -113,7 +104,7 @@ class HostLedger:
             self._open.append(entry)
             self._latest = number
             try:
-                if write_ahead(self._host, self._undoer.privilege, self._folder, entry):
+                if self._files.write_ahead(entry):
                     return entry
             except PgstrataError:
                 self._open.pop()
@@ -134,7 +125,7 @@ class HostLedger:
         numbers = {closed.entry.number for closed in undone.closed}
         kept = {entry.number: entry for entry in undone.kept}
         self._open = [kept.get(entry.number, entry) for entry in self._open if entry.number not in numbers]
-        raise_if_kept(self._host, self._folder, undone)
+        raise_if_kept(self._files, undone)
 
 
 def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool = False, at: At = go_on) -> Undone:
@@ -151,9 +142,8 @@ def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool 
         HostNotFitError: something could not be undone, or a file of the ledger cannot be read; all others are undone.
     """
     state = host_state(host, folder)
-    sweep_aside(host, privilege, folder)
-    undone = Undoer(host=host, privilege=privilege, folder=folder, at=at).undo(
-        state.dirty, boot_id=state.boot_id, force=force
-    )
-    raise_if_kept(host, folder, undone, state.unreadable)
+    files = EntryFiles(host=host, privilege=privilege, folder=folder)
+    files.sweep_aside()
+    undone = Undoer(files=files, at=at).undo(state.dirty, boot_id=state.boot_id, force=force)
+    raise_if_kept(files, undone, state.unreadable)
     return undone

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
-from pgstrata.ledger.entries import path_of, remove, remove_note, save_note, sync_folder
+from pgstrata.ledger.entries import EntryFiles
 from pgstrata.ledger.steps import At, LedgerStep, go_on
 from pgstrata.model.changes import Closed, Entry, ShellScript, Undone, render_state, restore_command
 from pgstrata.ports.host import Command, Completed, Host
@@ -27,7 +27,7 @@ class NotUndoneError(PgstrataError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoer:
-    """Undoes entries of one ledger. `privilege` are words in front of a script that changes something.
+    """Undoes entries of one ledger.
 
     `undone` are numbers of entries whose things are as before: who is interrupted while closing them and undoes again
     does not look at these things again, which may have changed since. `patience` is how long scripts of a pgstrata
@@ -35,9 +35,7 @@ class Undoer:
     entries, and knows that where a change failed this very moment nobody else came in between.
     """
 
-    host: Host
-    privilege: tuple[str, ...]
-    folder: str
+    files: EntryFiles
     at: At = go_on
     undone: dict[int, str] = field(default_factory=dict)
     patience: int = _PATIENCE
@@ -61,7 +59,7 @@ class Undoer:
             except PgstrataError as error:
                 kept.append(self._keep(entry, error))
         if closed:
-            sync_folder(self.host, self.folder)
+            self.files.sync()
         return Undone(closed=tuple(closed), kept=tuple(kept))
 
     def _close(self, entry: Entry, boot_id: str, *, force: bool) -> str:
@@ -71,19 +69,19 @@ class Undoer:
             reset = entry.owner.boot_id != boot_id and not entry.lasting
             note = self._observe(entry, force=force) if reset else self._bring_back(entry, force=force)
             self.undone[entry.number] = note
-        remove(self.host, self.privilege, self.folder, entry)
+        self.files.remove(entry)
         self.at(LedgerStep.CLOSED)
         return self.undone[entry.number]
 
     def run_held(self, entry: Entry, script: ShellScript, *, timeout: float = 600.0) -> Completed:
         """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
-        words = commands.holding(path_of(self.folder, entry), script).argv
-        return self.host.run(Command(argv=(*self.privilege, *words)), check=False, timeout=timeout)
+        words = commands.holding(self.files.path(entry), script).argv
+        return self.files.run(words, check=False, timeout=timeout)
 
     def _observe(self, entry: Entry, *, force: bool) -> str:
         """A reboot has reset the thing: what it is now is nobody's doing."""
         try:
-            now = read_state(self.host, entry.what, entry.read)
+            now = read_state(self.files.host, entry.what, entry.read)
         except PgstrataError:
             if not force:
                 raise
@@ -93,7 +91,7 @@ class Undoer:
 
     def _bring_back(self, entry: Entry, *, force: bool) -> str:
         self._await_rest(entry)
-        now = read_state(self.host, entry.what, entry.read)
+        now = read_state(self.files.host, entry.what, entry.read)
         if _gone(entry, now):
             return f"it was {render_state(entry.before)} and has gone, and the change with it"
         foreign = _foreign(entry, now) and not (self.at_work and entry.after is None)
@@ -104,7 +102,7 @@ class Undoer:
                 f"{render_state(entry.value if entry.after is None else entry.after)}, it is {render_state(now)}",
                 after=entry.after,
             )
-        remove_note(self.host, self.privilege, self.folder, entry)
+        self.files.remove_note(entry)
         self.at(LedgerStep.UNDO_BEGUN)
         done = self.run_held(entry, entry.undo)
         self.at(LedgerStep.UNDONE)
@@ -112,8 +110,8 @@ class Undoer:
         return f"somebody else had made it {render_state(now)}" if foreign else ""
 
     def _await_rest(self, entry: Entry) -> None:
-        waiting = commands.await_rest(path_of(self.folder, entry), self.patience)
-        if self.host.run(Command(argv=waiting.argv), check=False).code == commands.STILL_AT_WORK:
+        waiting = commands.await_rest(self.files.path(entry), self.patience)
+        if self.files.host.run(Command(argv=waiting.argv), check=False).code == commands.STILL_AT_WORK:
             raise NotUndoneError(
                 "a script of pgstrata that was interrupted or killed is still at work on it", after=entry.after
             )
@@ -121,7 +119,7 @@ class Undoer:
     def _check(self, entry: Entry, done: Completed) -> None:
         """NotUndoneError unless the undoing went well and the thing is as it was."""
         try:
-            seen = read_state(self.host, entry.what, entry.read)
+            seen = read_state(self.files.host, entry.what, entry.read)
         except PgstrataError as error:
             raise NotUndoneError("; ".join((error.what, *error.details)), after=None) from error
         if done.code:
@@ -138,7 +136,7 @@ class Undoer:
         after = error.after if isinstance(error, NotUndoneError) else entry.after
         why = "; ".join((error.what, *error.details))
         failed = replace(entry, after=after, failure=why)
-        save_note(self.host, self.privilege, self.folder, failed)
+        self.files.save_note(failed)
         return failed
 
 
@@ -185,7 +183,7 @@ def read_state(host: Host, what: str, script: ShellScript) -> str:
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 
-def raise_if_kept(host: Host, folder: str, undone: Undone, unreadable: Sequence[str] = ()) -> None:
+def raise_if_kept(files: EntryFiles, undone: Undone, unreadable: Sequence[str] = ()) -> None:
     """HostNotFitError that names what is still changed, and why."""
     if not undone.kept and not unreadable:
         return
@@ -195,10 +193,10 @@ def raise_if_kept(host: Host, folder: str, undone: Undone, unreadable: Sequence[
     remedies = []
     if undone.kept:
         remedies.append(
-            f"put right what is said above, then `{restore_command(host.name)}`; with --force it also undoes what "
-            f"somebody else changed. How to undo by hand stands in {folder}"
+            f"put right what is said above, then `{restore_command(files.host.name)}`; with --force it also undoes "
+            f"what somebody else changed. How to undo by hand stands in {files.folder}"
         )
     if unreadable:
         remedies.append("look at the unreadable files, put right what they stood for, and remove them yourself")
     what = f"{count} {'change' if count == 1 else 'changes'} of this host could not be undone"
-    raise HostNotFitError(what, where=host.name, details=tuple(details), remedy="; ".join(remedies))
+    raise HostNotFitError(what, where=files.host.name, details=tuple(details), remedy="; ".join(remedies))

@@ -6,7 +6,7 @@ An entry counts while bin/postgres has the same name, size and time. Losing the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -32,6 +32,7 @@ class _Entry:
 
 
 _ENTRIES: Final = TypeAdapter(dict[str, _Entry])
+_FACTS: Final = tuple(each.name for each in fields(_Entry) if each.name != "stamp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,31 +57,12 @@ class Memory:
         folders = entry.process_environment.get("LD_LIBRARY_PATH", "").split(":")
         if not all(self.here.exists(folder) for folder in folders if folder):
             return None
-        return Build(
-            spec=spec,
-            prefix=prefix,
-            version=entry.version,
-            supplier=supplier,
-            compiler=entry.compiler,
-            configure=entry.configure,
-            cflags=entry.cflags,
-            digest=entry.digest,
-            assertions=entry.assertions,
-            process_environment=entry.process_environment,
-        )
+        facts = {name: getattr(entry, name) for name in _FACTS}
+        return Build(spec=spec, prefix=prefix, supplier=supplier, **facts)
 
     def keep(self, build: Build, stamp: str) -> None:
         """Remember a build; nothing happens if the cache cannot be written."""
-        entry = _Entry(
-            stamp=stamp,
-            version=build.version,
-            compiler=build.compiler,
-            configure=build.configure,
-            cflags=build.cflags,
-            digest=build.digest,
-            assertions=build.assertions,
-            process_environment=dict(build.process_environment),
-        )
+        entry = _Entry(stamp=stamp, **{name: getattr(build, name) for name in _FACTS})
         entries = {**self._load(), self._key(build.prefix): entry}
         try:
             self.here.make_folder(self.cache, mode=0o755)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import ParseError
@@ -92,6 +92,7 @@ exit 0
 """
 )
 
+_HEADING: Final = re.compile(r"^== (\w+)(?: (\d+))?\n", re.MULTILINE)
 _PAIR: Final = re.compile(r'(?P<name>[A-Z:_]+)="(?P<value>[^"]*)"')
 _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
 _OVERLAID: Final = re.compile(r"(?:lowerdir|upperdir|workdir|datadir)\+?=")
@@ -261,11 +262,11 @@ class Observed:
     stack: DeviceStack | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
     kind: str
     level: int
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
 
 
 def parse_observed(text: str) -> Observed:
@@ -289,19 +290,11 @@ def parse_roles(text: str) -> Mapping[Role, Observed]:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    section = None
-    for line in text.splitlines():
-        if line.startswith("== "):
-            if section is not None:
-                yield section
-            words = line.split()
-            section = _Section(kind=words[1], level=int(words[2]) if len(words) == 3 else 0)  # noqa: PLR2004
-        elif section is None:
-            raise ParseError(f"a section was expected: {line!r}", where="storage")
-        else:
-            section.lines.append(line)
-    if section is not None:
-        yield section
+    head, *parts = _HEADING.split(text)
+    if head:
+        raise ParseError(f"a section was expected: {head.splitlines()[0]!r}", where="storage")
+    for kind, level, lines in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        yield _Section(kind=kind, level=int(level or 0), lines=lines.splitlines())
 
 
 def _facts(section: _Section) -> list[tuple[str, str]]:
