@@ -88,9 +88,8 @@ def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str
         raise HostNotFitError(f"the folder {done.text.strip()} there does not belong to {owner}", where=where,
                               remedy="remove it, or let PGSTRATA_DATA and the like name others over there")  # fmt: skip
     if done.code:
-        said = tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:])
         raise HostNotFitError(f"folders of pgstrata cannot be made there: {', '.join(folders)}", where=where,
-                              details=said, remedy="check who may write there")  # fmt: skip
+                              details=done.last_words(), remedy="check who may write there")  # fmt: skip
 
 
 def observe_room(opened: OpenedHost) -> HostCapacity:

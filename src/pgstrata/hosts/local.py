@@ -15,7 +15,7 @@ from typing import Final
 from pgstrata.errors import PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import UserAccount
-from pgstrata.hosts.local_process import Conversation, LocalProcess, kill_group, signal_number, start
+from pgstrata.hosts.local_process import Conversation, LocalProcess, holding, kill_group, signal_number, start
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 from pgstrata.system import files
 
@@ -53,7 +53,7 @@ class LocalHost:
     # ------------------------------------------------------------------------------------ processes
 
     def run(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Completed:
-        with Conversation(self._account, command.stdin) as talk:
+        with Conversation(self._account) as talk:
             with self._starting(command):
                 child = talk.start(command)
             try:
@@ -75,7 +75,7 @@ class LocalHost:
         with (
             self._appending(stdout) as output,
             self._appending(stderr) as errors,
-            _holding(command.stdin) as source,
+            holding(command.stdin) as source,
             self._starting(command),
         ):
             child = start(
@@ -240,22 +240,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     killed = kill_group(child.pid)
     with suppress(subprocess.TimeoutExpired):
         child.wait(None if killed else _GRACE)
-
-
-@contextmanager
-def _holding(content: bytes) -> Iterator[int]:
-    """A descriptor from which `content` can be read, without anybody having to feed it."""
-    if not content:
-        yield subprocess.DEVNULL
-        return
-    descriptor = os.memfd_create("stdin")
-    try:
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _read_if_possible(path: str) -> bytes | None:

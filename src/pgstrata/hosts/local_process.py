@@ -8,7 +8,8 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Self
 
 from pgstrata.hosts.account import UserAccount
@@ -83,19 +84,34 @@ def kill_group(leader: int) -> bool:
     return True
 
 
+@contextmanager
+def holding(content: bytes) -> Iterator[int]:
+    """A descriptor from which `content` can be read, without anybody having to feed it."""
+    if not content:
+        yield subprocess.DEVNULL
+        return
+    descriptor = os.memfd_create("stdin")
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 class Conversation:
-    """Feeds a child and gathers what it says, until it has ended: not until the last heir of its pipes has.
+    """Gathers what a child says, until it has ended: not until the last heir of its pipes has.
 
     A program may leave a daemon behind that keeps the pipes open for ever.
     """
 
-    def __init__(self, account: UserAccount, stdin: bytes) -> None:
+    def __init__(self, account: UserAccount) -> None:
         self._account = account
-        self._unsent = memoryview(stdin)
         with account.acting():  # or the user could not open its own /dev/stderr
-            pipes = tuple(os.pipe() for _ in range(3))
-        (source, self._stdin), (self._stdout, stdout), (self._stderr, stderr) = pipes
-        self._childs = (source, stdout, stderr)
+            pipes = (os.pipe(), os.pipe())
+        (self._stdout, stdout), (self._stderr, stderr) = pipes
+        self._childs = (stdout, stderr)
         self._gathered = {self._stdout: bytearray(), self._stderr: bytearray()}
         self._speaking = set(self._gathered)
         self._open = {descriptor for pipe in pipes for descriptor in pipe}
@@ -119,10 +135,11 @@ class Conversation:
 
     def start(self, command: Command) -> subprocess.Popen[bytes]:
         """Start the child; OSError if that fails."""
-        source, stdout, stderr = self._childs
-        child = start(
-            command, self._account, stdin=source, stdout=stdout, stderr=stderr, on_parent_death=StopSignal.KILL
-        )
+        stdout, stderr = self._childs
+        with holding(command.stdin) as stdin:
+            child = start(
+                command, self._account, stdin=stdin, stdout=stdout, stderr=stderr, on_parent_death=StopSignal.KILL
+            )
         for descriptor in self._childs:
             self._close(descriptor)
         return child
@@ -149,9 +166,6 @@ class Conversation:
         poller.register(ended, select.POLLIN)
         for descriptor in self._speaking:
             poller.register(descriptor, select.POLLIN)
-        feeding = self._feed()
-        if feeding:
-            poller.register(self._stdin, select.POLLOUT)
         while True:
             left = deadline - time.monotonic()
             ready = {descriptor for descriptor, _ in poller.poll(max(0.0, left) * 1000)}
@@ -160,23 +174,8 @@ class Conversation:
                     poller.unregister(descriptor)
             if ended in ready:
                 return
-            if feeding and self._stdin in ready:
-                feeding = self._feed()
-                if not feeding:
-                    poller.unregister(self._stdin)
             if left <= 0:
                 raise TimeoutError
-
-    def _feed(self) -> bool:
-        try:
-            while self._unsent:
-                self._unsent = self._unsent[os.write(self._stdin, self._unsent[:_CHUNK]) :]
-        except BlockingIOError:
-            return True
-        except BrokenPipeError:
-            pass  # it does not want to read everything, which is its right
-        self._close(self._stdin)
-        return False
 
     def _gather(self, descriptor: int) -> bool:
         """Read what is there; whether more may come."""

@@ -13,19 +13,12 @@ from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.hosts.ssh_link import Link, Patience
+from pgstrata.libpq import VARIABLES
 from pgstrata.ports.host import Command
 from pgstrata.system.commands import become
 
 # What the environment over there says to libpq is meant for servers of the user's own.
-_LIBPQ: Final = (
-    "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSERVICE",
-    "PGSERVICEFILE", "PGOPTIONS", "PGAPPNAME", "PGREQUIREAUTH", "PGCHANNELBINDING", "PGSSLMODE", "PGREQUIRESSL",
-    "PGSSLNEGOTIATION", "PGSSLCOMPRESSION", "PGSSLCERT", "PGSSLKEY", "PGSSLCERTMODE", "PGSSLROOTCERT", "PGSSLCRL",
-    "PGSSLCRLDIR", "PGSSLSNI", "PGREQUIREPEER", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION",
-    "PGGSSENCMODE", "PGKRBSRVNAME", "PGGSSLIB", "PGGSSDELEGATION", "PGCONNECT_TIMEOUT", "PGCLIENTENCODING",
-    "PGTARGETSESSIONATTRS", "PGLOADBALANCEHOSTS", "PGDATESTYLE", "PGTZ", "PGGEQO", "PGSYSCONFDIR", "PGLOCALEDIR",
-    "PGDATA",
-)  # fmt: skip
+_LIBPQ: Final = (*VARIABLES, "PGREQUIRESSL", "PGDATESTYLE", "PGTZ", "PGGEQO", "PGSYSCONFDIR", "PGLOCALEDIR", "PGDATA")
 _SHELL: Final = ("env", *(word for name in _LIBPQ for word in ("-u", name)), "sh")
 
 

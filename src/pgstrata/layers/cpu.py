@@ -169,7 +169,7 @@ class CpuLayer:
         raise HostNotFitError(
             f"{self._host.user} cannot start a server with "
             f"{', '.join(f'{key} = {levels[key]}' for key in levels) or 'a cgroup of its own'}",
-            where=self._host.name, details=tuple(tried.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]),
+            where=self._host.name, details=tuple(tried.complaints.strip().splitlines()[-3:]),
             remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), inherited from "
             "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
             "/etc/security/limits.conf and a new login. A kernel with CONFIG_RT_GROUP_SCHED also refuses them in groups"

@@ -52,7 +52,7 @@ class EntryFiles:
         """Make the folder, readable for everybody on the host; nothing happens if it is there."""
         done = self.run(commands.make_ledger(self.folder).argv, check=False)
         if done.code:
-            raise _not_written(self.folder, done.stderr.decode("utf-8", "replace"))
+            raise _not_written(self.folder, done.complaints)
 
     def write_ahead(self, entry: Entry) -> bool:
         """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
@@ -62,7 +62,7 @@ class EntryFiles:
         if done.code == commands.NUMBER_TAKEN:
             return False
         if done.code:
-            raise _not_written(self.folder, done.stderr.decode("utf-8", "replace"))
+            raise _not_written(self.folder, done.complaints)
         return True
 
     def save_note(self, entry: Entry) -> None:

@@ -88,7 +88,7 @@ class HostLedger:
             done = self._host.run(Command(argv=(*privilege, "true")), check=False)
         except HostNotFitError as error:  # it is not installed
             return (error.what,)
-        return tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]) if done.code else None
+        return done.last_words() if done.code else None
 
     def _write_ahead(self, change: Change, before: str, owner: ChangeOwner) -> Entry:
         self._at(LedgerStep.BEFORE_ENTRY)
@@ -112,10 +112,9 @@ class HostLedger:
             self._open.pop()
 
     def _refused(self, change: Change, done: Completed) -> LevelNotTakenError:
-        lines = done.stderr.decode("utf-8", "replace").splitlines()[-5:]
         return LevelNotTakenError(
             f"{change.what} cannot be set to {change.value} (exit code {done.code})",
-            where=self._host.name, details=tuple(lines), remedy="choose a level that this host accepts",
+            where=self._host.name, details=done.last_words(5), remedy="choose a level that this host accepts",
         )  # fmt: skip
 
     def _undo(self, entries: list[Entry]) -> None:

@@ -123,7 +123,7 @@ class Undoer:
         except PgstrataError as error:
             raise NotUndoneError("; ".join((error.what, *error.details)), after=None) from error
         if done.code:
-            lines = done.stderr.decode("utf-8", "replace").split("\n")
+            lines = done.complaints.split("\n")
             said = "; ".join(line for line in lines[-_LINES_SHOWN - 1 :] if line.strip())
             what = f"undoing it ended with exit code {done.code}: {said or 'no reason given'}"
             raise NotUndoneError(what, after=seen)
@@ -177,9 +177,12 @@ def read_state(host: Host, what: str, script: ShellScript) -> str:
     """The present state of a thing, stripped. HostNotFitError where it cannot be read."""
     done = host.run(Command(argv=script.argv), check=False)
     if done.code:
-        said = done.stderr.decode("utf-8", "replace").splitlines()[-_LINES_SHOWN:]
-        raise HostNotFitError(f"{what} cannot be read (exit code {done.code})", where=host.name, details=tuple(said),
-                              remedy=f"find out why this fails: {script.render()}")  # fmt: skip
+        raise HostNotFitError(
+            f"{what} cannot be read (exit code {done.code})",
+            where=host.name,
+            details=done.last_words(),
+            remedy=f"find out why this fails: {script.render()}",
+        )
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 

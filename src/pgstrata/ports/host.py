@@ -52,6 +52,15 @@ class Completed:
         """Standard output as text."""
         return self.stdout.decode("utf-8", "replace")
 
+    @property
+    def complaints(self) -> str:
+        """Standard error as text."""
+        return self.stderr.decode("utf-8", "replace")
+
+    def last_words(self, most: int = 3) -> tuple[str, ...]:
+        """The last lines of standard error."""
+        return tuple(self.complaints.splitlines()[-most:])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessExit:

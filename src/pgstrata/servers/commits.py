@@ -90,7 +90,7 @@ class Repository:
         done = self._git("rev-parse", "--git-dir")
         if done.code != 0:
             raise UsageError(
-                "there is no git repository that can be read", where=self.folder, details=_last_lines(done),
+                "there is no git repository that can be read", where=self.folder, details=done.last_words(),
                 remedy="name a clone of PostgreSQL's repository",
             )  # fmt: skip
 
@@ -119,7 +119,7 @@ class Repository:
         done = self._git(*arguments)
         if done.code == 0:
             return done.stdout.decode("utf-8", "replace")
-        lines, what = _last_lines(done), "git cannot read the repository"
+        lines, what = done.last_words(), "git cannot read the repository"
         if find_disk_full("\n".join(lines)):
             raise DiskFullError(what, where=self.folder, details=lines, remedy=DISK_REMEDY)
         raise HostFileError(what, where=self.folder, details=lines, remedy="see what `git fsck` says of it")
@@ -135,10 +135,6 @@ class Repository:
         if done.code == 127:  # noqa: PLR2004 - what env says of a program that is not there
             raise HostNotFitError("git is missing on this machine", remedy="install the package git")
         return done
-
-
-def _last_lines(done: Completed) -> tuple[str, ...]:
-    return tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:])
 
 
 def _read_commit(line: str) -> Commit:

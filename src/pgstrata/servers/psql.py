@@ -100,7 +100,7 @@ def _begin_watch(path: str) -> str:
 
 
 def _sql_error(address: Address, done: Completed) -> PgstrataError:
-    text = done.stderr.decode("utf-8", "replace").strip()
+    text = done.complaints.strip()
     match = _ERROR.search(text)
     what = match.group("what").strip() if match else (text.splitlines() or ["psql failed without a word"])[-1]
     state = (match.group("state") or "") if match else ""

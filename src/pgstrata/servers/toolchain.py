@@ -62,7 +62,7 @@ def describe_compiler(host: Host, compiler: str) -> str:
     if done.code != 0:
         raise HostNotFitError(
             "the compiler does not start", where=compiler,
-            details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
+            details=done.last_words(),
             remedy="name another build.compiler",
         )  # fmt: skip
     return done.text.strip().partition("\n")[0]

@@ -156,7 +156,7 @@ def unpack(here: Host, archive: str, target: Path, where: str) -> None:
     files.make_folder(target)
     done = _tar(here, "-x", "-f", archive, "-C", str(target), "--strip-components=1", "--no-same-owner")
     if done.code != 0:
-        if find_disk_full(done.stderr.decode("utf-8", "replace")):
+        if find_disk_full(done.complaints):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise _bad_archive(done, where)
 
@@ -169,7 +169,7 @@ def _tar(here: Host, *arguments: str) -> Completed:
 def _bad_archive(done: Completed, where: str) -> UsageError:
     return UsageError(
         "the tarball cannot be unpacked", where=where,
-        details=tuple(done.stderr.decode("utf-8", "replace").splitlines()[-3:]),
+        details=done.last_words(),
         remedy="name a whole tarball with one folder in it that holds PostgreSQL's source",
     )  # fmt: skip
 

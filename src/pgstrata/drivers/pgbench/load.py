@@ -26,7 +26,7 @@ def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None
         check=False,
     )
     if done.code != 0:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = done.complaints.strip().splitlines()
         full = find_disk_full("\n".join(lines))
         raise (DiskFullError if full else ServerFailedError)(
             "the disk is full while a dataset is built" if full else "pgbench could not build the dataset",
