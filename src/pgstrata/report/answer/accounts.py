@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
-from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, end
+from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, begin, end
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
@@ -42,17 +42,15 @@ _NARROWEST_NAME = 22
 def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = None) -> tuple[Block, ...]:
     """One difference: what is saved or added by which parts, of which statements; what was counted beside it."""
     size, unit = choose_unit(max(item.total.value, item.total.reference))
-    texts = (capitalise(say_attribution(answer, item)), _upper(say_causes(item)))
+    texts = (capitalise(say_attribution(answer, item)), begin(say_causes(item)))
     blocks: list[Block] = [Paragraph(end(text)) for text in texts if text]
     blocks.append(chart or Paragraph("Only the largest differences are drawn.", Tone.HELP))
     blocks.append(_contributions(f"{unit} per transaction", [*item.parts, item.total], size))
     if len({row.query for row in item.rows if row.query}) > 1:
         blocks += _ranked(f"part and statement, {unit}", item.rows, (size, unit), name_among_rows)
     note = f"{say_samples(item)}; {METHOD_NOTES[item.method]}"
-    blocks.append(Paragraph(
-        f"{note}. Intervals are those of 95 %; what is unresolved may be chance, with regard to the number of rows.",
-        Tone.NOTE,
-    ))  # fmt: skip
+    known = "Intervals are those of 95 %; what is unresolved may be chance, with regard to the number of rows."
+    blocks.append(Paragraph(f"{note}. {known}", Tone.NOTE))
     if item.beside:
         blocks.append(Details("Counted beside it", (_counted(item.beside),)))
     if item.processes:
@@ -119,10 +117,6 @@ def _counted(items: Sequence[CountedUse]) -> Table:
     }
     names = list(map(name_beside, items))
     return account_table("per transaction or run", names, cells, list(map(is_clear, items)))
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # ------------------------------------------------------------------------------------------------ levels

@@ -23,15 +23,17 @@ from pgstrata.report.blocks.model import (
     Paragraph,
     Section,
     Tone,
+    begin,
     end,
 )
-from pgstrata.report.figures.flames import FlamePart, make_flames
+from pgstrata.report.figures.flames import FlamePart, make_flames, signed_duration
 from pgstrata.report.figures.time_parts import stack_levels
 from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
 from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
-from pgstrata.report.sentences.names import count, name_cell, name_environment, name_factor
+from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
 from pgstrata.report.sentences.ordered import axis_groups, primary_axes
+from pgstrata.units import render_duration
 
 _MOST_DRAWN: Final = 12
 _MOST_OPEN: Final = 4
@@ -89,11 +91,9 @@ def _relative_size(item: Attribution) -> float:
 
 def _account(answer: Answer, item: Attribution, place: int) -> Details:
     experiment = answer.study.plan.experiment
-    reference, name = (
-        name_environment(experiment.environment(each), experiment) for each in (item.reference, item.environment)
-    )
+    name, reference = name_both(item.environment, item.reference, experiment)
     chart = draw_waterfall(item, (reference, name), "") if place < _MOST_DRAWN else None
-    title = f"{name} against {reference}: {name_cell(experiment.cell(item.cell), experiment)}"
+    title = name_difference(item.environment, item.reference, item.cell, experiment)
     return Details(title, account_blocks(answer, item, chart), open=place < _MOST_OPEN)
 
 
@@ -110,13 +110,14 @@ def flames_section(answer: Answer) -> Section | None:
 
 
 def _flame(part: FlamePart, *, is_first: bool) -> Details:
+    changes = [change for _, change in part.functions]
     cells = {
-        "before": [line.before for line in part.lines],
-        "after": [line.after for line in part.lines],
-        "change": [line.change for line in part.lines],
-        "standard error": [line.error for line in part.lines],
+        "before": [render_duration(change.reference) for change in changes],
+        "after": [render_duration(change.value) for change in changes],
+        "change": [signed_duration(change.difference) for change in changes],
+        "standard error": [render_duration(change.error) for change in changes],
     }
-    names, resolved = [line.name for line in part.lines], [line.resolved for line in part.lines]
+    names, resolved = [name for name, _ in part.functions], [change.resolved for change in changes]
     table = account_table("own CPU time per transaction", names, cells, resolved, code=True)
     return Details(part.title, (Paragraph(end(part.said)), part.figure, table), open=is_first)
 
@@ -129,13 +130,10 @@ def plans_section(answer: Answer) -> Section | None:
     experiment = answer.study.plan.experiment
     blocks: list[Block] = []
     for item in found[:_MOST_PLANS]:
-        before, after = (
-            name_environment(experiment.environment(name), experiment) for name in (item.reference, item.environment)
-        )
-        title = f"{after} against {before}: {name_cell(experiment.cell(item.cell), experiment)}"
-        said = say_plan(item)
+        after, before = name_both(item.environment, item.reference, experiment)
+        title = name_difference(item.environment, item.reference, item.cell, experiment)
         texts = plan_text_blocks(item, before, after)
-        blocks.append(Details(title, (Paragraph(end(f"{said[:1].upper()}{said[1:]}")), *texts)))
+        blocks.append(Details(title, (Paragraph(end(begin(say_plan(item)))), *texts)))
     if (left := len(found) - _MOST_PLANS) > 0:
         text = (f"{left} more plans that differ are left out here: ", _SHOW_WHY, " has them all.")
         blocks.append(Paragraph(text, Tone.NOTE))

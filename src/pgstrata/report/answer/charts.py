@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, OrderedAxis
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter
@@ -18,11 +17,11 @@ from pgstrata.report.blocks.model import (
     Figure,
     Inline,
     Marked,
-    OnPage,
     Paragraph,
     Section,
     Table,
     Tone,
+    begin,
     end,
 )
 from pgstrata.report.figures.effects import draw_effects_along
@@ -92,7 +91,7 @@ def along_load(answer: Answer) -> tuple[Section, ...]:
     figures = tuple(figure for figure in drawn if figure is not None)
     title = METRICS[experiment.metric].title
     explained = (
-        f"{title[:1].upper()}{title[1:]}: medians of the runs; whiskers reach from the smallest run to the largest. "
+        f"{begin(title)}: medians of the runs; whiskers reach from the smallest run to the largest. "
         f"Differences: whiskers are intervals, the grey band is the threshold of "
         f"{render_threshold(experiment.threshold)}."
     )
@@ -107,8 +106,8 @@ def step_section(answer: Answer) -> Section | None:
     blocks: list[Block] = []
     for axis in axes:
         blocks.append(Paragraph(end(capitalise(say_axis(axis, experiment)))))
-        if axis in shown:
-            blocks.append(OnPage(partial(_draw_axis, answer, axis)))
+        if axis in shown and (figure := draw_axis(answer, axis)):
+            blocks.append(figure)
     if not blocks:
         return None
     return Section("Steps along ordered factors", (Paragraph(_STEPS, Tone.HELP), *blocks))
@@ -117,11 +116,6 @@ def step_section(answer: Answer) -> Section | None:
 def opens_details(answer: Answer) -> bool:
     """Whether there are so few cells that their charts need not be folded away."""
     return len(answer.study.plan.experiment.cells) <= _FEW_CELLS
-
-
-def _draw_axis(answer: Answer, axis: OrderedAxis) -> tuple[Figure, ...]:
-    figure = draw_axis(answer, axis)
-    return () if figure is None else (figure,)
 
 
 def drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...]:

@@ -51,6 +51,7 @@ from pgstrata.report.blocks.model import (
     Paragraph,
     Section,
     Tone,
+    begin,
     end,
 )
 from pgstrata.report.figures.effects import draw_effects
@@ -108,7 +109,7 @@ def make_document(answer: Answer) -> Document:
         title=study.plan.experiment.question,
         summary=summarise_runs(study),
         answer=(
-            *map(say_sentence, answer_sentences(answer)),
+            *map(_say, answer_sentences(answer)),
             *(Paragraph(end(text), Tone.MINOR) for text in cause_sentences(answer)),
         ),
         doubts=doubt_sentences(answer),
@@ -119,8 +120,7 @@ def make_document(answer: Answer) -> Document:
     )
 
 
-def say_sentence(sentence: Sentence) -> Paragraph:
-    """A sentence of the answer as a paragraph."""
+def _say(sentence: Sentence) -> Paragraph:
     tone = Tone.ALARM if sentence.alarm else Tone.MINOR if sentence.minor else Tone.PLAIN
     return Paragraph(end(sentence.text), tone)
 
@@ -179,7 +179,7 @@ def _cells(answer: Answer) -> Section:
     explored = bool(headline_comparisons(answer))
     metric = METRICS[answer.study.plan.experiment.metric].title
     explained = (
-        f"{_upper(metric)} and its cost per transaction over the usable runs. Effects are differences from the "
+        f"{begin(metric)} and its cost per transaction over the usable runs. Effects are differences from the "
         f"baseline, block by block, with the interval that belongs to them. {_band(answer)}"
     )
     if explored:
@@ -196,7 +196,7 @@ def _cell(answer: Answer, cell: CellRows, *, drawn: bool) -> Section:
     experiment = answer.study.plan.experiment
     name = name_cell(cell.cell, experiment)
     chart = draw_effects(answer, cell.cell.identity, "") if drawn else None
-    values = _upper(f"{METRICS[experiment.metric].title}: {say_values(answer.study.plan, cell.cell)}")
+    values = begin(f"{METRICS[experiment.metric].title}: {say_values(answer.study.plan, cell.cell)}")
     title = f"{name} (exploratory)" if headline_comparisons(answer) else name
     blocks: tuple[Block, ...] = (
         *([chart] if chart else []),
@@ -239,7 +239,3 @@ def _contrasts(answer: Answer) -> Section | None:
     if not rows:
         return None
     return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), contrast_table(rows)))
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -7,12 +7,13 @@ from typing import Any, Final
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
-from pgstrata.report.blocks.model import Block, Listing, Section, Verbatim
+from pgstrata.report.blocks.model import Block, Listing, Section, Verbatim, begin
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.report.sentences.names import count, name_both
 
 _MOST_LINES: Final = 40
 _STATEMENT_WIDTH: Final = 200
+_PLAN: Final = "planned_with shape text"
 
 
 def compared_plans(answer: Answer, environment: str, cell: str) -> PlansCompared | None:
@@ -37,8 +38,8 @@ def say_plans(item: PlansCompared) -> list[str]:
     if item.alike:
         verb = "has the same plan" if item.alike == 1 else "have the same plans"
         texts.append(f"{count(item.alike, 'statement')} {verb} in both")
-    texts += [f"the plan of {_printable(text, _STATEMENT_WIDTH)} was not the same in all runs of an environment"
-              for text in item.unsteady]  # fmt: skip
+    steady = "was not the same in all runs of an environment"
+    texts += [f"the plan of {_printable(text, _STATEMENT_WIDTH)} {steady}" for text in item.unsteady]
     texts += [f"no plan of {_printable(text, _STATEMENT_WIDTH)}: {_printable(why)}" for text, why in item.unexplained]
     return texts
 
@@ -48,14 +49,11 @@ def plan_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...
     found = compared_plans(answer, environment, cell)
     if found is None:
         return ()
-    experiment = answer.study.plan.experiment
-    before, after = (
-        name_environment(experiment.environment(name), experiment) for name in (found.reference, environment)
-    )
+    after, before = name_both(environment, found.reference, answer.study.plan.experiment)
     blocks: list[Block] = []
     for item in found.differences:
-        blocks += [Listing((_sentence(say_plan(item)),)), *plan_text_blocks(item, before, after)]
-    others = tuple(map(_sentence, say_plans(found)))
+        blocks += [Listing((f"{begin(say_plan(item))}.",)), *plan_text_blocks(item, before, after)]
+    others = tuple(f"{begin(text)}." for text in say_plans(found))
     return (*blocks, *([Listing(others)] if others else []))
 
 
@@ -98,20 +96,15 @@ def _fields(item: PlansCompared) -> dict[str, Any]:
         **pick_fields(item, "environment reference cell alike"),
         "differences": [
             {
-                "statement": each.plan.statement,
-                "changes": list(each.changes),
-                "plan": pick_fields(each.plan, "planned_with shape text"),
-                "reference_plan": pick_fields(each.reference_plan, "planned_with shape text"),
+                **pick_fields(each, "statement=plan.statement changes"),
+                "plan": pick_fields(each.plan, _PLAN),
+                "reference_plan": pick_fields(each.reference_plan, _PLAN),
             }
             for each in item.differences
         ],
         "unsteady": list(item.unsteady),
         "unexplained": [{"statement": text, "why": why} for text, why in item.unexplained],
     }
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _visible(text: str) -> str:

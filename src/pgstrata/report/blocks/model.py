@@ -224,6 +224,11 @@ class Document:
     colophon: str
 
 
+def begin(text: str) -> str:
+    """The text with a capital letter at its start."""
+    return text[:1].upper() + text[1:]
+
+
 def end(text: str) -> str:
     """The text as a sentence with a full stop."""
     return text if text.endswith((".", "!")) else f"{text}."

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pgstrata.model.answer import Comparison, Verdict
-from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
+from pgstrata.model.bisect import Bisection, BisectStep, Outcome
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import WIDTH, wrap_text
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_between, render_figures, shown_interval, verdict_label
 
-_SIDES: Final = {"undecided": "undecided", "skipped": "skipped"}
 _MORE: Final = "more blocks or longer runs may tell: another experiment, which is another search"
 _SKIPPED_FILE: Final = "skipped.json"
 
@@ -40,15 +39,18 @@ def _say_answer(found: Bisection) -> Iterator[str]:
     match found.outcome:
         case Outcome.FOUND:
             yield f"{metric} changed {between}{where}"
-            yield from _say_commit(found)
+            if found.commits:
+                commit = found.commits[found.after]
+                yield f"it was commit {commit.hash} of {commit.date[:10]}, {commit.subject!r}"
             yield whole
         case Outcome.RANGE:
             yield f"{metric} changed {between}{where}; what lies between them could not be measured"
             yield whole
         case _:
             why = found.reason or "the blocks that the experiment allows do not tell more"
-            yield f"{metric} changed {between}{where}: which of {_steps(found)} it was is undecided ({why})"
-            yield "the same command goes on with --budget TIME" if found.reason else _MORE
+            steps = count(found.after - found.before, "step")
+            yield f"{metric} changed {between}{where}: which of {steps} it was is undecided ({why})"
+            yield _say_more(found)
 
 
 def _say_ends(found: Bisection, metric: str, where: str) -> Iterator[str]:
@@ -62,18 +64,11 @@ def _say_ends(found: Bisection, metric: str, where: str) -> Iterator[str]:
     known = f": the difference lies {render_between(interval)}" if interval else ""
     why = f" ({found.reason})" if found.reason else ""
     yield f"it is undecided whether {metric} changed at all between {first} and {last}{where}{known}{why}"
-    yield "the same command goes on with --budget TIME" if found.reason else _MORE
+    yield _say_more(found)
 
 
-def _say_commit(found: Bisection) -> Iterator[str]:
-    if not found.commits:
-        return
-    commit = found.commits[found.after]
-    yield f"it was commit {commit.hash} of {commit.date[:10]}, {commit.subject!r}"
-
-
-def _steps(found: Bisection) -> str:
-    return count(found.after - found.before, "step")
+def _say_more(found: Bisection) -> str:
+    return "the same command goes on with --budget TIME" if found.reason else _MORE
 
 
 def _place(found: Bisection) -> str:
@@ -92,31 +87,19 @@ def _figures(comparison: Comparison | None) -> str:
 
 
 def _say_step(found: Bisection, step: BisectStep) -> list[str]:
-    """A line for people, and one for the study."""
+    """A line for people, and one for the study; none of a level that was not compared."""
     first, item = found.levels[0], step.comparison
-    name = f"{step.level} against {first}" + _subject(found, step)
     if item is None:
         return []
+    commit = found.commits[found.levels.index(step.level)] if found.commits else None
+    name = f"{step.level} against {first}" + (f" ({commit.subject})" if commit else "")
     verdict = f"{verdict_label(item)}, {_figures(item)}, {count(item.blocks, 'block')}"
-    like = "" if step is found.ends else f", {_like(found, step)}"
+    sides = {"first": f", like {first}", "last": f", like {found.levels[-1]}"}
+    like = "" if step is found.ends else sides.get(step.side, f", {step.side}")
     return [
         *wrap_text(f"{name}: {verdict}{like} (threshold {_limit(step)})", WIDTH, rest="  "),
         f"  {step.study}",
     ]
-
-
-def _like(found: Bisection, step: BisectStep) -> str:
-    ends = {"first": found.levels[0], "last": found.levels[-1]}
-    return _SIDES[step.side] if step.side in _SIDES else f"like {ends[step.side]}"
-
-
-def _subject(found: Bisection, step: BisectStep) -> str:
-    commit = _commit_of(found, step.level)
-    return f" ({commit.subject})" if commit else ""
-
-
-def _commit_of(found: Bisection, level: str) -> Commit | None:
-    return found.commits[found.levels.index(level)] if found.commits else None
 
 
 def _say_skipped(found: Bisection) -> list[str]:
@@ -143,9 +126,7 @@ def bisection_json(found: Bisection) -> str:
         {
             "schema": SCHEMA,
             "folder": found.folder,
-            "question": found.experiment.question,
-            "factor": found.factor,
-            "metric": found.experiment.metric,
+            **pick_fields(found, "question=experiment.question factor metric=experiment.metric"),
             "direction": METRICS[found.experiment.metric].direction.value,
             "cell": cells,
             "threshold": found.experiment.threshold,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.compare.import_doubts import fewest_blocks, fewest_values
 from pgstrata.compare.one_look import ImportAnswer
-from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis, Verdict
+from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.layout import WIDTH, render_tables, wrap_text
-from pgstrata.report.blocks.model import Column
+from pgstrata.report.blocks.layout import render_tables
+from pgstrata.report.blocks.model import Column, begin
+from pgstrata.report.blocks.text import wrap
 from pgstrata.report.commands.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
-from pgstrata.report.json.fields import SCHEMA, axis_fields, comparison_fields, render_document, warning_fields
+from pgstrata.report.json.fields import (
+    SCHEMA,
+    axis_fields,
+    comparison_fields,
+    pick_fields,
+    render_document,
+    warning_fields,
+)
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import (
@@ -50,19 +58,15 @@ _SAID: Final = frozenset({"undecided", "insufficient_blocks", "insufficient_valu
 
 def render_decision(answer: ImportAnswer) -> str:
     """The answer in words, tables, doubts; no line is longer than 78 columns, if the names allow it."""
+    told = (_say_answer(answer), say_main_steps(answer))
     parts = [
-        [line for text in _say_answer(answer) for line in _wrap(f"{capitalise(text)}.")],
-        [line for text in say_main_steps(answer) for line in _wrap(f"{capitalise(text)}.")],
-        _wrap(_say_terms(answer)),
+        *([line for text in said for line in wrap(f"{capitalise(text)}.")] for said in told),
+        wrap(_say_terms(answer)),
         *_tables(answer),
         _single_steps(answer),
         _doubts(answer),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
-
-
-def _wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:
-    return wrap_text(text, WIDTH, first=first, rest=rest)
 
 
 # ------------------------------------------------------------------------------------------------ sentences
@@ -187,27 +191,19 @@ def _say_terms(answer: ImportAnswer) -> str:
 def _tables(answer: ImportAnswer) -> Iterator[list[str]]:
     """One table of environments; where there are several cells one of cells for each environment."""
     if len(answer.cells) <= 1:
-        yield from render_tables(*_environment_table(answer))
+        names = Column(title="environment", cells=tuple(item.environment for item in answer.headlines))
+        yield from render_tables(names, _figure_columns(answer, answer.headlines))
         return
     for environment in answer.question.environments:
         items = [item for item in (*answer.headlines, *answer.explored) if item.environment == environment]
-        names, columns = _cell_table(answer, items)
-        for number, table in enumerate(render_tables(names, columns)):
-            yield [*(_wrap(f"{environment} against {answer.question.baseline}") if number == 0 else []), *table]
-
-
-def _environment_table(answer: ImportAnswer) -> tuple[Column, list[Column]]:
-    """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
-    names = Column(title="environment", cells=tuple(item.environment for item in answer.headlines))
-    return names, _figure_columns(answer, answer.headlines)
-
-
-def _cell_table(answer: ImportAnswer, items: Sequence[Comparison]) -> tuple[Column, list[Column]]:
-    cells = ("all cells" if _is_whole(item) else item.cell for item in items)
-    return Column(title="cell", cells=tuple(cells)), _figure_columns(answer, items)
+        names = Column(title="cell", cells=tuple("all cells" if _is_whole(item) else item.cell for item in items))
+        first, *others = render_tables(names, _figure_columns(answer, items))
+        yield [*wrap(f"{environment} against {answer.question.baseline}"), *first]
+        yield from others
 
 
 def _figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Column]:
+    """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
     number = (
         Column(title="blocks", cells=tuple(f"{item.blocks:,}" for item in items))
         if answer.paired
@@ -216,7 +212,10 @@ def _figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[C
     return [
         Column(title="baseline", cells=tuple(_render(item.baseline_value) for item in items)),
         Column(title=answer.question.metric, cells=tuple(_render(item.value) for item in items)),
-        Column(title="effect", cells=tuple(_render_effect(item.effect) for item in items)),
+        Column(
+            title="effect",
+            cells=tuple(render_percent_change(item.effect) if item.effect is not None else "-" for item in items),
+        ),
         Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
         number,
         Column(title="verdict", cells=tuple(_label(answer, item) for item in items), words=True),
@@ -230,12 +229,8 @@ def _render(value: float | None) -> str:
     return f"{value:,.0f}" if 1e4 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin
 
 
-def _render_effect(effect: float | None) -> str:
-    return render_percent_change(effect) if effect is not None else "-"
-
-
 def _single_steps(answer: ImportAnswer) -> list[str]:
-    said = [line for text in say_single_steps(answer) for line in _wrap(text, first="- ", rest="  ")]
+    said = [line for text in say_single_steps(answer) for line in wrap(text, first="- ", rest="  ")]
     return ["Steps in single cells, exploratory", *said] if said else []
 
 
@@ -243,21 +238,17 @@ def _single_steps(answer: ImportAnswer) -> list[str]:
 
 
 def _doubts(answer: ImportAnswer) -> list[str]:
-    texts = list(dict.fromkeys(_doubt_texts(answer)))
+    said = [warning for item in answer.headlines for warning in item.warnings if warning.code not in _SAID]
+    texts = list(dict.fromkeys(warning.text for warning in (*answer.warnings, *said)))
     left = len(texts) - _MOST_DOUBTS
     if left > 0:
         texts = [*texts[:_MOST_DOUBTS], f"{count(left, 'more doubt')}: --json has them all"]
-    return [line for text in texts for line in _wrap(_end(f"{text[:1].upper()}{text[1:]}"), first="! ", rest="  ")]
-
-
-def _end(text: str) -> str:
-    return text if text.endswith("?") else f"{text}."
-
-
-def _doubt_texts(answer: ImportAnswer) -> Iterable[str]:
-    yield from (warning.text for warning in answer.warnings)
-    for item in answer.headlines:
-        yield from (warning.text for warning in item.warnings if warning.code not in _SAID)
+    ends = ("" if text.endswith("?") else "." for text in texts)
+    return [
+        line
+        for text, end in zip(texts, ends, strict=True)
+        for line in wrap(f"{begin(text)}{end}", first="! ", rest="  ")
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ JSON
@@ -284,7 +275,9 @@ def decision_json(answer: ImportAnswer) -> str:
         "scatter": [],
         "seconds": [],
         "effects": [],
-        "axes": [_axis(answer, axis) for axis in answer.axes],
+        "axes": [
+            axis_fields(axis, cell=_cell_field(axis.cell, whole=is_over_all(answer, axis))) for axis in answer.axes
+        ],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),
@@ -292,8 +285,8 @@ def decision_json(answer: ImportAnswer) -> str:
     return render_document(document)
 
 
-def _axis(answer: ImportAnswer, axis: OrderedAxis) -> dict[str, Any]:
-    return axis_fields(axis, cell=ALL_CELLS if is_over_all(answer, axis) else {"identity": axis.cell})
+def _cell_field(cell: str, *, whole: bool) -> dict[str, Any] | str:
+    return ALL_CELLS if whole else {"identity": cell}
 
 
 def _environment(name: str) -> dict[str, Any]:
@@ -306,9 +299,8 @@ def _comparison(answer: ImportAnswer, item: Comparison) -> dict[str, Any]:
             item,
             environment=_environment(item.environment),
             reference=answer.question.baseline,
-            cell=ALL_CELLS if _is_whole(item) else {"identity": item.cell},
+            cell=_cell_field(item.cell, whole=_is_whole(item)),
             direction=answer.question.direction,
         ),
-        "values": item.values,
-        "baseline_values": item.baseline_values,
+        **pick_fields(item, "values baseline_values"),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgstrata.model.changes import LOCAL
-from pgstrata.model.doctor import Examination, Fitness, LayerFinding, Possible, Probe
+from pgstrata.model.doctor import Examination, Fitness, Possible, Probe
 from pgstrata.report.blocks.layout import wrap_text
 from pgstrata.report.json.fields import pick_fields
 
@@ -22,6 +22,8 @@ _FACTORS = ("factor", "possible", "what there is, or what it takes")
 _PROBES = ("probe", "found")
 _ELEVATED = ("factor", "with sudo")
 _TEXT_WIDTH = 100
+# Titles and rows; the style of a cell on a terminal stands beside its text.
+_Table = tuple[Sequence[str], Sequence[Sequence[str | tuple[str, str]]]]
 _GAP = 2
 ONE_CLIENT = (
     "With clients = 1 a processor falls asleep between two transactions, and what is measured is mostly how fast it "
@@ -42,59 +44,46 @@ def say_verdict(examination: Examination) -> str:
         f"{place} {examination.possible} of {len(examination.layers)} factors can be compared as "
         f"{examination.user}; fit for measuring: {examination.fitness}"
     )
-    match examination.fitness:
-        case Fitness.NO:
-            return f"{head}, because {'; '.join(examination.unfit)}."
-        case Fitness.DOUBTFUL:
-            return f"{head}, because {'; '.join(examination.doubts)}."
-        case Fitness.YES:
-            return f"{head}."
+    against = {Fitness.NO: examination.unfit, Fitness.DOUBTFUL: examination.doubts}.get(examination.fitness, ())
+    return f"{head}, because {'; '.join(against)}." if against else f"{head}."
 
 
 def render_terminal(examination: Examination, width: int) -> RenderableType:
     """Something that a rich console of so many columns can print."""
     alarm = examination.fitness is not Fitness.YES
     verdict = Text("\n".join(wrap_text(say_verdict(examination), width)), style="bold yellow" if alarm else "bold")
-    note = Text("\n".join(wrap_text(ONE_CLIENT, width)), style="dim")
-    tables = [_factor_table(examination.layers), _probe_table(examination.probes)]
-    parts: list[RenderableType] = [*tables, note]
+    parts = (
+        Text("\n".join(wrap_text(part, width)), style="dim") if isinstance(part, str) else _table(part)
+        for part in _parts(examination)
+    )
+    return Group(verdict, *(Padding(part, (1, 0, 0, 0)) for part in parts))
+
+
+def _parts(examination: Examination) -> Iterator[_Table | str]:
+    """Tables and notes, in the order in which they are shown."""
+    yield (
+        _FACTORS,
+        [(one.key, (str(one.possible), _STYLES.get(one.possible, "dim")), one.note) for one in examination.layers],
+    )
+    yield (
+        _PROBES,
+        [(one.title, (_found(one), "yellow" if one.doubt or one.failure else "")) for one in examination.probes],
+    )
+    yield ONE_CLIENT
     if examination.elevated:
-        parts += [_elevated_table(examination), Text("\n".join(wrap_text(_say_sudo(examination), width)), style="dim")]
-    return Group(verdict, *map(_spaced, parts))
+        yield _ELEVATED, _elevated_rows(examination)
+        yield _say_sudo(examination)
 
 
-def _spaced(part: RenderableType) -> RenderableType:
-    return Padding(part, (1, 0, 0, 0))
-
-
-def _table(titles: Sequence[str]) -> Table:
+def _table(part: _Table) -> Table:
+    titles, rows = part
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in titles[:-1]:
         table.add_column(title, no_wrap=True)
     table.add_column(titles[-1], overflow="fold")
-    return table
-
-
-def _factor_table(findings: Sequence[LayerFinding]) -> Table:
-    table = _table(_FACTORS)
-    for finding in findings:
-        style = _STYLES.get(finding.possible, "dim")
+    for row in rows:
         # Text, not str: square brackets would be read as markup
-        table.add_row(Text(finding.key), Text(finding.possible, style=style), Text(finding.note))
-    return table
-
-
-def _probe_table(probes: Sequence[Probe]) -> Table:
-    table = _table(_PROBES)
-    for probe in probes:
-        table.add_row(Text(probe.title), Text(_found(probe), style="yellow" if probe.doubt or probe.failure else ""))
-    return table
-
-
-def _elevated_table(examination: Examination) -> Table:
-    table = _table(_ELEVATED)
-    for row in _elevated_rows(examination):
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(cell) if isinstance(cell, str) else Text(cell[0], style=cell[1]) for cell in row))
     return table
 
 
@@ -118,21 +107,17 @@ def _found(probe: Probe) -> str:
 
 def render_text(examination: Examination) -> str:
     """The same as plain text."""
-    factors = [(finding.key, str(finding.possible), finding.note) for finding in examination.layers]
-    probes = [(probe.title, _found(probe)) for probe in examination.probes]
     parts = [
-        wrap_text(say_verdict(examination), _TEXT_WIDTH),
-        _plain(_FACTORS, factors),
-        _plain(_PROBES, probes),
-        wrap_text(ONE_CLIENT, _TEXT_WIDTH),
+        wrap_text(part, _TEXT_WIDTH) if isinstance(part, str) else _plain(part)
+        for part in (say_verdict(examination), *_parts(examination))
     ]
-    if examination.elevated:
-        parts += [_plain(_ELEVATED, _elevated_rows(examination)), wrap_text(_say_sudo(examination), _TEXT_WIDTH)]
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _plain(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _plain(part: _Table) -> list[str]:
     """Columns side by side; the last one goes on below itself where it is too long."""
+    titles, styled = part
+    rows = [tuple(cell if isinstance(cell, str) else cell[0] for cell in row) for row in styled]
     widths = [max(len(row[place]) for row in (titles, *rows)) + _GAP for place in range(len(titles) - 1)]
     indent = " " * sum(widths)
     lines = []
@@ -149,13 +134,9 @@ def doctor_json(examination: Examination) -> str:
     """One JSON document, described in docs/reference/json.md."""
     document = {
         "schema": 1,
-        "host": examination.host,
-        "user": examination.user,
-        "possible": examination.possible,
+        **pick_fields(examination, "host user possible"),
         "factors": len(examination.layers),
-        "fit": str(examination.fitness),
-        "doubts": list(examination.doubts),
-        "unfit": list(examination.unfit),
+        **pick_fields(examination, "fit=fitness doubts unfit"),
         "layers": [pick_fields(one, "layer key possible note") for one in examination.layers],
         "probes": [pick_fields(one, "name title text value unit doubt failure") for one in examination.probes],
         "sudo": [pick_fields(one, "key what programs do undo") for one in examination.elevated],

@@ -41,12 +41,9 @@ def render_host_state(state: HostState) -> str:
 
 def host_state_json(state: HostState) -> str:
     """The same for programs."""
-    entries = [_entry_fields(state, entry) for entry in state.entries]
     fields = {
-        "host": state.host,
-        "boot_id": state.boot_id,
-        "clean": state.clean,
-        "entries": entries,
+        **pick_fields(state, "host boot_id clean"),
+        "entries": [_entry_fields(state, entry) for entry in state.entries],
         "unreadable": list(state.unreadable),
     }
     return json.dumps(fields, indent=1) + "\n"
@@ -70,8 +67,7 @@ def render_undone(undone: Undone) -> str:
     """What `host restore` prints, each line ended."""
     if not undone.closed:
         return "nothing to restore\n"
-    lines = []
-    for closed in undone.closed:
-        now = closed.note or f"is {render_state(closed.entry.before)} again"
-        lines.append(f"{closed.entry.what}: {now}\n")
-    return "".join(lines)
+    return "".join(
+        f"{closed.entry.what}: {closed.note or f'is {render_state(closed.entry.before)} again'}\n"
+        for closed in undone.closed
+    )

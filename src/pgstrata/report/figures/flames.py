@@ -13,7 +13,7 @@ from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
 from pgstrata.report.figures.time_parts import cut_name
 from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
-from pgstrata.report.sentences.names import count, name_cell, name_environment
+from pgstrata.report.sentences.names import count, name_both, name_difference
 from pgstrata.units import render_duration
 
 _ROW: Final = 17
@@ -28,25 +28,13 @@ _FAINT, _STRONG, _GREY = 0.3, 0.8, 0.22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionLine:
-    """A function's own CPU time per transaction, without what it called, as text."""
-
-    name: str
-    before: str
-    after: str
-    change: str
-    error: str
-    resolved: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FlamePart:
-    """What is shown of one environment in one cell."""
+    """One environment in one cell: the graph, and functions by name without what they called."""
 
     title: str
     said: str
     figure: Figure
-    lines: tuple[FunctionLine, ...]
+    functions: tuple[tuple[str, Change], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,42 +83,34 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 def _part(answer: Answer, environment: str, cell: str, flames: Flames) -> FlamePart:
     experiment = answer.study.plan.experiment
-    name, reference = (
-        name_environment(experiment.environment(each), experiment) for each in (environment, experiment.baseline)
-    )
-    title = f"{name} against {reference}: {name_cell(experiment.cell(cell), experiment)}"
+    name, reference = name_both(environment, experiment.baseline, experiment)
+    title = name_difference(environment, experiment.baseline, cell, experiment)
     said = (
         f"CPU of the server's processes in {name}: {_say_change(flames.whole, reference)}; "
         f"{count(flames.samples, 'sample')} in {count(flames.blocks, 'block')}"
     )
-    return FlamePart(title=title, said=said, figure=draw_flames(flames, title, reference), lines=_functions(flames))
+    figure = draw_flames(flames, title, reference)
+    return FlamePart(title=title, said=said, figure=figure, functions=_functions(flames))
 
 
 def _say_change(change: Change, reference: str) -> str:
     """12 µs per transaction, +3 µs against 16 (standard error 1 µs)."""
     error = f"standard error {render_duration(change.error)}{'' if change.resolved else ', within noise'}"
-    return (
-        f"{render_duration(change.value)} per transaction, {_signed(change.difference)} against {reference} ({error})"
-    )
+    difference = f"{signed_duration(change.difference)} against {reference}"
+    return f"{render_duration(change.value)} per transaction, {difference} ({error})"
 
 
-def _signed(seconds: float) -> str:
+def signed_duration(seconds: float) -> str:
+    """+3 µs, -12 ms."""
     return f"{'-' if seconds < 0 else '+'}{render_duration(abs(seconds))}"
 
 
-def _functions(flames: Flames) -> tuple[FunctionLine, ...]:
+def _functions(flames: Flames) -> tuple[tuple[str, Change], ...]:
     """Those whose own time changed most; those that are gone are here alone."""
     least = _SHARE * max(flames.whole.value, flames.whole.reference)
     found = [(name, change) for name, change in flames.own.items() if max(change.value, change.reference) >= least]
     ranked = sorted(found, key=lambda item: (not item[1].resolved, -abs(item[1].difference), item[0]))
-    return tuple(
-        FunctionLine(
-            name=_readable(name), before=render_duration(change.reference), after=render_duration(change.value),
-            change=_signed(change.difference), error=render_duration(change.error),
-            resolved=change.resolved,
-        )
-        for name, change in ranked[:_MOST_FUNCTIONS]
-    )  # fmt: skip
+    return tuple((_readable(name), change) for name, change in ranked[:_MOST_FUNCTIONS])
 
 
 def _readable(name: str) -> str:

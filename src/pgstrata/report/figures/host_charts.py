@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Experiment
-from pgstrata.report.blocks.model import Figure
+from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.host_courses import MOST_ENVIRONMENTS, Meanwhile, MeanwhilePanel, find_meanwhile
 from pgstrata.report.figures.run_points import label_environments
@@ -57,7 +57,7 @@ def _panel(experiment: Experiment, panel: MeanwhilePanel, place: int, last: floa
     if place == 0:
         look = {"shape": "triangle-up", "filled": True, "size": 46, "opacity": 0.9, "yOffset": -4}
         layers.append(vega.mark("point", look, where=f"datum.panel === '{_MARK}'"))
-    heading = {"text": panel.title[:1].upper() + panel.title[1:], "anchor": "start", "fontSize": 12, "color": INK}
+    heading = {"text": begin(panel.title), "anchor": "start", "fontSize": 12, "color": INK}
     shared = {"x": x, "y": y, **vega.by_environment(experiment, "color")}
     return vega.layered(layers, width=(vega.WIDTH - 130) / 2, height=_HEIGHT, encoding=shared, title=heading)
 

@@ -37,7 +37,8 @@ def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
     ]
     shared = {"x": vega.named_places(factor, axis.levels, 0.6, labelFontSize=13)}
     chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    return vega.figure(f"Along {factor}: {name_place(axis.cell, experiment)}", say_axis(axis, experiment), chart, rows)
+    title = f"Along {factor}: {name_place(axis.cell, experiment)}"
+    return vega.figure(title, say_axis(axis, experiment), chart, rows)
 
 
 def _rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import Figure
+from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.panels import Panel, arrange_panels, choose_ticks
 from pgstrata.report.figures.run_points import Axis, Dot, Step, choose_lines, label_environments, place_dots, take_steps
@@ -164,8 +164,7 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
         layers.append(vega.mark("point", ring, where="datum.kink", y=y, color={"value": INK}))
     shared = {"x": vega.steps_along(axis), **vega.by_environment(experiment, "color")}
     chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    what = METRICS[experiment.metric].title
-    title = f"{what[:1].upper()}{what[1:]} against {axis.name}: {axis.title}"
+    title = f"{begin(METRICS[experiment.metric].title)} against {axis.name}: {axis.title}"
     label = f"{title}: median of the runs, whiskers from the smallest to the largest"
     title, label = (f"{text}; rings mark kinks" for text in (title, label)) if kinks else (title, label)
     return vega.figure(title, label, chart, rows)

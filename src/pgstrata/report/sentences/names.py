@@ -38,6 +38,18 @@ def _render_level(level: Level) -> str:
     return level.value if level.factor == "server" else f"{name_factor(level.factor)} = {level.value}"
 
 
+def name_both(environment: str, reference: str, experiment: Experiment) -> tuple[str, str]:
+    """What is compared, and what with."""
+    first, second = (name_environment(experiment.environment(name), experiment) for name in (environment, reference))
+    return first, second
+
+
+def name_difference(environment: str, reference: str, cell: str, experiment: Experiment) -> str:
+    """18 against 16: simple-update, scale 10, 2 clients."""
+    first, second = name_both(environment, reference, experiment)
+    return f"{first} against {second}: {name_cell(experiment.cell(cell), experiment)}"
+
+
 def name_factor(factor: str) -> str:
     """A factor as people call it: settings go by their own names."""
     return factor.removeprefix("settings.")
