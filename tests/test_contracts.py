@@ -131,3 +131,20 @@ def test_a_command_of_root_in_a_script_is_seen(text):
 def test_a_command_of_root_is_seen_and_prose_is_not():
     assert commands_root(first_in("Command(argv=('umount', path))", ast.Call))
     assert not commands_root(ast.Constant("the mount option noatime"))
+
+
+def sentences_in(path):
+    """Strings of several words, but for docstrings and what is said by errors that are raised."""
+    tree = ast.parse(path.read_text())
+    spared = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+    spared += [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    allowed = {id(leaf) for node in spared for leaf in ast.walk(node)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in allowed)
+    texts = (node.value for node in constants if isinstance(node.value, str))
+    return [f"{path.name}: {text}" for text in texts if re.search(r"[a-z]{2,},? [a-z]{2,}", text)]
+
+
+def test_findings_are_data_and_compare_holds_no_sentence():
+    found = [text for path in (ROOT / "src/pgstrata/compare").rglob("*.py") for text in sentences_in(path)]
+    # how an error and a reason of `conduct` spell a fact that is gone
+    assert found == ["changes.py: not there"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pgstrata.compare import client_share, compare_study
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
+from pgstrata.model.doubts import CountedDoubt, TooFewBlocks, Undecided
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import RunStatus, Validity
@@ -67,8 +68,8 @@ def test_an_undecided_comparison_says_what_it_can_exclude():
     base = [1000.0] * 7
     found = compare([1000 * math.exp(d) for d in (0.1, -0.05, 0.02, 0.01, -0.08, 0.03, -0.02)], base, blocks=7)
     assert found.verdict is Verdict.INCONCLUSIVE
-    (warning,) = found.warnings
-    assert (warning.code, warning.text) == ("undecided", "the difference lies between -7.7 % and +10.5 %")
+    assert found.warnings == (Undecided(low=found.interval.low, high=found.interval.high),)
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.923, 1.105), abs=0.001)
 
 
 def test_below_seven_blocks_there_is_an_effect_but_no_interval():
@@ -77,14 +78,12 @@ def test_below_seven_blocks_there_is_an_effect_but_no_interval():
     assert found.effect == pytest.approx(1.2)
     assert found.interval is None
     assert found.equivalence_interval is None
-    assert codes(found) == ["insufficient_blocks", "incomplete"]
-    assert found.warnings[0].text == "5 usable blocks, 2 more needed for an interval"
+    assert found.warnings == (TooFewBlocks(blocks=5, needed=7), CountedDoubt(code="incomplete", number=5, of=12))
 
 
 def test_a_plan_that_is_too_short_for_any_interval_is_told_so():
     found = compare([1200.0] * 4, [1000.0] * 4, blocks=4)
-    assert codes(found) == ["insufficient_blocks"]
-    assert found.warnings[0].text.endswith("the plan has only 4")
+    assert found.warnings == (TooFewBlocks(blocks=4, needed=7, planned=4),)
 
 
 def test_without_any_run_there_is_still_an_answer():
@@ -167,7 +166,7 @@ def test_an_open_comparison_that_was_stopped_early_says_so_and_a_decided_one_doe
     found = compare(wild, [1000.0] * 10)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert codes(found) == ["undecided", "incomplete"]
-    assert "9 of 12" in found.warnings[1].text
+    assert found.warnings[1] == CountedDoubt(code="incomplete", number=9, of=12)
     decided = compare([1100.0] * 9, [1000.0] * 10)
     assert (decided.verdict, codes(decided)) == (Verdict.BETTER, [])
 
@@ -180,7 +179,7 @@ def test_many_invalid_runs_of_one_arm_are_an_imbalance(spoiled, expected, arm):
     (found,) = compare_study(make_plan(), runs[OTHER] + runs[BASE])
     assert codes(found) == expected
     assert (found.blocks, found.invalid) == (7, spoiled)
-    assert all(arm in warning.text for warning in found.warnings)
+    assert all((one.environment, one.number, one.of) == (arm, spoiled, 12) for one in found.warnings)
 
 
 def test_suspect_runs_count_and_are_mentioned():

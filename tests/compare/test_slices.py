@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from pgstrata.compare import compare_study
 from pgstrata.compare.pairing.shared_blocks import over_rounds
 from pgstrata.model.answer import Verdict
+from pgstrata.model.doubts import CountedDoubt
 from pgstrata.model.metrics import ROUND_TPS, Series
 from studies import BASE, OTHER, codes, make_plan, make_run, simulate_slices
 
@@ -68,8 +69,7 @@ def test_runs_that_took_turns_with_others_are_no_pair_and_that_is_said():
     plan = make_plan(blocks=9)
     (found,) = compare_study(plan, simulate_slices(plan, {OTHER: 0.2}, apart={2, 5}), metrics=())
     assert (found.verdict, found.blocks) == (Verdict.BETTER, 7)
-    assert codes(found) == ["measured_apart"]
-    assert found.warnings[0].text.startswith("in 2 blocks the two environments did not take turns")
+    assert found.warnings == (CountedDoubt(code="measured_apart", number=2, of=9),)
 
 
 def test_a_sliced_run_and_one_that_was_alone_are_no_pair():

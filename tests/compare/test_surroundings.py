@@ -7,6 +7,7 @@ import pytest
 from guard_book import observe
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.model.answer import Study
+from pgstrata.model.doubts import FewClients, NamedDoubt
 from pgstrata.model.experiment import (
     Allow,
     Cell,
@@ -23,6 +24,7 @@ from pgstrata.model.metrics import Measurement
 from pgstrata.model.plan import Forecast, Plan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.report.sentences.findings import say_doubt
 
 CELL = Cell(workload="simple-update", scale=10, clients=4, threads=2)
 HOST = {"host.cpus": "4", "host.virtual": "kvm", "host.clocksource": "tsc", "host.thp": "madvise"}
@@ -78,7 +80,7 @@ def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=
 
 
 def found(study):
-    return {warning.code: warning.text for warning in surrounding_warnings(study)}
+    return {doubt.code: doubt for doubt in surrounding_warnings(study)}
 
 
 def test_a_sound_study_has_no_doubts():
@@ -87,25 +89,26 @@ def test_a_sound_study_has_no_doubts():
 
 def test_fewer_clients_than_cpus_on_a_virtual_machine_are_told(request):
     cell = replace(CELL, clients=2)
-    text = found(make_study(cell=cell))["few_clients"]
-    assert "simple-update-s10-c2" in text
-    observe(request.node.nodeid, "few_clients", text)
+    doubt = found(make_study(cell=cell))["few_clients"]
+    assert doubt == FewClients(cpus=4, machine="kvm", cells=("simple-update-s10-c2",))
+    observe(request.node.nodeid, "few_clients", say_doubt(doubt))
     assert not found(make_study(cell=cell, host={"host.virtual": ""}))
 
 
 def test_a_clock_that_takes_a_system_call_is_told(request):
-    observe(
-        request.node.nodeid, "clock_source", found(make_study(host={"host.clocksource": "acpi_pm"}))["clock_source"]
-    )
+    doubt = found(make_study(host={"host.clocksource": "acpi_pm"}))["clock_source"]
+    observe(request.node.nodeid, "clock_source", say_doubt(doubt))
     assert not found(make_study(host={"host.clocksource": "kvm-clock"}))
 
 
 def test_transparent_huge_pages_that_are_always_on_are_told(request):
-    observe(request.node.nodeid, "thp_always", found(make_study(host={"host.thp": "always"}))["thp_always"])
+    doubt = found(make_study(host={"host.thp": "always"}))["thp_always"]
+    observe(request.node.nodeid, "thp_always", say_doubt(doubt))
 
 
 def test_a_governor_that_saves_energy_is_told(request):
-    observe(request.node.nodeid, "cpu_governor", found(make_study(host={"host.governor": "powersave"}))["cpu_governor"])
+    doubt = found(make_study(host={"host.governor": "powersave"}))["cpu_governor"]
+    observe(request.node.nodeid, "cpu_governor", say_doubt(doubt))
     assert not found(make_study(host={"host.governor": "performance"}))
 
 
@@ -117,7 +120,7 @@ def test_what_every_environment_sets_itself_is_no_doubt_about_the_host():
 
 def test_huge_pages_that_were_not_there_are_told(request):
     study = make_study(settings={"huge_pages": "try"}, facts={"settings.huge_pages_status": "off"})
-    observe(request.node.nodeid, "huge_pages_fallback", found(study)["huge_pages_fallback"])
+    observe(request.node.nodeid, "huge_pages_fallback", say_doubt(found(study)["huge_pages_fallback"]))
 
 
 @pytest.mark.parametrize(("asked", "status", "told"), [("try", None, True), ("try", "on", False), ("on", "on", False),
@@ -137,7 +140,8 @@ def test_a_cell_that_writes_carries_the_label_of_its_checkpoints():
 
 
 def test_a_percentile_without_enough_samples_is_told_where_it_is_the_question():
-    assert "no p99 of" in found(make_study(metric="latency_p99", runs=[make_run(latency_p99=None)]))["few_samples"]
+    few = found(make_study(metric="latency_p99", runs=[make_run(latency_p99=None)]))["few_samples"]
+    assert few == NamedDoubt(code="few_samples", names=(CELL.identity,), of="latency_p99")
     assert not found(make_study(metric="tps", runs=[make_run(latency_p99=None)]))
     assert not found(make_study(metric="latency_p99"))
 
@@ -148,6 +152,6 @@ def test_several_machines_are_these_machines_and_no_others():
     (here,) = experiment.environments
     there = replace(here, name="b", host=HostSpec(kind=HostKind.SSH, destination="db1"))
     two = replace(study, plan=replace(study.plan, experiment=replace(experiment, environments=(here, there))))
-    assert "local and ssh:db1" in found(two)["these_machines"]
+    assert found(two)["these_machines"].names == ("local", "ssh:db1")
     alone = replace(study, plan=replace(study.plan, experiment=replace(experiment, environments=(there,))))
     assert "these_machines" not in found(alone)

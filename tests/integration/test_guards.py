@@ -12,6 +12,7 @@ import pytest
 from pgstrata.app.answer import load_answer
 from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 
@@ -65,7 +66,7 @@ def reasons_of(run):
 def doubts_of(study):
     """Warnings of the comparisons of the primary metric, by code."""
     return {
-        warning.code: warning.text
+        warning.code: say_doubt(warning)
         for found in load_answer(StudyFolder(study)).comparisons
         if found.metric == "tps"
         for warning in found.warnings

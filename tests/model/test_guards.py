@@ -4,15 +4,18 @@ import ast
 import importlib.util
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from guard_book import load_book, shape
+from pgstrata.model.doubts import Doubt
 from pgstrata.model.guards import GUARDS, Force, GuardSubject, Proof, force_of
+from pgstrata.model.runs import Reason
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pgstrata"
-CARRIERS = {"Reason", "ResultWarning"}
+CARRIERS = {"Reason": Reason, **{kind.__name__: kind for kind in get_args(Doubt)}}
 
 # Refusals are errors, whose sentences say more than a code: where each is raised, by words that stand there.
 RAISED = {
@@ -50,6 +53,9 @@ def codes_in(path):
     for call in ast.walk(tree):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in CARRIERS):
             continue
+        own = getattr(CARRIERS[call.func.id], "code", None)
+        if isinstance(own, str):
+            yield re.escape(own)
         for keyword in call.keywords:
             if keyword.arg == "code":
                 yield from resolve(keyword.value, constants)

@@ -18,7 +18,6 @@ from pgstrata.model.answer import (
     Interval,
     OrderedAxis,
     QuantileShift,
-    ResultWarning,
     Study,
     Verdict,
 )
@@ -419,7 +418,6 @@ class Desk:
     comparison: Callable[..., Comparison] = make_comparison
     answer: Callable[..., Answer] = make_answer
     verdict_answer: Callable[..., Answer] = make_verdict_answer
-    warning: Callable[..., ResultWarning] = ResultWarning
     slices: Callable[..., Answer] = cut_into_slices
     headlines: Callable[..., Answer] = make_headlines
     floor: Callable[..., Floor] = make_floor

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.doubts import NamedDoubt
 from pgstrata.report.json.fields import comparison_fields, interval_field, number_field, render_document
 from pgstrata.report.sentences.verdicts import Words, verdict_label, verdict_word
 from pgstrata.units import Direction
@@ -36,7 +37,7 @@ def test_names_stay_readable_in_a_document():
 
 def test_a_comparison_takes_what_only_its_answer_knows(desk):
     fields = comparison_fields(
-        desk.comparison(warnings=(desk.warning(code="c", text="t"),)),
+        desk.comparison(warnings=(NamedDoubt(code="clock_source", names=("hpet",)),)),
         environment={"name": "x"},
         reference="y",
         cell="all",
@@ -45,7 +46,8 @@ def test_a_comparison_takes_what_only_its_answer_knows(desk):
     )
     assert (fields["environment"], fields["reference"], fields["cell"]) == ({"name": "x"}, "y", "all")
     assert (fields["direction"], fields["smallest_visible_effect"]) == ("lower", 0.02)
-    assert fields["warnings"] == [{"code": "c", "text": "t"}]
+    (warning,) = fields["warnings"]
+    assert (warning["code"], warning["text"][:24]) == ("clock_source", "the clock source is hpet")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pgstrata.model.answer import Verdict
+from pgstrata.model.doubts import NamedDoubt
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import StatementLatency
 from rendering import render_html
@@ -97,7 +98,7 @@ def test_text_from_outside_is_escaped_wherever_it_appears(desk):
         plan=dataclasses.replace(answer.study.plan, experiment=experiment),
         host=dataclasses.replace(answer.study.host, facts={"host.cpu": _EVIL, _EVIL: "x"}),
     )
-    warning = desk.warning(code="c", text=_EVIL)
+    warning = NamedDoubt(code="clock_source", names=(_EVIL,))
     page = render_html(dataclasses.replace(answer, study=study, warnings=(warning,)))
     assert "<script" not in page
     assert "&lt;script&gt;" in page

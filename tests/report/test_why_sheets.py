@@ -14,6 +14,7 @@ from pgstrata.model.attribution import (
     CountedUse,
     LevelAccount,
     Method,
+    Obstacle,
     Part,
     Unattributed,
     ValueInterval,
@@ -96,7 +97,11 @@ def answer(module_desk) -> Answer:
         attributions=(attribution(),),
         axes=(desk.axis(),),
         accounts=(account("pg16", 4e-4), account("pg18", 3.6e-4)),
-        unattributed=(Unattributed(environment="pg18", reference="pg16", cell=_CELL, why="no sessions", remedy="do"),),
+        unattributed=(
+            Unattributed(
+                environment="pg18", reference="pg16", cell=_CELL, obstacle=Obstacle.FEW_BLOCKS, blocks=1, sampled=1
+            ),
+        ),
     )
 
 
@@ -125,7 +130,9 @@ def test_levels_of_an_ordered_factor_are_stacked(answer):
     assert [block.title for block in blocks if isinstance(block, Figure)] == [
         "Along server: simple-update, scale 10, 2 clients (means over 9 blocks)"
     ]
-    assert blocks[-1].blocks[0].items == ("18: the difference cannot be split: no sessions; do.",)
+    assert blocks[-1].blocks[0].items == (
+        "18: the difference cannot be split: 1 of the 2 blocks that it takes; measure on: `pgstrata run` resumes.",
+    )
 
 
 def test_of_many_differences_the_largest_come_first_and_the_rest_are_folded(answer):

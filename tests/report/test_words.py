@@ -6,6 +6,7 @@ import re
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
+from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
 from pgstrata.model.experiment import ControlKind
 from pgstrata.report.sentences.answer import answer_sentences, say_comparison
 from pgstrata.report.sentences.doubts import doubt_sentences
@@ -87,11 +88,13 @@ def test_a_collapsed_environment_is_a_result(desk):
 
 
 def test_a_collapsed_baseline_leaves_nothing_to_compare_with(desk):
-    warning = desk.warning(code="baseline_collapsed", text="the baseline collapsed at this load")
+    warning = PlainDoubt(code="baseline_collapsed")
     answer = desk.verdict_answer(
         desk.comparison(verdict=Verdict.INSUFFICIENT, effect=None, interval=None, warnings=(warning,))
     )
-    assert say(answer) == ["No comparison of 18 with 16 on simple-update: the baseline collapsed at this load"]
+    assert say(answer) == [
+        "No comparison of 18 with 16 on simple-update: the baseline collapsed at this load: nothing to compare with"
+    ]
 
 
 def test_an_unstable_environment_gets_no_percentage(desk):
@@ -157,7 +160,7 @@ def test_an_experiment_without_a_second_environment_says_so(desk):
 
 
 def test_a_doubt_is_told_once_with_its_cells(desk):
-    warning = desk.warning(code="suspect_runs", text="1 of 9 runs of pg16 are suspect")
+    warning = CountedDoubt(code="suspect_runs", number=1, of=9, environment="pg16")
     cells = (desk.cell(1), desk.cell(2))
     comparisons = [
         desk.comparison(
@@ -167,12 +170,12 @@ def test_a_doubt_is_told_once_with_its_cells(desk):
         for name in ("pg18", "pg18-async")
     ]
     assert doubt_sentences(desk.verdict_answer(*comparisons, cells=cells)) == (
-        "1 of 9 runs of pg16 are suspect (simple-update, scale 10, 1 client)",
+        "1 of 9 runs of pg16 are suspect and in the estimate (simple-update, scale 10, 1 client)",
     )
 
 
 def test_a_small_effect_that_was_found_early_asks_for_a_fresh_study(desk):
-    warning = desk.warning(code="small_and_early", text="found early")
+    warning = PlainDoubt(code="small_and_early")
     answer = desk.verdict_answer(desk.comparison(effect=0.98, warnings=(warning,)))
     assert say(answer)[0].endswith(
         "decided after 9 of 12 blocks; small and found early, it may look larger than it is: confirm in a fresh study"
@@ -182,8 +185,9 @@ def test_a_small_effect_that_was_found_early_asks_for_a_fresh_study(desk):
 
 
 def test_warnings_of_the_study_come_first_among_the_doubts(desk):
-    warning = desk.warning(code="undeclared_difference", text="server.compiler differs")
-    assert doubt_sentences(desk.verdict_answer(desk.comparison(effect=0.9), warnings=(warning,)))[0] == warning.text
+    warning = NamedDoubt(code="clock_source", names=("hpet",))
+    (text,) = doubt_sentences(desk.verdict_answer(desk.comparison(effect=0.9), warnings=(warning,)))
+    assert text.startswith("The clock source is hpet")
 
 
 def two_cells(desk, *comparisons):

@@ -51,7 +51,7 @@ def study(shapes, *, blocks=8, seed=1, **rest):
 
 def warnings_of(shapes, **rest):
     (found,) = compare_study(make_plan(blocks=8), study(shapes, **rest))
-    return [warning.text for warning in found.warnings if warning.code == "not_steady"]
+    return [warning for warning in found.warnings if warning.code == "not_steady"]
 
 
 # ------------------------------------------------------------------------------------------------ seconds
@@ -87,9 +87,9 @@ def test_runs_in_slices_and_short_ones_have_no_opening():
 
 @pytest.mark.parametrize("shape", [warming, climbing])
 def test_a_warm_up_of_one_environment_is_told_with_what_helps(shape):
-    (text,) = warnings_of({BASE: steady, OTHER: shape})
-    assert text.startswith(f"throughput of {OTHER} is not steady: -")
-    assert "(warmup, by 30 s or more)" in text
+    (doubt,) = warnings_of({BASE: steady, OTHER: shape})
+    assert (doubt.environment, doubt.seconds) == (OTHER, SECONDS)
+    assert doubt.opening < 0
 
 
 def test_a_warm_up_of_both_is_told_of_both():

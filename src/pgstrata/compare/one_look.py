@@ -13,7 +13,8 @@ from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair
 from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
 from pgstrata.compare.verdicts.judging import Judged, make_rule
 from pgstrata.errors import UsageError
-from pgstrata.model.answer import Comparison, OrderedAxis, ResultWarning
+from pgstrata.model.answer import Comparison, OrderedAxis
+from pgstrata.model.doubts import Doubt
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.question import Question
 from pgstrata.sources.table import Table
@@ -55,7 +56,7 @@ class ImportAnswer:
     baseline_named: bool
     cells: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[ResultWarning, ...]
+    warnings: tuple[Doubt, ...]
     levels: tuple[str, ...] = ()
     """All environments in the order of the file, where that was asked for."""
     axes: tuple[OrderedAxis, ...] = ()
@@ -103,11 +104,13 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
         baseline_named=terms.baseline is not None,
         cells=question.cells if "cell" in table.columns else (),
         comparisons=comparisons,
-        warnings=doubt_import(
-            question,
-            ignored=table.ignored,
-            most_blocks=max(item.blocks for item in comparisons if not item.exploratory),
-            ordered=levels,
+        warnings=tuple(
+            doubt_import(
+                question,
+                ignored=table.ignored,
+                most_blocks=max(item.blocks for item in comparisons if not item.exploratory),
+                ordered=levels,
+            )
         ),
         levels=levels,
         axes=find_listed_axes(question, arms, levels) if levels else (),
@@ -161,14 +164,13 @@ def _refuse_many(question: Question, source: str) -> None:
     number = len(question.environments) * (1 if question.blocks else len(question.cells))
     if number <= MOST_HEADLINES:
         return
-    remedy = "split the file: fewer environments in each"
-    if not question.blocks:
-        remedy = "number the blocks, so that all cells of an environment are one headline, or split the file"
     raise UsageError(
         f"{number:,} headlines are too many: at most {MOST_HEADLINES} can share an error probability of "
         f"{C_DIFF.alpha * 100:g} %",
         where=source,
-        remedy=remedy,
+        remedy="split the file: fewer environments in each"
+        if question.blocks
+        else "number the blocks, so that all cells of an environment are one headline, or split the file",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
+from pgstrata.model.doubts import Doubt
 from pgstrata.model.plan import Plan
 from pgstrata.model.query_plans import PlanUse
 from pgstrata.model.runs import RunRecord
@@ -38,14 +39,6 @@ class Verdict(StrEnum):
     UNSTABLE = "unstable"
     COLLAPSED = "collapsed"
     INSUFFICIENT = "insufficient"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultWarning:
-    """A statistical or technical doubt that travels with a result."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +79,7 @@ class Comparison:
     baseline_value: float | None
     exploratory: bool
     control: bool
-    warnings: tuple[ResultWarning, ...] = ()
+    warnings: tuple[Doubt, ...] = ()
     lane: Lane = Lane.SEQUENTIAL
     decided_at: int | None = None
     repeated_p: float | None = None
@@ -211,7 +204,7 @@ class Answer:
 
     study: Study
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[ResultWarning, ...]
+    warnings: tuple[Doubt, ...]
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
     anomalies: tuple[Anomaly, ...] = ()

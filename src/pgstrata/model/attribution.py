@@ -161,15 +161,30 @@ class Attribution:
     processes: tuple[Contribution, ...] = ()
 
 
+class Obstacle(StrEnum):
+    """What an attribution is missing."""
+
+    FIXED_RATE = "fixed rate"
+    FEW_BLOCKS = "few blocks"
+    SAMPLER_LOST = "sampler lost"
+    NO_SESSIONS = "no sessions"
+    FEW_SAMPLED = "few sampled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unattributed:
-    """Why there is no attribution of a difference, and what would give one."""
+    """Why there is no attribution of a difference: of the `blocks` of both environments some have samples of both.
+
+    `lost` is why a sampler saw nothing, empty where none was lost.
+    """
 
     environment: str
     reference: str
     cell: str
-    why: str
-    remedy: str
+    obstacle: Obstacle
+    blocks: int
+    sampled: int
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

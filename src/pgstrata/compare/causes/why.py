@@ -13,7 +13,7 @@ from pgstrata.compare.pairing.arms import Arm, Arms, find_arm, sort_runs
 from pgstrata.compare.pairing.shared_blocks import shared_blocks
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
-from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Unattributed, ValueInterval
+from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Obstacle, Unattributed, ValueInterval
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
 from pgstrata.model.plan import Plan
@@ -77,12 +77,19 @@ def _attribute(arms: Arms, found: _Found, cell: Cell, environment: str, baseline
     sides = find_arm(arms, environment, cell.identity), find_arm(arms, baseline, cell.identity)
     shared = shared_blocks(sides).blocks
     seen = _see(sides, found, cell, shared)
-    refusal = _refuse(cell, shared, seen, found, (environment, baseline))
-    if refusal is not None:
-        why, remedy = refusal
+    runs = [found[side.name, cell.identity, block] for side in sides for block in shared]
+    lost = next((reason.text for run in runs for reason in run.reasons if reason.code == _LOST), "")
+    obstacle = _find_obstacle(cell, len(shared), len(seen), sessions=any(run.sessions for run in runs), lost=bool(lost))
+    if obstacle is not None:
         return Unattributed(
-            environment=environment, reference=baseline, cell=cell.identity, why=why, remedy=remedy
-        )  # fmt: skip
+            environment=environment,
+            reference=baseline,
+            cell=cell.identity,
+            obstacle=obstacle,
+            blocks=len(shared),
+            sampled=len(seen),
+            lost=lost,
+        )
     value, reference = zip(*seen.values(), strict=True)
     result = attribute(value, reference, environment=environment, reference_name=baseline, cell=cell.identity)
     pairs = [(found[environment, cell.identity, block], found[baseline, cell.identity, block]) for block in seen]
@@ -135,36 +142,17 @@ def _rates(sides: Sequence[Arm], block: int) -> list[float] | None:
     return whole.mean(axis=1).tolist() if whole.size else None
 
 
-def _refuse(
-    cell: Cell,
-    shared: Sequence[int],
-    seen: Mapping[int, object],
-    found: _Found,
-    names: tuple[str, str],
-) -> tuple[str, str] | None:
-    """Why nothing can be said, and what would help; None where something can."""
+def _find_obstacle(cell: Cell, blocks: int, sampled: int, *, sessions: bool, lost: bool) -> Obstacle | None:
+    """Why nothing can be said; None where something can."""
     if cell.rate is not None:
-        return (
-            "at a fixed rate the time of a transaction is that of the rate",
-            "leave out `rate`, so that what a transaction takes decides how many there are",
-        )
-    if len(seen) >= FEWEST_BLOCKS:
+        return Obstacle.FIXED_RATE
+    if sampled >= FEWEST_BLOCKS:
         return None
-    if len(shared) < FEWEST_BLOCKS:
-        return f"{len(shared)} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
-    runs = [found[name, cell.identity, block] for name in names for block in shared]
-    if not any(run.sessions for run in runs):
-        lost = next((reason.text for run in runs for reason in run.reasons if reason.code == _LOST), "")
-        if lost:
-            return f"no sessions were sampled: {lost}", "see the runs' reasons; with the cause mended, measure again"
-        return (
-            "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet",
-            "measure again with `diagnosis = true`, the default",
-        )
-    return (
-        f"sessions were sampled in {len(seen)} of {len(shared)} blocks, and it takes {FEWEST_BLOCKS}",
-        "measure more blocks, or longer runs: the runs' reasons say where samples were lost",
-    )
+    if blocks < FEWEST_BLOCKS:
+        return Obstacle.FEW_BLOCKS
+    if sessions:
+        return Obstacle.FEW_SAMPLED
+    return Obstacle.SAMPLER_LOST if lost else Obstacle.NO_SESSIONS
 
 
 def _beside(metric: str, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> CountedUse | None:

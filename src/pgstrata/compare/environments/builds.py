@@ -1,7 +1,6 @@
 """How two servers were built, where it was not what was compared: a doubt about every comparison of the two.
 
 An experiment that allows mixed compilers, suppliers or assertions has them in all of its answers.
-Codes: compilers_differ, suppliers_differ, built_with_assertions.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.model.answer import Comparison, ResultWarning, Study
+from pgstrata.model.answer import Comparison, Study
+from pgstrata.model.doubts import BuildsDiffer, Doubt, NamedDoubt
 from pgstrata.model.experiment import Environment, ServerKind
 
 # Of the flags only these change what the compiler makes; warnings differ between majors, and paths between packages.
@@ -27,7 +27,7 @@ def doubt_builds(comparisons: Iterable[Comparison], study: Study) -> tuple[Compa
         study: what was asked for, and the facts of its environments; one without facts is not doubted.
     """
     experiment = study.plan.experiment
-    known: dict[tuple[str, str], tuple[ResultWarning, ...]] = {}
+    known: dict[tuple[str, str], tuple[Doubt, ...]] = {}
     found: list[Comparison] = []
     for comparison in comparisons:
         names = (comparison.environment, comparison.reference or experiment.baseline)
@@ -46,17 +46,15 @@ def _facts(study: Study, name: str) -> Mapping[str, str]:
 _Side = tuple[Environment, Mapping[str, str]]
 
 
-def _differences(ours: _Side, theirs: _Side) -> Iterator[ResultWarning]:
+def _differences(ours: _Side, theirs: _Side) -> Iterator[Doubt]:
     if not _is_factor(ours[0], theirs[0]):
         yield from _compilers_differ(ours, theirs)
-    suppliers = [facts.get("server.supplier", "") for _, facts in (ours, theirs)]
+    names, suppliers = (ours[0].name, theirs[0].name), _both(ours, theirs, "server.supplier")
     if ours[0].server.kind is not theirs[0].server.kind and all(suppliers):
-        text = f"{_beside(ours, theirs, suppliers)}: how they were packaged is in the difference too"
-        yield ResultWarning(code="suppliers_differ", text=text)
+        yield BuildsDiffer(code="suppliers_differ", environments=names, makers=suppliers)
     for environment, facts in (ours, theirs):
         if facts.get("server.assertions") == "on":
-            text = f"{environment.name} is built with assertions, which cost more than most differences"
-            yield ResultWarning(code="built_with_assertions", text=text)
+            yield NamedDoubt(code="built_with_assertions", names=(environment.name,))
 
 
 def _is_factor(ours: Environment, theirs: Environment) -> bool:
@@ -65,23 +63,17 @@ def _is_factor(ours: Environment, theirs: Environment) -> bool:
     return one.kind is other.kind is ServerKind.BUILD and one.value == other.value and one.build != other.build
 
 
-def _compilers_differ(ours: _Side, theirs: _Side) -> Iterator[ResultWarning]:
-    compilers = [facts.get("server.compiler", "") for _, facts in (ours, theirs)]
-    one, other = (_mattering(facts.get("server.cflags", "")) for _, facts in (ours, theirs))
-    systems = [facts.get("server.system", "") for _, facts in (ours, theirs)]
+def _compilers_differ(ours: _Side, theirs: _Side) -> Iterator[Doubt]:
+    compilers, systems = (_both(ours, theirs, fact) for fact in ("server.compiler", "server.system"))
+    one, other = map(_mattering, _both(ours, theirs, "server.cflags"))
     other_tools = any(all(names) and names[0] != names[1] for names in (compilers, systems))
     if other_tools or (one and other and set(one) != set(other)):
-        named = [
-            " with ".join(filter(None, (name or "an unknown compiler", system)))
-            for name, system in zip(compilers, systems, strict=True)
-        ]
-        how = [" ".join((named[0], *_own(one, other))), " ".join((named[1], *_own(other, one)))]
-        text = f"built in different ways, whose effect is in the difference too: {_beside(ours, theirs, how)}"
-        yield ResultWarning(code="compilers_differ", text=text)
+        names, flags = (ours[0].name, theirs[0].name), (_own(one, other), _own(other, one))
+        yield BuildsDiffer(code="compilers_differ", environments=names, makers=compilers, systems=systems, flags=flags)
 
 
-def _beside(ours: _Side, theirs: _Side, how: Sequence[str]) -> str:
-    return f"{ours[0].name} by {how[0]}, {theirs[0].name} by {how[1]}"
+def _both(ours: _Side, theirs: _Side, fact: str) -> tuple[str, str]:
+    return ours[1].get(fact, ""), theirs[1].get(fact, "")
 
 
 def _mattering(flags: str) -> tuple[str, ...]:
@@ -91,6 +83,6 @@ def _mattering(flags: str) -> tuple[str, ...]:
     return (*levels[-1:], *dict.fromkeys(word for word in words if not word.startswith(_LEVEL)))
 
 
-def _own(flags: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+def _own(flags: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """The level of optimisation, and what the other side has not."""
-    return (flag for flag in flags if flag.startswith(_LEVEL) or flag not in others)
+    return tuple(flag for flag in flags if flag.startswith(_LEVEL) or flag not in others)

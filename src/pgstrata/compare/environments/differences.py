@@ -8,11 +8,11 @@ were asked for the same (a control and its original, say) are held to the same f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.compare.environments.spellings import unify_spelling
-from pgstrata.model.answer import ResultWarning
+from pgstrata.model.doubts import DefaultsDiffer, Doubt, UndeclaredDifference
 from pgstrata.model.experiment import Environment, Experiment
 from pgstrata.model.server import Fingerprint
 
@@ -49,19 +49,14 @@ _FOLLOWS_FROM: Final[Mapping[str, tuple[str, ...]]] = {
 # Settings that initdb fixes, by the beginning of their name.
 _FIXED_BY_INITDB: Final = ("lc_", "default_text_search_config", "server_encoding", "wal_segment_size", "data_checksums")
 
-_LONGEST_VALUE: Final = 60
-_CONTEXT: Final = 20
-
 Asked = tuple[object, ...]
 
 
-def undeclared_differences(
-    environments: Mapping[str, Fingerprint], experiment: Experiment
-) -> tuple[ResultWarning, ...]:
-    """Warnings about facts that differ although nothing that was asked for explains it.
+def undeclared_differences(environments: Mapping[str, Fingerprint], experiment: Experiment) -> tuple[Doubt, ...]:
+    """Doubts about facts that differ although nothing that was asked for explains it.
 
     Settings (and options of initdb) that nobody set and that differ only between servers, or exist in some servers
-    only, are the servers' own defaults: they come together in one warning, which only counts the latter
+    only, are the servers' own defaults: they come together in one doubt, which only counts the latter
     (`exclusive_settings` names them). Values that majors spell differently and that mean the same do not differ.
 
     Args:
@@ -75,8 +70,8 @@ def undeclared_differences(
     known = [environment for environment in experiment.environments if environment.name in environments]
     facts = {environment.name: environments[environment.name].facts for environment in known}
     names = sorted({name for observed in facts.values() for name in observed if not _is_left_out(name)})
-    warnings: list[ResultWarning] = []
-    defaults: list[str] = []
+    undeclared: list[Doubt] = []
+    defaults: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for name in names:
         observed = [
             (environment, facts[environment.name][name]) for environment in known if name in facts[environment.name]
@@ -85,14 +80,15 @@ def undeclared_differences(
         if _is_explained(meant, name, allow_defaults=False):
             continue
         if _is_explained(meant, name, allow_defaults=True):
-            values = _render_values((each.server.text, value) for each, value in observed if _is_default(each, name))
-            defaults.append(f"{_short(name)} ({values})")
+            own = ((each.server.text, value) for each, value in observed if _is_default(each, name))
+            defaults[_short(name)] = _find_holders(own)
         else:
-            values = _render_values((environment.name, value) for environment, value in observed)
-            text = f"{name} differs, and nothing that the experiment varies explains it: {values}"
-            warnings.append(ResultWarning(code="undeclared_difference", text=text))
-    text = _say_defaults(defaults, exclusive_settings(environments, experiment))
-    return (*warnings, ResultWarning(code="defaults_differ", text=text)) if text else tuple(warnings)
+            holders = _find_holders((environment.name, value) for environment, value in observed)
+            undeclared.append(UndeclaredDifference(fact=name, holders=holders))
+    exclusive = {servers: len(names) for servers, names in exclusive_settings(environments, experiment)}
+    if defaults or exclusive:
+        return (*undeclared, DefaultsDiffer(settings=defaults, exclusive=exclusive))
+    return tuple(undeclared)
 
 
 def _is_left_out(name: str) -> bool:
@@ -104,20 +100,6 @@ def _meaning(name: str, value: str, facts: Mapping[str, str]) -> str:
     if not name.startswith(_SETTINGS):
         return value
     return unify_spelling(_short(name), value, facts.get("server.version_num", ""))
-
-
-def _say_defaults(differing: Sequence[str], exclusive: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> str:
-    """Those that differ by name, those that only some servers have by number; empty where there are neither."""
-    parts = [f"different between the servers: {', '.join(differing)}"] if differing else []
-    counted = [(len(names), " and ".join(servers)) for servers, names in exclusive]
-    if counted:
-        (number, where), *others = counted
-        noun = "setting exists" if number == 1 else "settings exist"
-        parts.append(
-            ", ".join([f"{number} {noun} only in {where}", *(f"{more} only in {there}" for more, there in others)])
-        )
-    joint = ", and " if differing else ": "
-    return f"not set by the experiment{joint}{'; '.join(parts)}" if parts else ""
 
 
 def _is_explained(observed: Iterable[tuple[Environment, str]], name: str, *, allow_defaults: bool) -> bool:
@@ -208,27 +190,9 @@ def _short(name: str) -> str:
     return name.partition(".")[2]
 
 
-def _render_values(observed: Iterable[tuple[str, str]]) -> str:
-    """Each value with those that have it: 4MB in a, b; 8MB in c."""
-    holders: dict[str, list[str]] = defaultdict(list)
+def _find_holders(observed: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    """Who has each value, each once."""
+    holders: dict[str, dict[str, None]] = defaultdict(dict)
     for holder, value in observed:
-        if holder not in holders[value]:
-            holders[value].append(holder)
-    # Long values, such as the options of configure, are shown from shortly before the place where they part.
-    long = any(len(value) > _LONGEST_VALUE for value in holders)
-    start = max(0, _length_alike(holders) - _CONTEXT) if long else 0
-    return "; ".join(f"{_clip(value, start)} in {', '.join(names)}" for value, names in holders.items())
-
-
-def _length_alike(values: Collection[str]) -> int:
-    """Number of characters at the beginning that all values share."""
-    first, last = min(values), max(values)
-    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-
-
-def _clip(value: str, start: int) -> str:
-    if not value:
-        return "(empty)"
-    head = "..." if start else ""
-    tail = "..." if len(value) > start + _LONGEST_VALUE else ""
-    return f"{head}{value[start : start + _LONGEST_VALUE]}{tail}"
+        holders[value][holder] = None
+    return {value: tuple(names) for value, names in holders.items()}

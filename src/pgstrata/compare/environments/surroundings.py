@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pgstrata.model.answer import ResultWarning, Study
+from pgstrata.model.answer import Study
+from pgstrata.model.doubts import Doubt, FewClients, NamedDoubt, PlainDoubt
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
@@ -23,7 +24,7 @@ _WHOLE_CYCLES: Final = 2.0
 _STATUS: Final = "settings.huge_pages_status"
 
 
-def surrounding_warnings(study: Study) -> tuple[ResultWarning, ...]:
+def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
     """Warnings about host, environments and cells of a study, each at most once.
 
     Codes: these_machines, few_clients, clock_source, thp_always, cpu_governor, huge_pages_fallback, checkpoint_free,
@@ -37,21 +38,16 @@ def surrounding_warnings(study: Study) -> tuple[ResultWarning, ...]:
         *_of_machines(study),
         *_of_host(study.host.facts, cells, _set_everywhere(study)),
         *_of_pages(study),
-        *_of_checkpoints(cells, by_cell),
-        *_of_samples(study.plan.experiment.metric, cells, by_cell),
+        *_of_checkpoints(by_cell),
+        *_of_samples(study.plan.experiment.metric, by_cell),
     )
 
 
-def _of_machines(study: Study) -> Iterator[ResultWarning]:
+def _of_machines(study: Study) -> Iterator[Doubt]:
     """One machine of each kind says nothing about the kinds, however often it is measured."""
     hosts = study.plan.experiment.hosts
     if len(hosts) > 1:
-        names = " and ".join(host.text for host in hosts)
-        text = (
-            f"the answer is about these machines ({names}), not about machines like them: one of each was measured, "
-            "and the way from the client to each is part of it"
-        )
-        yield ResultWarning(code="these_machines", text=text)
+        yield NamedDoubt(code="these_machines", names=tuple(host.text for host in hosts))
 
 
 def _set_everywhere(study: Study) -> frozenset[str]:
@@ -60,30 +56,23 @@ def _set_everywhere(study: Study) -> frozenset[str]:
     return frozenset.intersection(*asked) if asked else frozenset()
 
 
-def _of_host(facts: Mapping[str, str], cells: Sequence[Cell], given: frozenset[str]) -> Iterator[ResultWarning]:
+def _of_host(facts: Mapping[str, str], cells: Sequence[Cell], given: frozenset[str]) -> Iterator[Doubt]:
     cpus = facts.get("host.cpus", "")
     if facts.get("host.virtual") and cpus.isdecimal():
-        few = [cell.identity for cell in cells if cell.clients < int(cpus)]
+        few = tuple(cell.identity for cell in cells if cell.clients < int(cpus))
         if few:
-            text = (
-                f"fewer clients than CPUs ({cpus}) on a virtual machine ({facts['host.virtual']}): waking up an idle "
-                f"CPU may cost more than the work: {', '.join(few)}"
-            )
-            yield ResultWarning(code="few_clients", text=text)
+            yield FewClients(cpus=int(cpus), machine=facts["host.virtual"], cells=few)
     clock = facts.get("host.clocksource", "")
     if clock and clock not in _FAST_CLOCKS:
-        text = f"the clock source is {clock}: each look at the clock is a system call, in client and server"
-        yield ResultWarning(code="clock_source", text=text)
+        yield NamedDoubt(code="clock_source", names=(clock,))
     if facts.get("host.thp") == "always" and "thp" not in given:
-        text = "transparent huge pages are always on: the kernel may stop a process to find or make a huge page"
-        yield ResultWarning(code="thp_always", text=text)
+        yield PlainDoubt(code="thp_always")
     governor = facts.get("host.governor", "performance")
     if governor != "performance" and "cpu.governor" not in given:
-        text = f"the CPU's frequency governor is {governor}: light load may run at a lower frequency than heavy load"
-        yield ResultWarning(code="cpu_governor", text=text)
+        yield NamedDoubt(code="cpu_governor", names=(governor,))
 
 
-def _of_pages(study: Study) -> Iterator[ResultWarning]:
+def _of_pages(study: Study) -> Iterator[Doubt]:
     """`huge_pages = try` falls back without a word, and before 17 no server tells whether it did."""
     without, silent = [], []
     for environment in study.plan.experiment.environments:
@@ -97,48 +86,34 @@ def _of_pages(study: Study) -> Iterator[ResultWarning]:
         elif status not in {None, "on"}:
             without.append(environment.name)
     if without:
-        text = f"huge pages were asked for, and the server got none: {', '.join(without)}"
-        yield ResultWarning(code="huge_pages_fallback", text=text)
+        yield NamedDoubt(code="huge_pages_fallback", names=tuple(without))
     if silent:
-        text = f"huge_pages = try, and before 17 a server does not say what it got: {', '.join(silent)}"
-        yield ResultWarning(code="huge_pages_fallback", text=text)
+        yield NamedDoubt(code="huge_pages_fallback", names=tuple(silent), of="try")
 
 
-def _of_checkpoints(cells: Sequence[Cell], by_cell: Mapping[str, Sequence[RunRecord]]) -> Iterator[ResultWarning]:
+def _of_checkpoints(by_cell: Mapping[str, Sequence[RunRecord]]) -> Iterator[Doubt]:
     """The label of cells that write: without checkpoints, or with a piece of a cycle."""
     free, cut = [], []
-    for cell in cells:
-        wal = _known(by_cell[cell.identity], "wal_per_tx")
-        checkpoints = _known(by_cell[cell.identity], "checkpoints")
+    for cell, runs in by_cell.items():
+        wal, checkpoints = _known(runs, "wal_per_tx"), _known(runs, "checkpoints")
         if not checkpoints or not wal or max(wal) <= _LITTLE_WAL:
             continue
         if max(checkpoints) == 0:
-            free.append(cell.identity)
+            free.append(cell)
         elif min(checkpoints) < _WHOLE_CYCLES:
-            cut.append(cell.identity)
+            cut.append(cell)
     if free:
-        text = (
-            f"checkpoint-free: no run of {', '.join(free)} contained a checkpoint, so that neither its writes nor the "
-            "full-page images after it are in the figures"
-        )
-        yield ResultWarning(code="checkpoint_free", text=text)
+        yield NamedDoubt(code="checkpoint_free", names=tuple(free))
     if cut:
-        text = f"fewer than two checkpoint cycles in runs of {', '.join(cut)}: where they were cut is in the figures"
-        yield ResultWarning(code="cut_cycles", text=text)
+        yield NamedDoubt(code="cut_cycles", names=tuple(cut))
 
 
-def _of_samples(
-    metric: str, cells: Sequence[Cell], by_cell: Mapping[str, Sequence[RunRecord]]
-) -> Iterator[ResultWarning]:
+def _of_samples(metric: str, by_cell: Mapping[str, Sequence[RunRecord]]) -> Iterator[Doubt]:
     if metric not in LATENCY_QUANTILES:
         return
-    few = [cell.identity for cell in cells if by_cell[cell.identity] and not _known(by_cell[cell.identity], metric)]
+    few = tuple(cell for cell, runs in by_cell.items() if runs and not _known(runs, metric))
     if few:
-        text = (
-            f"no {metric.removeprefix('latency_')} of {', '.join(few)}: fewer than 100 sampled transactions lie beyond "
-            "it in any run; longer runs have more"
-        )
-        yield ResultWarning(code="few_samples", text=text)
+        yield NamedDoubt(code="few_samples", names=few, of=metric)
 
 
 def _usable(run: RunRecord) -> bool:

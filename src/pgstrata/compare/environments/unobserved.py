@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
-from pgstrata.model.answer import ResultWarning, Study
+from pgstrata.model.answer import Study
+from pgstrata.model.doubts import Unseen
 from pgstrata.model.runs import Reason
-from pgstrata.units import render_count
 
 UNSEEN: Final = frozenset({"sampler_lost", "samples_missing", "counters_reset"})
 """Codes of reasons of a run that say so."""
@@ -15,8 +16,8 @@ _MOST: Final = 6
 _NUMBER: Final = re.compile(r"\d+")
 
 
-def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
-    """A warning for each environment and sentence, numbers in it aside, with the first run of which it was said.
+def unseen_warnings(study: Study) -> tuple[Unseen, ...]:
+    """A doubt for each environment and sentence, numbers in it aside, with the first run of which it was said.
 
     Of very many the rest is counted.
     """
@@ -28,14 +29,16 @@ def unseen_warnings(study: Study) -> tuple[ResultWarning, ...]:
                 key = (run.environment, reason.code, _NUMBER.sub("#", reason.text))
                 found.setdefault(key, []).append((run.identity, reason))
     made = {name: sum(run.environment == name for run in study.runs) for name, _, _ in found}
-    warnings = []
-    for (name, code, _), cases in sorted(found.items()):
-        identity, reason = cases[0]
-        title = experiment.environment(name).title
-        text = f"{title}: in {len(cases)} of {render_count(made[name], 'run')} {reason.text} ({identity})"
-        warnings.append(ResultWarning(code=code, text=text))
-    left = len(warnings) - _MOST
-    if left > 0:
-        more = ResultWarning(code=warnings[_MOST].code, text=f"{left} more kinds of what was not seen")
-        return (*warnings[:_MOST], more)
-    return tuple(warnings)
+    doubts = [
+        Unseen(
+            code=code,
+            environment=experiment.environment(name).title,
+            number=len(cases),
+            of=made[name],
+            reason=cases[0][1],
+            first=cases[0][0],
+        )
+        for (name, code, _), cases in sorted(found.items())
+    ]
+    left = len(doubts) - _MOST
+    return (*doubts[:_MOST], replace(doubts[_MOST], kinds=left)) if left > 0 else tuple(doubts)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pgstrata.compare.pairing.pairs import median
 from pgstrata.compare.verdicts.doubts import Finding
 from pgstrata.compare.verdicts.judging import Judged, find_floor
 from pgstrata.compare.verdicts.stability import find_instability
-from pgstrata.model.answer import Comparison, Lane, ResultWarning, Verdict
+from pgstrata.model.answer import Comparison, Lane, Verdict
+from pgstrata.model.doubts import Doubt
 from pgstrata.stats.family import benjamini_hochberg
 
 
@@ -32,7 +33,7 @@ def find(judged: Judged, *, over: bool) -> Finding:
     )
 
 
-def to_comparison(finding: Finding, warnings: Sequence[ResultWarning], *, reference: str = "") -> Comparison:
+def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str = "") -> Comparison:
     """The finding as a comparison with its doubts; of one look with the number of values in either arm."""
     pairing, decision, shown = finding.pairing, finding.decision, finding.estimate
     once = decision.lane is Lane.ONE_LOOK
@@ -56,7 +57,7 @@ def to_comparison(finding: Finding, warnings: Sequence[ResultWarning], *, refere
         baseline_value=median(pairing.base_values[kept]),
         exploratory=not finding.headline,
         control=pairing.control is not None,
-        warnings=tuple(warnings),
+        warnings=tuple(doubts),
         lane=decision.lane,
         decided_at=decision.n if decided else None,
         repeated_p=decision.repeated_p,

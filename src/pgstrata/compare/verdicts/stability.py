@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pgstrata.compare.pairing.pairs import Pairing
-from pgstrata.model.answer import Lane, ResultWarning, Verdict
+from pgstrata.model.answer import Lane, Verdict
+from pgstrata.model.doubts import SidesDiffer, Unstable
 from pgstrata.stats.anomaly import (
     JUDGED_FROM,
     Stability,
@@ -22,7 +23,6 @@ from pgstrata.stats.anomaly import (
 )
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import Decision
-from pgstrata.units import render_percent_change
 
 _UNEQUAL_RATES = 0.05
 
@@ -55,35 +55,30 @@ def unstable_sides(pairing: Pairing, used: int) -> list[str]:
     return [side.name for side, values in sides if judge_stability(np.log(values[:used]), None).is_unstable]
 
 
-def say_instability(pairing: Pairing, used: int, found: Stability) -> ResultWarning:
-    """What keeps the differences from being one percentage, and in which environment it is seen."""
-    if found.modes is not None:
-        low, high = (render_percent_change(pairing.ratio(d)) for d in (found.modes.low, found.modes.high))
-        share = found.modes.share_high
-        text = (
-            f"the blocks fall into two groups, {_percent(1 - share)} of them around {low} and "
-            f"{_percent(share)} around {high}"
-        )
-    else:
-        limit = math.expm1(found.limit) * 100
-        text = f"{len(found.anomalies)} of {found.judged} blocks lie more than {limit:.0f} % from their median"
-    names = unstable_sides(pairing, used)
-    if len(names) == 1:
-        text += f"; of the two environments it is {names[0]} whose own runs do"
-    return ResultWarning(code="unstable", text=text)
+def describe_instability(pairing: Pairing, decision: Decision, found: Stability) -> Unstable:
+    """What keeps the differences from being one percentage, and in which environment alone it is seen."""
+    once, modes = decision.lane is Lane.ONE_LOOK, found.modes
+    groups = ((1 - modes.share_high, modes.low), (modes.share_high, modes.high)) if modes is not None else ()
+    names = [] if once else unstable_sides(pairing, decision.n)
+    return Unstable(
+        environments=(pairing.environment, pairing.question.baseline),
+        groups=tuple((share, pairing.ratio(middle)) for share, middle in groups),
+        strays=len(found.anomalies),
+        blocks=found.judged,
+        limit=math.expm1(found.limit),
+        one_look=once,
+        alone=names[0] if len(names) == 1 else None,
+    )
 
 
-def compare_rates(pairing: Pairing, floor: float | None) -> ResultWarning | None:
-    """A warning where the runs of one environment stray more often than those of the other (Fisher's exact test)."""
-    counts = [_count_anomalies(values, floor) for values in (pairing.levels, pairing.base_levels)]
+def compare_rates(pairing: Pairing, floor: float | None) -> SidesDiffer | None:
+    """The counts where runs of one environment stray more often than those of the other (Fisher's exact test)."""
+    counts = (_count_anomalies(values, floor) for values in (pairing.levels, pairing.base_levels))
     (ours, our_runs), (theirs, their_runs) = counts
     if ours == theirs or fisher_exact(ours, our_runs, theirs, their_runs) > _UNEQUAL_RATES:
         return None
-    text = (
-        f"runs far from the median of their environment: {ours} of {our_runs} in {pairing.arm.name}, "
-        f"{theirs} of {their_runs} in {pairing.base.name}"
-    )
-    return ResultWarning(code="anomalies_differ", text=text)
+    names = (pairing.arm.name, pairing.base.name)
+    return SidesDiffer(code="anomalies_differ", environments=names, values=(ours, theirs), of=(our_runs, their_runs))
 
 
 def _count_anomalies(values: Sequence[float] | FloatArray, floor: float | None) -> tuple[int, int]:
@@ -93,7 +88,3 @@ def _count_anomalies(values: Sequence[float] | FloatArray, floor: float | None) 
     if kept.size < JUDGED_FROM:
         return 0, 0
     return int((np.abs(kept - np.median(kept)) > run_limit(floor, kept)).sum()), kept.size
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"

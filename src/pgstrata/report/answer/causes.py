@@ -31,6 +31,7 @@ from pgstrata.report.figures.time_parts import stack_levels
 from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
 from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
 from pgstrata.report.sentences.ordered import axis_groups, primary_axes
 from pgstrata.units import render_duration
@@ -184,7 +185,7 @@ def _draw_group(
 def make_why_document(answer: Answer) -> Document:
     """The answer in a few words, then by cell why: sentences, tables, statements, levels."""
     study = answer.study
-    unseen = tuple(end(warning.text) for warning in answer.warnings if warning.code in UNSEEN)
+    unseen = tuple(end(say_doubt(doubt)) for doubt in answer.warnings if doubt.code in UNSEEN)
     cells = (
         Section(f"Why: {name_cell(cell, study.plan.experiment)}", tuple(_why_cell(answer, cell)))
         for cell in study.plan.experiment.cells

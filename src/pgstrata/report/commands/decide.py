@@ -23,6 +23,7 @@ from pgstrata.report.json.fields import (
     warning_fields,
 )
 from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import (
     Words,
@@ -238,8 +239,8 @@ def _single_steps(answer: ImportAnswer) -> list[str]:
 
 
 def _doubts(answer: ImportAnswer) -> list[str]:
-    said = [warning for item in answer.headlines for warning in item.warnings if warning.code not in _SAID]
-    texts = list(dict.fromkeys(warning.text for warning in (*answer.warnings, *said)))
+    said = [doubt for item in answer.headlines for doubt in item.warnings if doubt.code not in _SAID]
+    texts = list(dict.fromkeys(map(say_doubt, (*answer.warnings, *said))))
     left = len(texts) - _MOST_DOUBTS
     if left > 0:
         texts = [*texts[:_MOST_DOUBTS], f"{count(left, 'more doubt')}: --json has them all"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.attribution import Attribution, LevelAccount
+from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.report.answer.queries import query_fields
 from pgstrata.report.answer.query_plans import plan_fields
 from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.sentences.causes import say_obstacle
 
 _ORIGIN = "source hertz statement_samples"
 _CONTRIBUTION = "part event query value reference difference interval resolved samples blocker place process"
@@ -18,14 +19,16 @@ def why_fields(answer: Answer) -> dict[str, Any]:
     """What `show --why` shows, in full."""
     return {
         "attributions": [_attribution(item) for item in answer.attributions],
-        "unattributed": [
-            pick_fields(item, "environment reference cell why remedy")
-            for item in answer.unattributed
-        ],
+        "unattributed": [_unattributed(item) for item in answer.unattributed],
         "accounts": [_account(item) for item in answer.accounts],
         "plans": plan_fields(answer),
         "queries": query_fields(answer),
-    }  # fmt: skip
+    }
+
+
+def _unattributed(item: Unattributed) -> dict[str, Any]:
+    why, remedy = say_obstacle(item)
+    return {**pick_fields(item, "environment reference cell"), "why": why, "remedy": remedy}
 
 
 def _attribution(item: Attribution) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, Final
 
-from pgstrata.model.answer import Comparison, Interval, OrderedAxis, ResultWarning
+from pgstrata.model.answer import Comparison, Interval, OrderedAxis
 from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.doubts import Doubt
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.units import Direction
 
 SCHEMA: Final = 1
@@ -71,9 +73,9 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def warning_fields(warnings: Iterable[ResultWarning]) -> list[dict[str, Any]]:
+def warning_fields(doubts: Iterable[Doubt]) -> list[dict[str, str]]:
     """Code and sentence of each."""
-    return [pick_fields(warning, "code text") for warning in warnings]
+    return [{"code": doubt.code, "text": say_doubt(doubt)} for doubt in doubts]
 
 
 def comparison_fields(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, assert_never
 
+from pgstrata.diagnosis.attribution import FEWEST_BLOCKS
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.attribution import (
@@ -12,6 +13,7 @@ from pgstrata.model.attribution import (
     Contribution,
     CountedUse,
     Method,
+    Obstacle,
     Part,
     SampleSource,
     Unattributed,
@@ -120,7 +122,28 @@ def say_missing(answer: Answer, item: Unattributed) -> str:
     """Why there is nothing, with what would help."""
     experiment = answer.study.plan.experiment
     name = name_environment(experiment.environment(item.environment), experiment)
-    return f"{name}: the difference cannot be split: {item.why}; {item.remedy}"
+    return f"{name}: the difference cannot be split: {'; '.join(say_obstacle(item))}"
+
+
+def say_obstacle(item: Unattributed) -> tuple[str, str]:
+    """Why a difference cannot be split, and what would help."""
+    match item.obstacle:
+        case Obstacle.FIXED_RATE:
+            why = "at a fixed rate the time of a transaction is that of the rate"
+            return why, "leave out `rate`, so that what a transaction takes decides how many there are"
+        case Obstacle.FEW_BLOCKS:
+            return f"{item.blocks} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
+        case Obstacle.SAMPLER_LOST:
+            why = f"no sessions were sampled: {item.lost}"
+            return why, "see the runs' reasons; with the cause mended, measure again"
+        case Obstacle.NO_SESSIONS:
+            why = "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet"
+            return why, "measure again with `diagnosis = true`, the default"
+        case Obstacle.FEW_SAMPLED:
+            why = f"sessions were sampled in {item.sampled} of {item.blocks} blocks, and it takes {FEWEST_BLOCKS}"
+            return why, "measure more blocks, or longer runs: the runs' reasons say where samples were lost"
+        case _:
+            assert_never(item.obstacle)
 
 
 def say_samples(item: Attribution) -> str:

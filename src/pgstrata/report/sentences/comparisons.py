@@ -11,6 +11,7 @@ from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunStatus
 from pgstrata.report.answer.effort import Effort
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
     is_small_and_early,
@@ -199,7 +200,7 @@ def _why(answer: Answer, comparison: Comparison) -> str:
     if comparison.verdict is Verdict.COLLAPSED:
         return _why_collapsed(answer, comparison)
     codes = {Verdict.INSUFFICIENT: BASELINE_COLLAPSED, Verdict.UNSTABLE: {"unstable"}}.get(comparison.verdict, set())
-    return next((warning.text for warning in comparison.warnings if warning.code in codes), "")
+    return next((say_doubt(doubt) for doubt in comparison.warnings if doubt.code in codes), "")
 
 
 def _why_collapsed(answer: Answer, comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pgstrata.compare.headlines import lead_comparisons, primary_comparisons
 from pgstrata.model.answer import Answer, Comparison
 from pgstrata.report.sentences.answer import SAID, capitalise
+from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_place
 from pgstrata.report.sentences.verdicts import SMALL_AND_EARLY
 
@@ -27,13 +28,13 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
                 found.append(place)
     cells = len({comparison.cell for comparison in primary})
     texts = [f"{text}{_where(found, cells)}" for text, found in places.items()]
-    return tuple(capitalise(text) for text in (*(warning.text for warning in answer.warnings), *texts))
+    return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
 
 
 def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
     """What the sentence of the answer does not say already."""
     said = SAID | {SMALL_AND_EARLY} if led else SAID
-    return (warning.text for warning in comparison.warnings if warning.code not in said)
+    return (say_doubt(doubt) for doubt in comparison.warnings if doubt.code not in said)
 
 
 def _where(found: Sequence[str], cells: int) -> str:

@@ -1,0 +1,262 @@
+"""Doubts in sentences without a full stop: the words of `model.doubts`, which are made nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, assert_never
+
+from pgstrata.model import doubts
+from pgstrata.report.sentences.names import count
+from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.units import render_bytes, render_duration, render_percent_change
+
+_LONGEST_VALUE: Final = 60
+_CONTEXT: Final = 20
+_MOST_NAMED: Final = 3
+
+_PLAIN: Final = {
+    "small_and_early": "found early, where effects below 3 % come out larger than they are: confirm in a fresh study",
+    "baseline_collapsed": "the baseline collapsed at this load: nothing to compare with",
+    "both_collapsed": "both environments collapsed at this load: nothing to compare with",
+    "thp_always": "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
+    "one_look": f"beyond {MAX_BLOCKS} blocks the rule holds for one look: if you look after each new block until a "
+    "difference shows, one will",
+}
+_NO_BLOCKS: Final = (
+    "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
+    "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
+    "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
+)
+_NO_BLOCKS_ORDERED: Final = (
+    "; along ordered levels such a drift is found as a step, or hides one, and there is no test for a trend"
+)
+_NAMED: Final = {
+    "built_with_assertions": "{names} is built with assertions, which cost more than most differences",
+    "cells_left_out": "without the cells in which the baseline collapsed: {names}",
+    "checkpoint_free": "checkpoint-free: no run of {names} contained a checkpoint, so that neither its writes nor the "
+    "full-page images after it are in the figures",
+    "clock_source": "the clock source is {names}: each look at the clock is a system call, in client and server",
+    "collapsed_cells": "{of} collapsed in {number}: {names}",
+    "cpu_governor": "the CPU's frequency governor is {names}: light load may run at a lower frequency than heavy load",
+    "cut_cycles": "fewer than two checkpoint cycles in runs of {names}: where they were cut is in the figures",
+    "direction_assumed": "higher values of {names} are taken as better; --lower-is-better if they are not",
+    "few_samples": "no {percentile} of {names}: fewer than 100 sampled transactions lie beyond it in any run; longer "
+    "runs have more",
+    "identical": "the same values in every block of {both}: is it one series of results twice?",
+    "ignored_columns": "columns that are not used: {some}",
+    "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
+    "measured, and the way from the client to each is part of it",
+}
+_COUNTED: Final = {
+    "collapsed_runs": "{number} of {runs} of {environment} collapsed and are not in the estimate",
+    "imbalance": "{number} of {runs} of {environment} are invalid: the others may be a selection",
+    "incomplete": "stopped early: {number} of {of} planned blocks were measured",
+    "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
+    "not in the estimate",
+    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: not in "
+    "the estimate",
+    "suspect_runs": "{number} of {runs} of {environment} are suspect and in the estimate",
+}
+_WAL_DIFFERS: Final = (
+    "WAL per transaction: {} in {}, {} in {}; right after a checkpoint the first change of each page is logged whole, "
+    "which weighs more on fewer transactions: over whole checkpoint cycles the difference may be another"
+)
+
+
+def say_doubt(doubt: doubts.Doubt) -> str:
+    """What is doubted and why, and what to do where something can be done."""
+    match doubt:
+        case doubts.PlainDoubt():
+            return _PLAIN[doubt.code]
+        case doubts.NamedDoubt():
+            return _say_named(doubt)
+        case doubts.CountedDoubt(number=number, of=of):
+            runs, blocks = count(of, "run"), count(number, "block")
+            environment = doubt.environment
+            return _COUNTED[doubt.code].format(number=number, of=of, runs=runs, blocks=blocks, environment=environment)
+        case doubts.SidesDiffer():
+            return _say_sides(doubt)
+        case _ if isinstance(doubt, doubts.VerdictDoubt):
+            return _say_of_verdict(doubt)
+        case _:
+            return _say_of_study(doubt)
+
+
+def _say_named(doubt: doubts.NamedDoubt) -> str:
+    names = ", ".join(doubt.names)
+    if doubt.code == "no_blocks":
+        return f"{_NO_BLOCKS}{_NO_BLOCKS_ORDERED if names else ''}"
+    if doubt.code == "huge_pages_fallback":
+        silent = f"huge_pages = {doubt.of}, and before 17 a server does not say what it got"
+        return f"{silent if doubt.of else 'huge pages were asked for, and the server got none'}: {names}"
+    return _NAMED[doubt.code].format(
+        names=names,
+        both=" and ".join(doubt.names),
+        some=_name_some(doubt.names),
+        number=count(len(doubt.names), "cell"),
+        of=doubt.of,
+        percentile=doubt.of.removeprefix("latency_"),
+    )
+
+
+def _say_sides(doubt: doubts.SidesDiffer) -> str:
+    (name, base), (ours, theirs) = doubt.environments, doubt.values
+    match doubt.code:
+        case "anomalies_differ":
+            far = "runs far from the median of their environment"
+            return f"{far}: {ours:.0f} of {doubt.of[0]} in {name}, {theirs:.0f} of {doubt.of[1]} in {base}"
+        case "wal_differs":
+            return _WAL_DIFFERS.format(render_bytes(ours), name, render_bytes(theirs), base)
+        case _:
+            word = "checkpoints" if doubt.code == "checkpoints_differ" else "autovacuum runs"
+            return f"{word} in a run: {ours:.1f} in {name}, {theirs:.1f} in {base}: they did not share them"
+
+
+# ------------------------------------------------------------------------------------------------ of a verdict
+
+
+def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
+    match doubt:
+        case doubts.TooFewBlocks():
+            return _say_too_few(doubt)
+        case doubts.TooFewValues(values=(ours, theirs), needed=needed):
+            return f"{ours} against {theirs} values support no interval at this level; {needed} against {needed} do"
+        case doubts.Undecided():
+            low, high = render_percent_change(doubt.low), render_percent_change(doubt.high)
+            return f"the difference lies between {low} and {high}"
+        case doubts.Unstable():
+            return _say_unstable(doubt)
+        case doubts.ControlDiffers():
+            return f"a control ({doubt.control}) must not differ, but came out {doubt.verdict}: doubt the others too"
+        case doubts.NotSteady():
+            off, longer = render_percent_change(1 + doubt.opening), render_duration(doubt.seconds / 2)
+            return (
+                f"throughput of {doubt.environment} is not steady: {off} in the first fifth of its runs, compared with "
+                f"the rest; the difference includes this; give the cell a longer warm-up (warmup, by {longer} or more) "
+                "or longer runs"
+            )
+        case _:
+            assert_never(doubt)
+
+
+def _say_too_few(doubt: doubts.TooFewBlocks) -> str:
+    if doubt.needed is None:
+        return "so many headlines share the error probability that no number of blocks gives an interval"
+    text = f"{count(doubt.blocks, 'usable block')}, {doubt.needed - doubt.blocks} more needed for an interval"
+    if doubt.level is not None:
+        text += f" at the level of {doubt.level:g} that is left to each of several headlines"
+    return text if doubt.planned is None else f"{text}; the plan has only {doubt.planned}"
+
+
+def _say_unstable(doubt: doubts.Unstable) -> str:
+    far = f"lie more than {doubt.limit * 100:.0f} % from their median"
+    if doubt.one_look:
+        blocks = f"blocks of {doubt.environments[0]} against {doubt.environments[1]}"
+        if not doubt.groups:
+            return f"{doubt.strays / doubt.blocks * 100:.0f} % of the {blocks} {far}"
+        larger = max(share for share, _ in doubt.groups)
+        sizes = f"{larger * 100:.0f} and {(1 - larger) * 100:.0f} %"
+        return f"the {blocks} fall into two groups of {sizes}: look for what differs between them"
+    text = f"{doubt.strays} of {doubt.blocks} blocks {far}"
+    if doubt.groups:
+        low, high = (f"around {render_percent_change(middle)}" for _, middle in doubt.groups)
+        lower, upper = (f"{share * 100:.0f} %" for share, _ in doubt.groups)
+        text = f"the blocks fall into two groups, {lower} of them {low} and {upper} {high}"
+    return text if doubt.alone is None else f"{text}; of the two environments it is {doubt.alone} whose own runs do"
+
+
+# ------------------------------------------------------------------------------------------------ of tables and studies
+
+
+def _say_of_study(doubt: doubts.StudyDoubt) -> str:
+    match doubt:
+        case doubts.OrderOfFile():
+            return (
+                f"the levels are taken in the order of the file, {_name_some(doubt.levels)}; by number it would be "
+                f"{_name_some(doubt.by_number)}: begin the file with a block in the order that you mean"
+            )
+        case doubts.BlocksLeftOut():
+            return _say_left_out(doubt)
+        case doubts.Outliers(environments=(name, base)):
+            named = _name_some([f"block {block}" for block in doubt.blocks])
+            head = f"far from the other blocks of {name} against {base}: {named}"
+            return f"{head}; kept, and of limited weight: see what happened there"
+        case doubts.BuildsDiffer():
+            return _say_builds(doubt)
+        case doubts.UndeclaredDifference():
+            values = _render_holders(doubt.holders)
+            return f"{doubt.fact} differs, and nothing that the experiment varies explains it: {values}"
+        case doubts.DefaultsDiffer():
+            return _say_defaults(doubt)
+        case doubts.FewClients():
+            return (
+                f"fewer clients than CPUs ({doubt.cpus}) on a virtual machine ({doubt.machine}): waking up an idle CPU "
+                f"may cost more than the work: {', '.join(doubt.cells)}"
+            )
+        case doubts.Unseen():
+            runs = f"{doubt.number} of {count(doubt.of, 'run')}"
+            told = f"{doubt.environment}: in {runs} {doubt.reason.text} ({doubt.first})"
+            return f"{doubt.kinds} more kinds of what was not seen" if doubt.kinds else told
+        case _:
+            assert_never(doubt)
+
+
+def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:
+    parts = []
+    for lacks, blocks in doubt.lacking.items():
+        rows = _name_some([name if cell is None else f"{name} on {cell}" for name, cell in lacks])
+        have = f"block {blocks[0]} has" if len(blocks) == 1 else f"blocks {_name_some(blocks)} have"
+        parts.append(f"{have} no row of {rows}")
+    left = sum(len(blocks) for blocks in doubt.lacking.values())
+    head = f"{left:,} of {left + doubt.used:,} blocks {'is' if left == 1 else 'are'} left out"
+    return (
+        f"{head} of {' against '.join(doubt.environments)}: {'; '.join(parts[:_MOST_NAMED])}"
+        f"{', and so on' if len(parts) > _MOST_NAMED else ''}"
+        f"{'. What is left may be a selection' if doubt.many else ''}"
+    )
+
+
+def _name_some(names: Sequence[str]) -> str:
+    left = len(names) - _MOST_NAMED
+    return f"{', '.join(names[:_MOST_NAMED])}{f' and {left:,} more' if left > 0 else ''}"
+
+
+def _say_builds(doubt: doubts.BuildsDiffer) -> str:
+    made = [
+        " ".join((f"{name} by {maker or 'an unknown compiler'}", *(("with", system) if system else ()), *flags))
+        for name, maker, system, flags in zip(doubt.environments, doubt.makers, doubt.systems, doubt.flags, strict=True)
+    ]
+    if doubt.code == "suppliers_differ":
+        return f"{', '.join(made)}: how they were packaged is in the difference too"
+    return f"built in different ways, whose effect is in the difference too: {', '.join(made)}"
+
+
+def _say_defaults(doubt: doubts.DefaultsDiffer) -> str:
+    """Those that differ by name, those that only some servers have by number."""
+    differing = ", ".join(f"{name} ({_render_holders(holders)})" for name, holders in doubt.settings.items())
+    parts = [f"different between the servers: {differing}"] if differing else []
+    only = [(number, f"only in {' and '.join(servers)}") for servers, number in doubt.exclusive.items()]
+    if only:
+        (number, where), *others = only
+        exist = "setting exists" if number == 1 else "settings exist"
+        parts.append(", ".join([f"{number} {exist} {where}", *(f"{more} {there}" for more, there in others)]))
+    return f"not set by the experiment{', and ' if differing else ': '}{'; '.join(parts)}"
+
+
+def _render_holders(holders: Mapping[str, Sequence[str]]) -> str:
+    """Each value with those that have it: 4MB in a, b; 8MB in c.
+
+    Long values, such as the options of configure, are shown from shortly before the place where they part.
+    """
+    first, last = min(holders), max(holders)
+    alike = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    start = max(0, alike - _CONTEXT) if any(len(value) > _LONGEST_VALUE for value in holders) else 0
+    return "; ".join(f"{_clip(value, start)} in {', '.join(names)}" for value, names in holders.items())
+
+
+def _clip(value: str, start: int) -> str:
+    if not value:
+        return "(empty)"
+    head = "..." if start else ""
+    tail = "..." if len(value) > start + _LONGEST_VALUE else ""
+    return f"{head}{value[start : start + _LONGEST_VALUE]}{tail}"

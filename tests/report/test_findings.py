@@ -1,0 +1,328 @@
+"""Every doubt has its sentence, and each sentence is pinned here and nowhere else."""
+
+from dataclasses import replace
+
+import pytest
+
+from pgstrata.model import doubts
+from pgstrata.model.attribution import Obstacle, Unattributed
+from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
+from pgstrata.model.guards import GUARDS, Force
+from pgstrata.model.runs import Reason
+from pgstrata.report.sentences.causes import say_obstacle
+from pgstrata.report.sentences.findings import say_doubt
+
+BOTH = ("b", "a")
+LOST = Reason(code="sampler_lost", text="the sampler seconds ended before the run did")
+UNSEEN = doubts.Unseen(code=LOST.code, environment="18", number=1, of=4, reason=LOST, first="b02/pg18/c1")
+STRAYS = {"environments": BOTH, "strays": 4, "blocks": 12, "limit": 0.05}
+NO_BLOCKS = (
+    "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
+    "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
+    "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
+)
+SENTENCES = [
+    (
+        PlainDoubt(code="small_and_early"),
+        "found early, where effects below 3 % come out larger than they are: confirm in a fresh study",
+    ),
+    (
+        PlainDoubt(code="baseline_collapsed"),
+        "the baseline collapsed at this load: nothing to compare with",
+    ),
+    (
+        PlainDoubt(code="both_collapsed"),
+        "both environments collapsed at this load: nothing to compare with",
+    ),
+    (
+        PlainDoubt(code="thp_always"),
+        "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
+    ),
+    (
+        PlainDoubt(code="one_look"),
+        (
+            "beyond 24 blocks the rule holds for one look: if you look after each new block until a difference shows, one "
+            "will"
+        ),
+    ),
+    (
+        NamedDoubt(code="built_with_assertions", names=("b",)),
+        "b is built with assertions, which cost more than most differences",
+    ),
+    (
+        NamedDoubt(code="cells_left_out", names=("c8", "c16")),
+        "without the cells in which the baseline collapsed: c8, c16",
+    ),
+    (
+        NamedDoubt(code="checkpoint_free", names=("c8", "c16")),
+        (
+            "checkpoint-free: no run of c8, c16 contained a checkpoint, so that neither its writes nor the full-page images "
+            "after it are in the figures"
+        ),
+    ),
+    (
+        NamedDoubt(code="clock_source", names=("hpet",)),
+        "the clock source is hpet: each look at the clock is a system call, in client and server",
+    ),
+    (
+        NamedDoubt(code="cpu_governor", names=("powersave",)),
+        "the CPU's frequency governor is powersave: light load may run at a lower frequency than heavy load",
+    ),
+    (
+        NamedDoubt(code="cut_cycles", names=("c8", "c16")),
+        "fewer than two checkpoint cycles in runs of c8, c16: where they were cut is in the figures",
+    ),
+    (
+        NamedDoubt(code="direction_assumed", names=("pauses",)),
+        "higher values of pauses are taken as better; --lower-is-better if they are not",
+    ),
+    (
+        NamedDoubt(code="identical", names=("b", "a")),
+        "the same values in every block of b and a: is it one series of results twice?",
+    ),
+    (
+        NamedDoubt(code="ignored_columns", names=("host", "date", "x", "y")),
+        "columns that are not used: host, date, x and 1 more",
+    ),
+    (
+        NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
+        (
+            "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "
+            "measured, and the way from the client to each is part of it"
+        ),
+    ),
+    (
+        doubts.TooFewBlocks(blocks=7, needed=9, level=0.01, planned=7),
+        (
+            "7 usable blocks, 2 more needed for an interval at the level of 0.01 that is left to each of several "
+            "headlines; the plan has only 7"
+        ),
+    ),
+    (doubts.TooFewBlocks(blocks=1, needed=7), "1 usable block, 6 more needed for an interval"),
+    (
+        doubts.TooFewBlocks(blocks=7, needed=None),
+        "so many headlines share the error probability that no number of blocks gives an interval",
+    ),
+    (
+        doubts.TooFewValues(values=(3, 5), needed=4),
+        "3 against 5 values support no interval at this level; 4 against 4 do",
+    ),
+    (doubts.Undecided(low=0.923, high=1.105), "the difference lies between -7.7 % and +10.5 %"),
+    (
+        doubts.Unstable(**STRAYS, groups=((0.375, 0.9), (0.625, 1.2)), one_look=False),
+        "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %",
+    ),
+    (
+        doubts.Unstable(**STRAYS, groups=((0.4, 0.9), (0.6, 1.2)), one_look=True),
+        "the blocks of b against a fall into two groups of 60 and 40 %: look for what differs between them",
+    ),
+    (
+        doubts.Unstable(**STRAYS, groups=(), one_look=False, alone="b"),
+        "4 of 12 blocks lie more than 5 % from their median; of the two environments it is b whose own runs do",
+    ),
+    (
+        doubts.Unstable(**STRAYS, groups=(), one_look=True),
+        "33 % of the blocks of b against a lie more than 5 % from their median",
+    ),
+    (
+        doubts.ControlDiffers(control="same", verdict="better"),
+        "a control (same) must not differ, but came out better: doubt the others too",
+    ),
+    (CountedDoubt(code="incomplete", number=9, of=12), "stopped early: 9 of 12 planned blocks were measured"),
+    (
+        CountedDoubt(code="measured_apart", number=1, of=12),
+        (
+            "in 1 block the two environments did not take turns with each other, as after an interruption: not in the "
+            "estimate"
+        ),
+    ),
+    (
+        CountedDoubt(code="neighbours_differ", number=2, of=12),
+        "in 2 blocks other processes used the CPUs beside one of the two environments only: not in the estimate",
+    ),
+    (
+        CountedDoubt(code="imbalance", number=3, of=12, environment="b"),
+        "3 of 12 runs of b are invalid: the others may be a selection",
+    ),
+    (
+        CountedDoubt(code="suspect_runs", number=1, of=1, environment="b"),
+        "1 of 1 run of b are suspect and in the estimate",
+    ),
+    (
+        CountedDoubt(code="collapsed_runs", number=1, of=12, environment="b"),
+        "1 of 12 runs of b collapsed and are not in the estimate",
+    ),
+    (NamedDoubt(code="collapsed_cells", names=("c8", "c16"), of="b"), "b collapsed in 2 cells: c8, c16"),
+    (
+        doubts.NotSteady(environment="b", opening=-0.12, seconds=60),
+        (
+            "throughput of b is not steady: -12.0 % in the first fifth of its runs, compared with the rest; the "
+            "difference includes this; give the cell a longer warm-up (warmup, by 30 s or more) or longer runs"
+        ),
+    ),
+    (
+        doubts.SidesDiffer(code="anomalies_differ", environments=BOTH, values=(4, 0), of=(12, 11)),
+        "runs far from the median of their environment: 4 of 12 in b, 0 of 11 in a",
+    ),
+    (
+        doubts.SidesDiffer(code="checkpoints_differ", environments=BOTH, values=(1, 0.25)),
+        "checkpoints in a run: 1.0 in b, 0.2 in a: they did not share them",
+    ),
+    (
+        doubts.SidesDiffer(code="autovacuums_differ", environments=BOTH, values=(1, 0)),
+        "autovacuum runs in a run: 1.0 in b, 0.0 in a: they did not share them",
+    ),
+    (
+        doubts.SidesDiffer(code="wal_differs", environments=BOTH, values=(2048, 512)),
+        (
+            "WAL per transaction: 2 kB in b, 512 B in a; right after a checkpoint the first change of each page is logged "
+            "whole, which weighs more on fewer transactions: over whole checkpoint cycles the difference may be another"
+        ),
+    ),
+    (NamedDoubt(code="no_blocks", names=()), NO_BLOCKS),
+    (
+        NamedDoubt(code="no_blocks", names=("9", "10")),
+        (
+            f"{NO_BLOCKS}; along ordered levels such a drift is found as a step, or hides one, and there is no test for a "
+            "trend"
+        ),
+    ),
+    (
+        doubts.OrderOfFile(levels=("9", "14", "10", "16"), by_number=("9", "10", "14", "16")),
+        (
+            "the levels are taken in the order of the file, 9, 14, 10 and 1 more; by number it would be 9, 10, 14 and 1 "
+            "more: begin the file with a block in the order that you mean"
+        ),
+    ),
+    (
+        doubts.BlocksLeftOut(
+            environments=BOTH,
+            lacking={(("b", None),): ("3",), (("a", "y"),): ("7", "9", "11", "12")},
+            used=9,
+            many=True,
+        ),
+        (
+            "5 of 14 blocks are left out of b against a: block 3 has no row of b; blocks 7, 9, 11 and 1 more have no row of "
+            "a on y. What is left may be a selection"
+        ),
+    ),
+    (
+        doubts.BlocksLeftOut(environments=BOTH, lacking={(("b", None), ("a", None)): ("3",)}, used=9, many=False),
+        "1 of 10 blocks is left out of b against a: block 3 has no row of b, a",
+    ),
+    (
+        doubts.Outliers(environments=BOTH, blocks=("9", "4")),
+        (
+            "far from the other blocks of b against a: block 9, block 4; kept, and of limited weight: see what happened "
+            "there"
+        ),
+    ),
+    (
+        doubts.BuildsDiffer(
+            code="compilers_differ",
+            environments=BOTH,
+            makers=("gcc 7.5.0", ""),
+            systems=("meson", ""),
+            flags=(("-Os",), ()),
+        ),
+        (
+            "built in different ways, whose effect is in the difference too: b by gcc 7.5.0 with meson -Os, a by an unknown "
+            "compiler"
+        ),
+    ),
+    (
+        doubts.BuildsDiffer(code="suppliers_differ", environments=BOTH, makers=("jars", "prefix")),
+        "b by jars, a by prefix: how they were packaged is in the difference too",
+    ),
+    (
+        doubts.UndeclaredDifference(fact="host.cpu", holders={"x": ("a", "c"), "": ("b",)}),
+        "host.cpu differs, and nothing that the experiment varies explains it: x in a, c; (empty) in b",
+    ),
+    (
+        doubts.DefaultsDiffer(
+            settings={"jit": {"off": ("16",), "on": ("18",)}}, exclusive={("18",): 1, ("14", "16"): 3}
+        ),
+        (
+            "not set by the experiment, and different between the servers: jit (off in 16; on in 18); 1 setting exists only "
+            "in 18, 3 only in 14 and 16"
+        ),
+    ),
+    (
+        doubts.DefaultsDiffer(settings={}, exclusive={("18",): 2}),
+        "not set by the experiment: 2 settings exist only in 18",
+    ),
+    (
+        doubts.FewClients(cpus=4, machine="kvm", cells=("c1", "c2")),
+        (
+            "fewer clients than CPUs (4) on a virtual machine (kvm): waking up an idle CPU may cost more than the work: "
+            "c1, c2"
+        ),
+    ),
+    (
+        NamedDoubt(code="huge_pages_fallback", names=("a", "b")),
+        "huge pages were asked for, and the server got none: a, b",
+    ),
+    (
+        NamedDoubt(code="huge_pages_fallback", names=("a", "b"), of="try"),
+        "huge_pages = try, and before 17 a server does not say what it got: a, b",
+    ),
+    (
+        NamedDoubt(code="few_samples", names=("c1", "c2"), of="latency_p99"),
+        "no p99 of c1, c2: fewer than 100 sampled transactions lie beyond it in any run; longer runs have more",
+    ),
+    (
+        UNSEEN,
+        "18: in 1 of 4 runs the sampler seconds ended before the run did (b02/pg18/c1)",
+    ),
+    (replace(UNSEEN, kinds=2), "2 more kinds of what was not seen"),
+]
+
+
+@pytest.mark.parametrize(("doubt", "sentence"), SENTENCES, ids=lambda value: getattr(value, "code", ""))
+def test_a_doubt_is_told_in_these_words(doubt, sentence):
+    assert say_doubt(doubt) == sentence
+
+
+def test_every_doubt_is_among_them():
+    codes = {doubt.code for doubt, _ in SENTENCES}
+    told_by_runs = {"counters_reset", "samples_missing"}
+    assert codes | told_by_runs == {guard.code for guard in GUARDS.values() if guard.force is Force.WARNING}
+
+
+def test_of_long_values_the_part_is_told_in_which_they_differ():
+    common = "--with-something " * 20
+    holders = {f"{common}--with-llvm": ("a",), f"{common}--without-llvm": ("b",)}
+    text = say_doubt(doubts.UndeclaredDifference(fact="server.configure", holders=holders))
+    assert text.endswith(": ...ith-something --with-llvm in a; ...ith-something --without-llvm in b")
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "why", "remedy"),
+    [
+        (
+            Obstacle.FIXED_RATE,
+            "at a fixed rate the time of a transaction is that of the rate",
+            "leave out `rate`, so that what a transaction takes decides how many there are",
+        ),
+        (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that it takes", "measure on: `pgstrata run` resumes"),
+        (
+            Obstacle.SAMPLER_LOST,
+            "no sessions were sampled: it was killed",
+            "see the runs' reasons; with the cause mended, measure again",
+        ),
+        (
+            Obstacle.NO_SESSIONS,
+            "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet",
+            "measure again with `diagnosis = true`, the default",
+        ),
+        (
+            Obstacle.FEW_SAMPLED,
+            "sessions were sampled in 1 of 4 blocks, and it takes 2",
+            "measure more blocks, or longer runs: the runs' reasons say where samples were lost",
+        ),
+    ],
+)
+def test_why_a_difference_cannot_be_split_is_told_with_what_helps(obstacle, why, remedy):
+    arms = {"environment": "b", "reference": "a", "cell": "c1"}
+    item = Unattributed(**arms, obstacle=obstacle, blocks=4, sampled=1, lost="it was killed")
+    assert say_obstacle(item) == (why, remedy)
