@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import ExperimentError
-from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS
-from pgstrata.experiment.layers import LAYER_KEYS, SYSCTL, Together
+from pgstrata.experiment.layers import LAYERS
+from pgstrata.experiment.layers.declaration import Together
 from pgstrata.experiment.parse import parse_experiment
+from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.schema import json_schema
 from pgstrata.model.metrics import METRICS
 from pgstrata.units import Direction
@@ -49,7 +50,7 @@ given in one environment is left alone in all. Running servers (`dsn:`) get noth
 `unix_socket_directories` belong to pgstrata and cannot be set.
 """
 
-LAYERS: Final = """\
+OF_THE_HOST: Final = """\
 ## Layers of the host
 
 Keys of `[factors]`, `[common]` and `[[environments]]` that change the host for as long as a run takes. Each change is
@@ -80,7 +81,6 @@ TABLES: Final = (
 DEFAULTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "question"): "made from the factors",
     ("", "baseline"): "the first level of every factor, or the first listed environment",
-    ("", "threshold"): '`"3 %"`',
     ("", "budget"): "none",
     ("", "controls"): "`[]`",
     ("common", "server"): '`"embedded"`',
@@ -91,9 +91,6 @@ DEFAULTS: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "workload"): "required, unless there are `scripts`",
     ("cells", "scale"): "required",
     ("cells", "clients"): "required",
-    ("cells", "threads"): '`"auto"`',
-    ("cells", "run"): '`"60s"`',
-    ("cells", "warmup"): '`"auto"`',
     ("cells", "rate"): "none: as fast as it goes",
     ("cells", "latency_limit"): "none",
     ("cells", "scripts"): "none",
@@ -114,36 +111,6 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "diagnosis"): '"on"',
     ("", "profile_cpu"): '"perf"',
     ("", "query_text"): '"no"',
-    ("factors", "server"): '["16", "19"]',
-    ("factors", "host"): '["local", "db1"]',
-    ("factors", "connection"): '["socket", "ssl"]',
-    ("factors", "pages"): '["4kB", "2 MiB"]',
-    ("factors", "thp"): '["always", "sometimes"]',
-    ("factors", "filesystem"): '["ext4", "zfs"]',
-    ("factors", "build"): '{ compiler = ["gcc -O2", "clang"] }',
-    ("factors", "cpu"): '{ quota = ["none"] }',
-    ("factors", "limits"): '{ memory = ["4 gigs"] }',
-    ("factors", "storage"): '{ readahead = ["8kB"] }',
-    ("factors", "sysctl"): '{ "vm/../x" = [1] }',
-    ("factors", "checksums"): '["on", "off"]',
-    ("factors", "settings"): '{ shared_buffers = "1GB" }',
-    ("factors", "initdb"): "{ data-checksums = [1, 0] }",
-    ("factors", "options"): "{ width = [1, 2] }",
-    ("common", "server"): '"16.3"',
-    ("common", "host"): '"ssh:-l root"',
-    ("common", "connection"): '"udp"',
-    ("common", "checksums"): '"off"',
-    ("common", "settings"): "{ port = 5432 }",
-    ("common", "initdb"): '{ username = "me" }',
-    ("common", "options"): '{ setup_sql = "missing.sql" }',
-    ("common", "pages"): '"3MB"',
-    ("common", "thp"): '"on"',
-    ("common", "filesystem"): '"zfs"',
-    ("common", "build"): '{ flag = "-O2" }',
-    ("common", "cpu"): '{ server = "3-0" }',
-    ("common", "limits"): '{ read_operations = "many" }',
-    ("common", "storage"): '{ size = "1kB" }',
-    ("common", "sysctl"): "{ swappiness = 1 }",
     ("environments", "name"): "18",
     ("cells", "workload"): '"simple-updates"',
     ("cells", "scale"): "0",
@@ -167,7 +134,6 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
 
 MOST_CHOICES: Final = 8
 LONGEST: Final = 160
-SHARED: Final = frozenset(TABLE_FACTORS) | frozenset(PLAIN_FACTORS)
 
 
 def render_reference() -> str:
@@ -187,13 +153,13 @@ def render_reference() -> str:
 def _keys(path: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, node in properties.items():
         table = "$ref" in node or "$ref" in node.get("items", {})
-        if (not path and table) or (path == "environments" and name in SHARED):
+        if (not path and table) or (path == "environments" and name in factor_keys()):
             continue
         yield name, node
 
 
 def _key(path: str, name: str, node: Mapping[str, Any]) -> str:
-    wrong = WRONG[path, name]
+    wrong = _wrong(path, name)
     what, remedy = _provoke(path, name, wrong)
     default = DEFAULTS.get((path, name)) or (f"`{json.dumps(node['default'])}`" if "default" in node else "none")
     lines = [
@@ -204,6 +170,12 @@ def _key(path: str, name: str, node: Mapping[str, Any]) -> str:
         f"- wrong: `{name} = {wrong}` gives “{_clip(what)}”; remedy: “{_clip(remedy)}”",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _wrong(path: str, name: str) -> str:
+    if path == "factors":
+        return factor_keys()[name].wrong_levels
+    return factor_keys()[name].wrong if path == "common" else WRONG[path, name]
 
 
 def _clip(text: str) -> str:
@@ -283,12 +255,11 @@ def _no_file(name: str) -> str:
 
 
 def _layers() -> str:
-    # build.* says how a server is built: nothing of the host is changed for it
-    of_the_host = {key: found for key, found in LAYER_KEYS.items() if not key.startswith("build.")}
-    of_the_host["sysctl.NAME"] = SYSCTL
-    *first, last = (f"`{key}`" for key, found in sorted(LAYER_KEYS.items()) if found.together is Together.DIFFERENT)
-    return LAYERS.format(
-        rows="\n".join(f"| `{key}` | {found.meaning} |" for key, found in of_the_host.items()),
+    of_the_host = {key: found for layer in LAYERS.values() for key, found in layer.keys.items()}
+    *first, last = (f"`{key}`" for key, found in sorted(of_the_host.items()) if found.together is Together.DIFFERENT)
+    rows = (f"| `{key.replace('*', 'NAME')}` | {found.meaning} |" for key, found in of_the_host.items())
+    return OF_THE_HOST.format(
+        rows="\n".join(rows),
         side_by_side=f"{', '.join(first)} and {last}",
     )
 

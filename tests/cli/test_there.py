@@ -17,14 +17,14 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.app.remote_doctor import find_installations_there, with_programs
 from pgstrata.app.site import observe_site
 from pgstrata.app.sudo_commands import list_elevated
-from pgstrata.collectors.hostfacts.abilities import Abilities
-from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
+from pgstrata.collectors.hostfacts.possible import judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.layers.privileged import Ground, privileged_changes, programs_of
 from pgstrata.ledger.ledger import HostLedger
+from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.doctor import Possible
 from pgstrata.testing import FakeClock

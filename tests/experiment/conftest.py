@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from pgstrata.errors import ExperimentError, Problem
-from pgstrata.experiment import parse_experiment
+from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.workload import Workload

@@ -5,8 +5,7 @@ import tomllib
 import pytest
 
 from pgstrata.errors import UsageError
-from pgstrata.experiment import compose_try
-from pgstrata.experiment.compose import fitting_run
+from pgstrata.experiment.compose import compose_try, fitting_run
 from pgstrata.model.secret import Secret
 
 

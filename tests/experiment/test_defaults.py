@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.experiment import complete_experiment
-from pgstrata.experiment.defaults import hosts_to_ask
+from pgstrata.experiment.defaults import complete_experiment, hosts_to_ask
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.model.plan import HostCapacity
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pgstrata.experiment.hosts import HostLevelError, parse_host
+from pgstrata.experiment.hosts import parse_host
+from pgstrata.experiment.keys import WrongValueError
 from pgstrata.model.experiment import ConnectionKind, HostKind, HostSpec
 
 CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
@@ -30,13 +31,13 @@ def test_this_machine_is_local():
 
 @pytest.mark.parametrize("text", ["db1", "", "ssh:", "ssh:-oProxyCommand=x", "ssh:a b", "ssh:$(x)", "tcp:db1", "5"])
 def test_anything_else_is_refused_with_what_to_write(text):
-    with pytest.raises(HostLevelError) as caught:
+    with pytest.raises(WrongValueError) as caught:
         parse_host(text)
     assert "ssh:db1" in caught.value.remedy
 
 
 def test_a_bare_name_is_taken_for_what_it_was_meant_to_be():
-    with pytest.raises(HostLevelError) as caught:
+    with pytest.raises(WrongValueError) as caught:
         parse_host("me@db9")
     assert 'did you mean "ssh:me@db9"' in caught.value.remedy
 

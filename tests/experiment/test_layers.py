@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from pgstrata.drivers.registry import driver_capabilities
-from pgstrata.experiment import layers
-from pgstrata.experiment.layers import LAYER_KEYS, LayerKey, LayerLevelError, Together, read_level
+from pgstrata.experiment.keys import WrongValueError
+from pgstrata.experiment.layers import LAYERS, layer_keys, read_level
+from pgstrata.experiment.layers.declaration import LayerKey, Together
 from pgstrata.model.experiment import Interleave
 from pgstrata.plan.design import choose_designs
 
@@ -60,7 +61,7 @@ def test_a_level_is_normalised(key, written, level):
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_told_with_a_remedy(key, written):
-    with pytest.raises(LayerLevelError) as caught:
+    with pytest.raises(WrongValueError) as caught:
         read_level(key, written)
     assert caught.value.what
     assert caught.value.remedy
@@ -108,8 +109,7 @@ def test_a_key_that_is_declared_is_read_explained_and_decides_about_slices(
     monkeypatch, parse, workloads, capacity, reference
 ):
     made_up = LayerKey(read=lambda value: str(int(value)), meaning="a made-up limit", together=Together.FOR_ONE)
-    for module in (layers, reference):
-        monkeypatch.setattr(module, "LAYER_KEYS", {**LAYER_KEYS, "limits.made_up": made_up})
+    monkeypatch.setitem(LAYERS["limits"].keys, "limits.made_up", made_up)
     experiment = parse('controls = ["same"]\n[common.limits]\nmade_up = 7\n' + CELL)
     assert {environment.layers["limits.made_up"] for environment in experiment.environments} == {"7"}
     assert "| `limits.made_up` | a made-up limit |" in reference.render_reference()
@@ -118,8 +118,8 @@ def test_a_key_that_is_declared_is_read_explained_and_decides_about_slices(
 
 
 def test_every_key_has_its_reader_and_refuses_a_table_of_nonsense():
-    for key in LAYER_KEYS:
-        with pytest.raises(LayerLevelError):
+    for key in layer_keys():
+        with pytest.raises(WrongValueError):
             read_level(key, " ")
 
 

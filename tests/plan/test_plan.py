@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError
-from pgstrata.experiment import complete_experiment, parse_experiment
+from pgstrata.experiment.defaults import complete_experiment
+from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import (
     Allow,
     Cell,

@@ -14,10 +14,10 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.app.site import Site, site_here
 from pgstrata.app.sudo_commands import list_elevated
 from pgstrata.collectors.canary.sampler import time_loop
-from pgstrata.collectors.hostfacts.abilities import Abilities, observe_abilities
+from pgstrata.collectors.hostfacts.abilities import observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
-from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
+from pgstrata.collectors.hostfacts.possible import judge_layers
 from pgstrata.collectors.hostfacts.probes import (
     LEAST_DISK,
     judge_canary,
@@ -37,6 +37,7 @@ from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.storage.device import DEVICES
 from pgstrata.ledger.entries import host_state
+from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import restore_command
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.model.packages import PACKAGES

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pgstrata.app.site import Site
-from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.layers.privileged import Ground, files_of, privileged_changes, programs_in, programs_of
 from pgstrata.ledger.entries import own_commands
+from pgstrata.model.abilities import Abilities
 from pgstrata.model.changes import Change
 from pgstrata.model.doctor import Elevated, LayerFinding, Possible
 from pgstrata.system.commands import holding

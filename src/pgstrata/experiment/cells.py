@@ -13,7 +13,7 @@ from pgstrata.experiment.keys import Path, suggest
 from pgstrata.experiment.naming import slug
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten
-from pgstrata.model.experiment import Cell, Protocol, Script
+from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -32,7 +32,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
 
 
 def read_cells(
-    tables: list[CellTable], workloads: Mapping[str, Workload], reader: StackReader, cpus: int
+    tables: tuple[CellTable, ...], workloads: Mapping[str, Workload], reader: StackReader, cpus: int
 ) -> tuple[Cell, ...]:
     """Cells of the file in order; all that is wrong with them is noted."""
     findings = reader.findings
@@ -55,7 +55,7 @@ def read_cells(
                 scale=scale,
                 clients=clients,
                 threads=threads,
-                protocol=Protocol(table.protocol),
+                protocol=table.protocol,
                 run=table.run,
                 warmup=table.warmup,
                 rate=table.rate,
@@ -153,7 +153,7 @@ def _read_options(
                 place, what, f"{mine}options become variables of your own scripts: add scripts, or take it out"
             )
             continue
-        stack = (reader.read_entry("options", name, value, place) or EnvironmentStack()).over(stack)
+        stack = (reader.read(f"options.{name}", value, place) or EnvironmentStack()).over(stack)
     return dict(sorted(stack.options.items()))
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.experiment.keys import FACTORS, SETTING_NAME, nearest
+from pgstrata.experiment.keys import SETTING_NAME, nearest
+from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model.secret import Secret
 from pgstrata.units import parse_duration, render_duration
@@ -167,18 +168,19 @@ def _collect(assignments: Sequence[str]) -> tuple[_Assignment, ...]:
 
 def _key(key: str) -> str:
     """The key of a factor; whatever else looks like a setting is one."""
+    factors = factor_keys()
     head, dot, rest = key.partition(".")
-    if key in FACTORS or (dot and rest and head in FACTORS):
+    if key in factors or (dot and rest and head in factors):
         return key
     if key in _OPTIONS:
         raise UsageError(f"{key} is no factor of `try`", remedy=f"write it as an option: --{key} VALUE")
-    near = nearest(head, FACTORS)
+    near = nearest(head, factors)
     # Settings often contain the name of a factor (log_connections); a slip of the hand has about the same length.
     if near and abs(len(near) - len(head)) <= 1 and (not dot or near in {"settings", "initdb", "options"}):
         raise UsageError(f"{key!r} is no factor", remedy=f"did you mean {near}{dot}{rest}? A setting: settings.{key}")
     if SETTING_NAME.fullmatch(key.lower()):
         return f"settings.{key.lower()}"
-    remedy = f"factors are {', '.join(FACTORS)}; anything else is the name of a PostgreSQL setting"
+    remedy = f"factors are {', '.join(factors)}; anything else is the name of a PostgreSQL setting"
     raise UsageError(f"{key!r} is neither a factor nor the name of a setting", remedy=remedy)
 
 

@@ -9,15 +9,14 @@ from typing import Any, Final
 
 from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import PLAIN_FACTORS, TABLE_FACTORS, Path, suggest
-from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS
+from pgstrata.experiment.keys import Path, WrongValueError, suggest
 from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.remote import check_hosts, usual_connection
-from pgstrata.experiment.schema import AllowTable, EnvironmentTable
-from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server, server_slugs
+from pgstrata.experiment.schema import AllowTable, ExperimentFile
+from pgstrata.experiment.servers import mask_conninfo, parse_server, server_slugs
 from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
 from pgstrata.experiment.storage import check_storage
-from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import (
     ConnectionKind,
     ControlKind,
@@ -31,7 +30,7 @@ from pgstrata.model.experiment import (
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
 # Controls that can be carried out, and what is added to the name of the baseline.
 _BUILD: Final = "build."
-_OF_OWN_SERVERS: Final = ("settings", "initdb", "checksums", "connection")
+_OF_ANY_SERVER: Final = frozenset({"server", "host", "options"})
 _CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
 
 
@@ -44,32 +43,32 @@ class Environments:
     factors: tuple[str, ...]
 
 
-def read_environments(structure: Structure, reader: StackReader, *, lone: bool = False) -> Environments:
+def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool = False) -> Environments:
     """Environments of the file; all that is wrong with them is noted, and what can be read comes back.
 
     With `lone` a single one is enough: what it is compared with comes from elsewhere.
     """
-    file, findings = structure.file, reader.findings
+    findings = reader.findings
     common = reader.read_table(file.common, ("common",))
-    factors = read_factors(structure.factors, reader)
+    factors = read_factors(file.factors, reader)
     listed = bool(file.environments) or findings.touches(("environments",))
-    if listed and structure.factors:
+    if listed and file.factors:
         remedy = "keep one: [factors] crosses levels, [[environments]] lists combinations one by one"
         findings.add(("environments",), "stands beside [factors]", remedy)
     if listed:
         environments = _listed(file.environments, common, reader)
         keys = _varying(environments)
     else:
-        _note_useless(factors, structure, findings)
+        _note_useless(factors, file.common, findings)
         environments = _crossed(factors, common)
         keys = tuple(factor.key for factor in factors)
     baseline = _find_baseline(file.baseline, environments, factors, findings)
     if not lone:
-        _check_number(environments, factors, structure, findings)
+        _check_number(environments, factors, file, findings)
     _check_suppliers(environments, file.allow, listed, findings)
-    _check_running(environments, factors, common, structure, findings)
-    check_hosts(environments, structure, findings)
-    check_storage(environments, structure, findings)
+    _check_running(environments, factors, file, findings)
+    check_hosts(environments, file, findings)
+    check_storage(environments, file, findings)
     _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 
@@ -120,17 +119,20 @@ def _with_build(server: ServerSpec, layers: Mapping[str, str]) -> ServerSpec:
     return replace(server, build=how) if how else server
 
 
-def _listed(tables: list[EnvironmentTable], common: EnvironmentStack, reader: StackReader) -> tuple[Environment, ...]:
+def _listed(
+    tables: tuple[Mapping[str, Any], ...], common: EnvironmentStack, reader: StackReader
+) -> tuple[Environment, ...]:
     stacks = [reader.read_table(table, ("environments", index)) for index, table in enumerate(tables)]
-    names: dict[str, int] = {}
+    names: set[str] = set()
     for index, table in enumerate(tables):
-        path: Path = ("environments", index)
-        if table.name is None and not reader.findings.touches((*path, "name")):
-            reader.findings.add((*path, "name"), "every listed environment needs a name", 'write name = "18 async"')
-        elif table.name in names:
-            reader.findings.add((*path, "name"), f"the name {table.name!r} is taken", "give it another name")
-        names.setdefault(table.name or "", index)
-    slugs = unique(slug(table.name or "") for table in tables)
+        path: Path = ("environments", index, "name")
+        name = table.get("name", "")
+        if not name and not reader.findings.touches(path):
+            reader.findings.add(path, "every listed environment needs a name", 'write name = "18 async"')
+        elif name in names:
+            reader.findings.add(path, f"the name {name!r} is taken", "give it another name")
+        names.add(name)
+    slugs = unique(slug(table.get("name", "")) for table in tables)
     usual = usual_connection([stack.over(common) for stack in stacks])
     return tuple(
         _environment(name, _declared(stack), stack.over(common), usual)
@@ -161,14 +163,10 @@ def _varying(environments: tuple[Environment, ...]) -> tuple[str, ...]:
     return tuple(key for key in keys if len({each.get(key) for each in levels}) > 1)
 
 
-def _note_useless(factors: tuple[Factor, ...], structure: Structure, findings: Findings) -> None:
+def _note_useless(factors: tuple[Factor, ...], common: Mapping[str, Any], findings: Findings) -> None:
     """A common value beneath a factor never takes effect; two factors on one setting contradict each other."""
-    common = structure.file.common
     singles = {factor.key for factor in factors}
-    given = {key for key in PLAIN_FACTORS if getattr(common, key) is not None}
-    for kind in TABLE_FACTORS:
-        given |= {f"{kind}.{name}" for name in flatten(getattr(common, kind))}
-    for key in sorted(given & singles):
+    for key in sorted(flatten(common).keys() & singles):
         path: Path = ("common", *key.split(".", 1))
         findings.add(path, "is a factor too, so this value never takes effect", "take out one of the two")
     for factor in (factor for factor in factors if factor.key == "settings"):
@@ -179,7 +177,7 @@ def _note_useless(factors: tuple[Factor, ...], structure: Structure, findings: F
 
 
 def _find_baseline(
-    baseline: str | dict[str, Any] | None,
+    baseline: str | Mapping[str, Any] | None,
     environments: tuple[Environment, ...],
     factors: tuple[Factor, ...],
     findings: Findings,
@@ -189,7 +187,7 @@ def _find_baseline(
     first = environments[0].name
     if baseline is None or findings.touches(("factors",)) or findings.touches(("environments",)):
         return first
-    if isinstance(baseline, dict) and set(baseline) == {"name"}:
+    if isinstance(baseline, Mapping) and set(baseline) == {"name"}:
         baseline = str(baseline["name"])
     if isinstance(baseline, str):
         return _named_baseline(baseline, environments, findings) or first
@@ -223,7 +221,7 @@ def _level_text(key: str, value: object) -> str:
     # The level is compared as it was normalised: a bare folder is a prefix, a connection string has no password.
     try:
         return parse_server(text).text
-    except ServerLevelError:
+    except WrongValueError:
         return mask_conninfo(text)
 
 
@@ -248,14 +246,14 @@ def _known_baseline(wanted: Mapping[str, str], environments: tuple[Environment, 
 
 
 def _check_number(
-    environments: tuple[Environment, ...], factors: tuple[Factor, ...], structure: Structure, findings: Findings
+    environments: tuple[Environment, ...], factors: tuple[Factor, ...], file: ExperimentFile, findings: Findings
 ) -> None:
     """Something must be compared with something."""
     if any(findings.touches((table,)) for table in ("factors", "environments", "controls")):
         return
-    if len(environments) > 1 or structure.file.controls:
+    if len(environments) > 1 or file.controls:
         return
-    if structure.file.environments:
+    if file.environments:
         path: Path = ("environments",)
     elif factors:
         path = (*factors[0].path,)
@@ -294,46 +292,28 @@ def _check_builds(environments: tuple[Environment, ...], listed: bool, findings:
 
 
 def _check_running(
-    environments: tuple[Environment, ...],
-    factors: tuple[Factor, ...],
-    common: EnvironmentStack,
-    structure: Structure,
-    findings: Findings,
+    environments: tuple[Environment, ...], factors: tuple[Factor, ...], file: ExperimentFile, findings: Findings
 ) -> None:
     """A running server is never reconfigured."""
-    if not any(environment.server.kind is ServerKind.DSN for environment in environments):
+    running = [environment.server.kind is ServerKind.DSN for environment in environments]
+    if not any(running):
         return
     what = "would have to be changed on a running server (dsn:), and pgstrata never reconfigures one"
     remedy = "take it out; or let pgstrata start the servers itself: embedded, 14 to 18, maven:MAJOR or prefix:DIR"
-    for factor in factors:
-        if factor.key.partition(".")[0] in {*_OF_OWN_SERVERS, *PLAIN_LAYERS, *LAYER_TABLES}:
-            findings.add(factor.path, what, remedy)
-    stacks: list[tuple[Path, EnvironmentStack]] = [(("common",), common)]
-    for index, environment in enumerate(environments if structure.file.environments else ()):
-        if environment.server.kind is ServerKind.DSN:
-            table = structure.file.environments[index]
-            own = EnvironmentStack(
-                checksums=table.checksums, settings=flatten(table.settings), initdb=flatten(table.initdb),
-                layers=environment.layers,
-            )  # fmt: skip
-            stacks.append((("environments", index), own))
-    for path, stack in stacks:
-        for key, given in (
-            ("settings", bool(stack.settings)),
-            ("initdb", bool(stack.initdb)),
-            ("checksums", stack.checksums is not None),
-            ("connection", stack.connection is not None),
-        ):
-            if given:
-                findings.add((*path, key), what, remedy)
-        for key in dict.fromkeys(name.partition(".")[0] for name in stack.layers):
-            findings.add((*path, key), what, remedy)
+    refused = factor_keys().keys() - _OF_ANY_SERVER
+    paths = [factor.path for factor in factors if factor.key.partition(".")[0] in refused]
+    paths += [("common", key) for key in file.common if key in refused and file.common[key] != {}]
+    for index, table in enumerate(file.environments):
+        own = (key for key in table if key in refused - {"connection"} and table[key] != {})
+        paths += [("environments", index, key) for key in own if running[index]]
+    for path in paths:
+        findings.add(path, what, remedy)
 
 
 def _with_controls(
-    environments: tuple[Environment, ...], baseline: str, controls: list[str]
+    environments: tuple[Environment, ...], baseline: str, controls: tuple[ControlKind, ...]
 ) -> tuple[Environment, ...]:
-    wanted = [kind for kind in _CONTROL_NAMES if str(kind) in controls]
+    wanted = [kind for kind in _CONTROL_NAMES if kind in controls]
     if not wanted or not environments:
         return environments
     original = next(environment for environment in environments if environment.name == baseline)

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import PydanticCustomError
-
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path
-from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, check_key
+from pgstrata.experiment.keys import Path, WrongValueError
+from pgstrata.experiment.layers import find_layer_key
 from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.registry import OWN_TABLES, table_factors
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
 from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
-from pgstrata.experiment.values import Levels, read_levels
+from pgstrata.experiment.values import LEVELS, Levels
 from pgstrata.model.experiment import Level
 from pgstrata.units import parse_bytes
 
@@ -44,7 +43,7 @@ def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor,
     for key, value in table.items():
         if key == "settings":
             factors.extend(_read_settings(value, reader))
-        elif key in {"initdb", "options", *LAYER_TABLES}:
+        elif key in table_factors():
             for name, levels in _named_levels(value):
                 factors.append(_read_factor(f"{key}.{name}", (*path, key, name), levels, reader))
         else:
@@ -81,7 +80,7 @@ def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackR
     for name, settings in sets.items():
         stack = EnvironmentStack()
         for setting, value in flatten(settings).items():
-            part = reader.read_entry("settings", setting, value, (*path, name, setting))
+            part = reader.read(f"settings.{setting}", value, (*path, name, setting))
             stack = (part or EnvironmentStack()).over(stack)
         choices.append(LevelChoice(level=Level(factor="settings", value=name), slug=slug(name), stack=stack))
     return Factor(key="settings", path=path, choices=tuple(choices))
@@ -89,45 +88,21 @@ def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackR
 
 def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Factor:
     try:
-        check_key(key)
-        levels = read_levels(value)
-    except LayerLevelError as error:
+        if key.partition(".")[0] not in OWN_TABLES and "." in key:
+            find_layer_key(key)
+        levels = LEVELS.read(value)
+    except WrongValueError as error:
         reader.findings.add(path, error.what, error.remedy)
         return Factor(key=key, path=path, choices=())
-    except PydanticCustomError as error:
-        context = error.context or {}
-        reader.findings.add(path, str(context["what"]), str(context["remedy"]))
-        return Factor(key=key, path=path, choices=())
     choices: list[LevelChoice] = []
-    for (name, level), place in zip(levels, _places(levels, path), strict=True):
-        stack = _read_level(key, level, place, reader)
+    for index, (name, level) in enumerate(levels):
+        stack = reader.read(key, level, (*path, index if name is None else name))
         if stack is None:
             continue
         text = name or _text(key, stack, render_scalar(level))
         choices.append(LevelChoice(level=Level(factor=key, value=text), slug=_slug(key, text, name), stack=stack))
     _note_duplicates(key, choices, path, reader.findings)
     return Factor(key=key, path=path, choices=_with_server_slugs(key, levels, tuple(choices)))
-
-
-def _places(levels: Levels, path: Path) -> list[Path]:
-    return [(*path, index if name is None else name) for index, (name, _) in enumerate(levels)]
-
-
-def _read_level(key: str, level: str | float, path: Path, reader: StackReader) -> EnvironmentStack | None:
-    match key:
-        case "server":
-            return reader.read_server(level, path)
-        case "host":
-            return reader.read_host(level, path)
-        case "connection":
-            return reader.read_connection(level, path)
-        case "checksums":
-            return reader.read_checksums(level, path)
-        case _ if key in PLAIN_LAYERS:
-            return reader.read_layer(key, level, path)
-        case _:
-            kind, _, name = key.partition(".")
-            return reader.read_entry(kind, name, level, path)
 
 
 def _text(key: str, stack: EnvironmentStack, written: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pgstrata.experiment.keys import WrongValueError
 from pgstrata.model.experiment import HostKind, HostSpec
 
 # The port is the user's config's to say where the destination does not; the name may be an alias of it.
@@ -16,20 +17,11 @@ _REMEDY: Final = (
 )
 
 
-class HostLevelError(ValueError):
-    """A level that names no host; `remedy` says what would."""
-
-    def __init__(self, what: str, remedy: str = _REMEDY) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
-
-
 def parse_host(level: str) -> HostSpec:
     """A level such as local, ssh:db1, ssh:user@db1 or ssh://user@db1:2222.
 
     Raises:
-        HostLevelError: that is no host.
+        WrongValueError: that is no host.
     """
     text = level.strip()
     if text == HostKind.LOCAL:
@@ -37,10 +29,10 @@ def parse_host(level: str) -> HostSpec:
     kind, colon, rest = text.partition(":")
     if kind != HostKind.SSH or not colon:
         near = f'did you mean "ssh:{text}"? ' if is_destination(text) and not kind.isdigit() else ""
-        raise HostLevelError(f"{text!r} is no host", f"{near}{_REMEDY}")
+        raise WrongValueError(f"{text!r} is no host", f"{near}{_REMEDY}")
     destination = text if rest.startswith("//") else rest.strip()
     if not is_destination(destination):
-        raise HostLevelError(f"{destination!r} is no destination for ssh")
+        raise WrongValueError(f"{destination!r} is no destination for ssh", _REMEDY)
     return HostSpec(kind=HostKind.SSH, destination=destination)
 
 

@@ -13,15 +13,20 @@ from typing import Final
 Path = tuple[str | int, ...]
 """Where something stands in the file: table names, keys, and indices counted from 0."""
 
-TABLE_FACTORS: Final = ("settings", "initdb", "options", "build", "cpu", "limits", "storage", "sysctl")
-PLAIN_FACTORS: Final = ("server", "host", "connection", "checksums", "pages", "thp", "filesystem")
 CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
-FACTORS: Final = (*PLAIN_FACTORS, *TABLE_FACTORS)
-
 SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
+
+
+class WrongValueError(ValueError):
+    """A value of an experiment file that cannot be: what is wrong with it, and what could stand there."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 
 from pgstrata.experiment.cells import read_cells
 from pgstrata.experiment.environments import Environments, read_environments
@@ -16,10 +17,10 @@ from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
-from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.experiment import Allow, Cell, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.secret import Secret
-from pgstrata.model.thresholds import own_threshold
+from pgstrata.model.thresholds import DEFAULT_THRESHOLD, own_threshold
 from pgstrata.model.workload import Workload
 
 
@@ -52,14 +53,13 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         ExperimentError: with every problem that was found.
     """
     findings = Findings(text, source)
-    structure = read_structure(text, source, findings)
+    file = read_structure(text, source, findings)
     reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
-    environments = read_environments(structure, reader, lone=lone)
-    cells = read_cells(structure.file.cells, workloads, reader, cpus)
-    _check_controls(structure.file, findings)
+    environments = read_environments(file, reader, lone=lone)
+    cells = read_cells(file.cells, workloads, reader, cpus)
+    _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
-    file = structure.file
     threshold, notes = _read_threshold(file)
     return Experiment(
         question=file.question or _default_question(environments),
@@ -67,19 +67,14 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         threshold=threshold,
         blocks=file.blocks,
         budget=file.budget if budget is None else budget,
-        reset=Reset(file.reset),
-        interleave=Interleave(file.interleave),
+        reset=file.reset,
+        interleave=file.interleave,
         seed=file.seed if seed is None else seed,
         baseline=environments.baseline,
         environments=environments.all,
         cells=cells,
         factors=environments.factors,
-        allow=Allow(
-            mixed_suppliers=file.allow.mixed_suppliers,
-            mixed_compilers=file.allow.mixed_compilers,
-            assertions=file.allow.assertions,
-            failed_transactions=file.allow.failed_transactions,
-        ),
+        allow=Allow(**asdict(file.allow)),
         text=mask_text(text),
         notes=notes,
         diagnosis=file.diagnosis,
@@ -91,8 +86,8 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
 def _read_threshold(file: ExperimentFile) -> tuple[float, tuple[str, ...]]:
     """The threshold with a note where the file gives none and the primary metric has one of its own."""
     own = own_threshold(file.metric)
-    if "threshold" in file.model_fields_set or own == file.threshold:
-        return file.threshold, ()
+    if file.threshold is not None or own == DEFAULT_THRESHOLD:
+        return file.threshold or own, ()
     title = METRICS[file.metric].title
     return own, (f"threshold = {own * 100:g} %: the file gives none, and {title} has its own",)
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
+from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.stacks import EnvironmentStack
-from pgstrata.experiment.structure import Structure
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 
 _OF_THE_CLIENT: Final = "cpu.client"
@@ -19,13 +19,13 @@ def usual_connection(stacks: Iterable[EnvironmentStack]) -> ConnectionKind:
     return ConnectionKind.TCP if any(stack.host and stack.host.remote for stack in stacks) else ConnectionKind.SOCKET
 
 
-def check_hosts(environments: tuple[Environment, ...], structure: Structure, findings: Findings) -> None:
+def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
     """Note what cannot be where the server is on another machine than the client."""
     for index, environment in enumerate(environments):
         if not environment.host.remote:
             continue
         for key, what, remedy in _obstacles(environment):
-            findings.add(place_of(key, index, structure), what, remedy)
+            findings.add(place_of(key, index, file), what, remedy)
 
 
 def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
@@ -42,14 +42,13 @@ def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
         yield _OF_THE_CLIENT, what, "take it out, or start pgstrata itself under taskset"
 
 
-def place_of(key: str, index: int, structure: Structure) -> Path:
+def place_of(key: str, index: int, file: ExperimentFile) -> Path:
     """Where an environment's value of a key stands in the file: in its own table, among factors, or in [common]."""
     own: Path = tuple(key.split(".", 1))
     table, _, name = key.partition(".")
-    tables = structure.file.environments
-    if tables:
-        return ("environments", index, *own) if _holds(getattr(tables[index], table), name) else ("common", *own)
-    return ("factors" if _holds(structure.factors.get(table), name) else "common", *own)
+    if file.environments:
+        return ("environments", index, *own) if _holds(file.environments[index].get(table), name) else ("common", *own)
+    return ("factors" if _holds(file.factors.get(table), name) else "common", *own)
 
 
 def _holds(given: object, name: str) -> bool:

@@ -1,319 +1,259 @@
-"""The structure of the experiment file: which keys there are, where, and what they are for.
+"""The structure of the experiment file: which keys there are, where, what they are for and which values they take.
 
-What belongs here: pydantic models, and the JSON Schema that is generated from them
-(`python -m pgstrata.experiment.schema`). What the values mean together belongs to the modules that read them.
+What belongs here: the tables of the file, read by `structure`, and the JSON Schema that is made of them
+(`python -m pgstrata.experiment.schema`). Keys of environments are declared in `registry`; what the values mean together
+belongs to the modules that read them.
 """
+
+# ruff: noqa: RUF009  calls make the fields: each with its kind, meaning and default
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
-
-from pgstrata.experiment import values
-from pgstrata.experiment.values import MAX_BLOCKS, MAX_SWEEP, Levels, Scalar
+from pgstrata.experiment.registry import factor_keys
+from pgstrata.experiment.values import (
+    BASELINE,
+    CLIENTS,
+    FLAG,
+    LEVELS,
+    MAX_BLOCKS,
+    RATE,
+    RUN,
+    SCALAR,
+    SECONDS,
+    TABLE,
+    TEXT,
+    THREADS,
+    THRESHOLD,
+    WARMUP,
+    Kind,
+    choice,
+    count,
+    counts,
+)
 from pgstrata.model.experiment import ControlKind, Interleave, Protocol, Reset
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
-_SCALAR: Final[dict[str, Any]] = {"type": ["string", "integer", "number", "boolean"]}
-_DURATION: Final[dict[str, Any]] = {"type": "string", "examples": ["60s", "10m", "1h30m"]}
-_LEVELS: Final[dict[str, Any]] = {
-    "anyOf": [
-        {"type": "array", "minItems": 1, "items": _SCALAR},
-        {"type": "object", "minProperties": 1, "additionalProperties": _SCALAR},
-    ]
-}
-_COUNTS: Final[tuple[dict[str, Any], ...]] = (
-    {"type": "integer", "minimum": 1},
-    {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "integer", "minimum": 1}},
-)
-_SWEEP: Final[dict[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["from", "to", "steps"],
-    "properties": {
-        "from": {"type": "integer", "minimum": 1},
-        "to": {"type": "integer", "minimum": 2},
-        "steps": {"type": "integer", "minimum": 2, "maximum": MAX_SWEEP},
-        "shape": {"type": "string", "enum": ["exponential", "linear"], "default": "exponential"},
-    },
-}
-_BASELINE: Final[dict[str, Any]] = {
-    "anyOf": [{"type": "string"}, {"type": "object", "minProperties": 1}],
-    "examples": [{"server": "16"}],
-}
+_T = TypeVar("_T")
 
 
-def _words(choices: object) -> dict[str, Any]:
-    return {"type": "string", "enum": [str(choice) for choice in choices]}  # type: ignore[attr-defined]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key of a table: what its value must be, what it is for, and what stands for it where it is left out.
+
+    `table` is the path without indices of the table that its value is, or of those that it lists with `listed`.
+    """
+
+    meaning: str
+    kind: Kind[Any] = TABLE
+    usual: object = None
+    table: str = ""
+    listed: bool = False
 
 
-def _count(low: int, high: int | None = None) -> dict[str, Any]:
-    limits: dict[str, Any] = {"type": "integer", "minimum": low}
-    return limits if high is None else {**limits, "maximum": high}
+def _key(kind: Kind[_T], meaning: str, *, usual: object = None, absent: Any = ...) -> _T:
+    """A field with a value of a kind: where the file has none, `absent`, or else what `usual` would be in the file."""
+    if absent is ...:
+        absent = None if usual is None else kind.read(usual)
+    key = Key(meaning=meaning, kind=kind, usual=usual)
+    return field(default_factory=lambda: absent, metadata={"key": key})  # type: ignore[no-any-return]
 
 
-Table = Annotated[dict[str, Any], PlainValidator(values.read_table), WithJsonSchema({"type": "object"})]
-ScalarValue = Annotated[Scalar, PlainValidator(values.read_scalar), WithJsonSchema(_SCALAR)]
-LevelsValue = Annotated[Levels, PlainValidator(values.read_levels), WithJsonSchema(_LEVELS)]
-Text = Annotated[str, PlainValidator(values.read_text), WithJsonSchema({"type": "string", "minLength": 1})]
-Flag = Annotated[bool, PlainValidator(values.read_flag), WithJsonSchema({"type": "boolean"})]
-Connection = Annotated[
-    str,
-    PlainValidator(values.read_choice("connection", ("socket", "tcp", "tls"))),
-    WithJsonSchema(_words(("socket", "tcp", "tls"))),
-]
-_DOTTED: Final = r"^(settings|initdb|options|cpu|limits|storage|sysctl)\..+$"
-_HOST: Final = (
-    "Machine on which the server runs: local, or ssh:DESTINATION as your own ssh takes it; the client stays here."
-)
-_PAGES: Final = "Memory pages of the server's shared memory: 4kB, 2MB, 1GB; reserved for each run."
-_THP: Final = "Transparent huge pages, for anonymous and shared memory: always, madvise, never."
-_FILESYSTEM: Final = (
-    "File system of the data, made anew on a loop device wherever the data are cloned anew: ext4, xfs, btrfs."
-)
-_CPU: Final = "CPUs: server, client (lists such as 0-3), quota (CPUs), policy, governor, turbo."
-_LIMITS: Final = "Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second."
-_STORAGE: Final = (
-    "Of the data's storage: mkfs, mount (options), size, device (on the list), scheduler, read_ahead. Of WAL and "
-    "installation: wal, installation (same, loop, memory, a device on the list)."
-)
-_SYSCTL: Final = "Kernel parameters by name, as sysctl -a writes them."
-_BUILD: Final = (
-    "How build:DIR is built: compiler (a program), flags (such as -O2; they replace PostgreSQL's own), "
-    "system (meson or configure)."
-)
+def _list(kind: Kind[_T], meaning: str) -> tuple[_T, ...]:
+    return field(default=(), metadata={"key": Key(meaning=meaning, kind=kind, listed=True)})
 
 
-class _Edge(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+def _tables(path: str, meaning: str) -> Any:
+    return field(default=(), metadata={"key": Key(meaning=meaning, table=path, listed=True)})
 
 
-class StackTable(_Edge):
-    """What all environments are made of, beneath their factors."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _SCALAR}})
-
-    server: ScalarValue | None = Field(
-        None,
-        description="embedded (default), 14 to 18, maven:9.6 to maven:18, build:DIR, build:FILE.tar.gz, "
-        "build:DIR@COMMIT, prefix:DIR, a folder, dsn:SERVICE or dsn:CONNECTION-STRING.",
-    )
-    host: ScalarValue | None = Field(None, description=_HOST)
-    connection: Connection | None = Field(
-        None, description="How the client reaches the server; default socket, or tcp where a host is another machine."
-    )
-    checksums: Flag | None = Field(None, description="Whether clusters are made with data checksums; default true.")
-    pages: ScalarValue | None = Field(None, description=_PAGES)
-    thp: ScalarValue | None = Field(None, description=_THP)
-    filesystem: ScalarValue | None = Field(None, description=_FILESYSTEM)
-    settings: Table = Field(
-        default_factory=dict, description="PostgreSQL settings by name: strings, numbers, booleans."
-    )
-    initdb: Table = Field(default_factory=dict, description="Options of initdb by name, without the leading hyphens.")
-    options: Table = Field(default_factory=dict, description="Options of the workload by name.")
-    build: Table = Field(default_factory=dict, description=_BUILD)
-    cpu: Table = Field(default_factory=dict, description=_CPU)
-    limits: Table = Field(default_factory=dict, description=_LIMITS)
-    storage: Table = Field(default_factory=dict, description=_STORAGE)
-    sysctl: Table = Field(default_factory=dict, description=_SYSCTL)
+def _table(path: str, meaning: str, default: Any) -> Any:
+    return field(default_factory=default, metadata={"key": Key(meaning=meaning, table=path)})
 
 
-class EnvironmentTable(StackTable):
-    """One environment that is listed by itself; what it does not say is taken from [common]."""
-
-    name: Text | None = Field(None, description="Its name; identities of runs are made from it.")
-
-
-class FactorsTable(_Edge):
-    """What varies: every key is one factor; environments are the full cross of the levels."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {_DOTTED: _LEVELS}})
-
-    server: LevelsValue = Field(default_factory=tuple, description="Servers: a list, or a table of named levels.")
-    host: LevelsValue = Field(default_factory=tuple, description=_HOST)
-    connection: LevelsValue = Field(default_factory=tuple, description="Ways to connect.")
-    checksums: LevelsValue = Field(default_factory=tuple, description="Data checksums: [true, false].")
-    pages: LevelsValue = Field(default_factory=tuple, description=_PAGES)
-    thp: LevelsValue = Field(default_factory=tuple, description=_THP)
-    filesystem: LevelsValue = Field(default_factory=tuple, description=_FILESYSTEM)
-    settings: Table = Field(
-        default_factory=dict, description="Named sets of settings as tables; or levels of single settings as lists."
-    )
-    initdb: Table = Field(default_factory=dict, description="Levels of options of initdb.")
-    options: Table = Field(default_factory=dict, description="Levels of options of the workload.")
-    build: Table = Field(default_factory=dict, description=_BUILD)
-    cpu: Table = Field(default_factory=dict, description=_CPU)
-    limits: Table = Field(default_factory=dict, description=_LIMITS)
-    storage: Table = Field(default_factory=dict, description=_STORAGE)
-    sysctl: Table = Field(default_factory=dict, description=_SYSCTL)
-
-
-class ScriptTable(_Edge):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptTable:
     """A pgbench script of the author's own."""
 
-    file: Text | None = Field(None, description="Path of the script, relative to the experiment file.")
-    weight: Annotated[int, PlainValidator(values.read_count("weight", 1)), WithJsonSchema(_count(1))] = Field(
-        1, description="Its share of the transactions, relative to the other scripts."
-    )
+    file: str | None = _key(TEXT, "Path of the script, relative to the experiment file.")
+    weight: int = _key(count("weight", 1), "Its share of the transactions, relative to the other scripts.", usual=1)
 
 
-class CellTable(_Edge):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"patternProperties": {r"^options\..+$": _SCALAR}})
-
-    workload: Text | None = Field(None, description="Name of a workload; a name of your own with `scripts`.")
-    scale: Annotated[
-        tuple[int, ...], PlainValidator(values.read_counts("scale")), WithJsonSchema({"anyOf": list(_COUNTS)})
-    ] = Field(default_factory=tuple, description="Size of the data, in units of the workload.")
-    clients: Annotated[
-        tuple[int, ...], PlainValidator(values.read_clients), WithJsonSchema({"anyOf": [*_COUNTS, _SWEEP]})
-    ] = Field(default_factory=tuple, description="Number of connections: one, a list, or a sweep.")
-    threads: Annotated[
-        int | None,
-        PlainValidator(values.read_threads),
-        WithJsonSchema({"anyOf": [_count(1), {"const": "auto"}], "default": "auto"}),
-    ] = Field(None, description="Threads of the client; auto: one per client, at most eight per CPU.")
-    protocol: Annotated[
-        str, PlainValidator(values.read_choice("protocol", tuple(Protocol))), WithJsonSchema(_words(Protocol))
-    ] = Field("prepared", description="Query protocol.")
-    run: Annotated[float, PlainValidator(values.read_run), WithJsonSchema({**_DURATION, "default": "60s"})] = Field(
-        60.0, description="Length of one run, whole seconds."
+    workload: str | None = _key(TEXT, "Name of a workload; a name of your own with `scripts`.")
+    scale: tuple[int, ...] = _key(counts("scale"), "Size of the data, in units of the workload.", absent=())
+    clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
+    threads: int | None = _key(
+        THREADS, "Threads of the client; auto: one per client, at most eight per CPU.", usual="auto"
     )
-    warmup: Annotated[
-        float | None, PlainValidator(values.read_warmup), WithJsonSchema({**_DURATION, "default": "auto"})
-    ] = Field(None, description="Load before the run that is not measured; auto: a tenth of the run, 1 s to 60 s.")
-    rate: Annotated[
-        float | None, PlainValidator(values.read_rate), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
-    ] = Field(None, description="Fixed rate in transactions per second; left out: as fast as it goes.")
-    latency_limit: Annotated[float | None, PlainValidator(values.read_seconds), WithJsonSchema(_DURATION)] = Field(
-        None, description="Transactions that take longer are counted; at a fixed rate, late ones are skipped."
+    protocol: Protocol = _key(choice("protocol", Protocol), "Query protocol.", usual="prepared")
+    run: float = _key(RUN, "Length of one run, whole seconds.", usual="60s")
+    warmup: float | None = _key(
+        WARMUP, "Load before the run that is not measured; auto: a tenth of the run, 1 s to 60 s.", usual="auto"
     )
-    scripts: list[ScriptTable] = Field(
-        default_factory=list, description="pgbench scripts of your own instead of a built-in workload."
+    rate: float | None = _key(RATE, "Fixed rate in transactions per second; left out: as fast as it goes.")
+    latency_limit: float | None = _key(
+        SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped."
     )
-    options: Table = Field(default_factory=dict, description="Options of the workload by name.")
-    profile: Flag = Field(
-        default=False, description="Whether pgbench keeps the latency of each statement (its option -r)."
+    scripts: tuple[ScriptTable, ...] = _tables(
+        "cells.scripts", "pgbench scripts of your own instead of a built-in workload."
     )
+    options: Mapping[str, Any] = _key(TABLE, "Options of the workload by name.", absent={})
+    profile: bool = _key(FLAG, "Whether pgbench keeps the latency of each statement (its option -r).", usual=False)
 
 
-class AllowTable(_Edge):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowTable:
     """What the author knowingly allows."""
 
-    mixed_suppliers: Flag = Field(default=False, description="Servers from different suppliers in one comparison.")
-    mixed_compilers: Flag = Field(default=False, description="Servers built by different compilers in one comparison.")
-    assertions: Flag = Field(default=False, description="Servers built with assertions.")
-    failed_transactions: Flag = Field(default=False, description="Runs in which transactions fail.")
+    mixed_suppliers: bool = _key(FLAG, "Servers from different suppliers in one comparison.", usual=False)
+    mixed_compilers: bool = _key(FLAG, "Servers built by different compilers in one comparison.", usual=False)
+    assertions: bool = _key(FLAG, "Servers built with assertions.", usual=False)
+    failed_transactions: bool = _key(FLAG, "Runs in which transactions fail.", usual=False)
 
 
-class ExperimentFile(_Edge):
-    """A question about PostgreSQL's performance."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentFile:
+    """A question about PostgreSQL's performance.
 
-    model_config = ConfigDict(extra="forbid", title="pgstrata experiment", json_schema_extra={"required": ["cells"]})
+    `factors`, `common` and `environments` hold their keys in the order of the file, and values that are not read yet.
+    """
 
-    question: Text | None = Field(None, description="What is asked, as one sentence; reports begin with it.")
-    baseline: Annotated[
-        str | dict[str, Any] | None, PlainValidator(values.read_baseline), WithJsonSchema(_BASELINE)
-    ] = Field(None, description="Environment to compare with: its levels, or its name; default first levels.")
-    metric: Annotated[
-        str, PlainValidator(values.read_choice("metric", tuple(METRICS))), WithJsonSchema(_words(METRICS))
-    ] = Field("tps", description="Primary metric; its direction is known.")
-    threshold: Annotated[
-        float,
-        PlainValidator(values.read_threshold),
-        WithJsonSchema({"type": ["string", "number"], "examples": ["3 %"], "default": "3 %"}),
-    ] = Field(
-        DEFAULT_THRESHOLD,
-        description="Smallest difference that matters in practice. Without it latency has its own from p60 on: "
+    question: str | None = _key(TEXT, "What is asked, as one sentence; reports begin with it.")
+    baseline: str | Mapping[str, Any] | None = _key(
+        BASELINE, "Environment to compare with: its levels, or its name; default first levels."
+    )
+    metric: str = _key(choice("metric", tuple(METRICS)), "Primary metric; its direction is known.", usual="tps")
+    threshold: float | None = _key(
+        THRESHOLD,
+        "Smallest difference that matters in practice. Without it latency has its own from p60 on: "
         "5 % for latency_p95, 15 % for latency_p99.",
+        usual=f"{DEFAULT_THRESHOLD * 100:g} %",
+        absent=None,
     )
-    blocks: Annotated[
-        int, PlainValidator(values.read_count("blocks", 1, MAX_BLOCKS)), WithJsonSchema(_count(1, MAX_BLOCKS))
-    ] = Field(MAX_BLOCKS, description="Most blocks that are measured.")
-    budget: Annotated[float | None, PlainValidator(values.read_seconds), WithJsonSchema(_DURATION)] = Field(
-        None, description="Time after which no further block is begun."
+    blocks: int = _key(count("blocks", 1, MAX_BLOCKS), "Most blocks that are measured.", usual=MAX_BLOCKS)
+    budget: float | None = _key(SECONDS, "Time after which no further block is begun.")
+    controls: tuple[ControlKind, ...] = _list(
+        choice("control", ControlKind),
+        "Environments that must not differ from the baseline. Available: same, rebuild.",
     )
-    controls: list[
-        Annotated[
-            str, PlainValidator(values.read_choice("control", tuple(ControlKind))), WithJsonSchema(_words(ControlKind))
-        ]
-    ] = Field(
-        default_factory=list,
-        description="Environments that must not differ from the baseline. Available: same, rebuild.",
+    reset: Reset = _key(choice("reset", Reset), "What happens to the data between runs.", usual="clone")
+    interleave: Interleave = _key(
+        choice("interleave", Interleave),
+        "How environments alternate; auto: in slices where that is honest.",
+        usual="auto",
     )
-    reset: Annotated[str, PlainValidator(values.read_choice("reset", tuple(Reset))), WithJsonSchema(_words(Reset))] = (
-        Field("clone", description="What happens to the data between runs.")
+    seed: int = _key(count("seed", 0, 2**63 - 1), "What the order of the runs is drawn from.", usual=1)
+    diagnosis: bool = _key(
+        FLAG,
+        "Whether sessions, host and server are sampled during runs, plans taken and statements counted: "
+        "without it nobody knows why.",
+        usual=True,
     )
-    interleave: Annotated[
-        str, PlainValidator(values.read_choice("interleave", tuple(Interleave))), WithJsonSchema(_words(Interleave))
-    ] = Field("auto", description="How environments alternate; auto: in slices where that is honest.")
-    seed: Annotated[
-        int, PlainValidator(values.read_count("seed", 0, 2**63 - 1)), WithJsonSchema(_count(0, 2**63 - 1))
-    ] = Field(1, description="What the order of the runs is drawn from.")
-    diagnosis: Flag = Field(
-        default=True,
-        description=(
-            "Whether sessions, host and server are sampled during runs, plans taken and statements counted: "
-            "without it nobody knows why."
-        ),
+    profile_cpu: bool = _key(
+        FLAG, "Whether perf samples the stacks of the servers' processes, for flame graphs.", usual=False
     )
-    profile_cpu: Flag = Field(
-        default=False, description="Whether perf samples the stacks of the servers' processes, for flame graphs."
+    query_text: bool = _key(
+        FLAG,
+        "Whether texts of sampled queries are kept, without their constants; otherwise hashes of them are, and "
+        "neither plans nor counts of statements.",
+        usual=True,
     )
-    query_text: Flag = Field(
-        default=True,
-        description=(
-            "Whether texts of sampled queries are kept, without their constants; otherwise hashes of them are, and "
-            "neither plans nor counts of statements."
-        ),
+    factors: Mapping[str, Any] = _table("factors", "What varies.", dict)
+    common: Mapping[str, Any] = _table("common", "What all environments share.", dict)
+    environments: tuple[Mapping[str, Any], ...] = _tables(
+        "environments", "Environments one by one, instead of [factors]."
     )
-    factors: FactorsTable = Field(default_factory=FactorsTable, description="What varies.")
-    common: StackTable = Field(default_factory=StackTable, description="What all environments share.")
-    environments: list[EnvironmentTable] = Field(
-        default_factory=list, description="Environments one by one, instead of [factors]."
-    )
-    cells: list[CellTable] = Field(default_factory=list, description="What is measured in every environment.")
-    allow: AllowTable = Field(default_factory=AllowTable, description="What is knowingly allowed.")
+    cells: tuple[CellTable, ...] = _tables("cells", "What is measured in every environment.")
+    allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
 
 
-TABLES: Final[dict[str, type[BaseModel]]] = {
+TYPES: Final[Mapping[str, type]] = {
     "": ExperimentFile,
-    "factors": FactorsTable,
-    "common": StackTable,
-    "environments": EnvironmentTable,
     "cells": CellTable,
     "cells.scripts": ScriptTable,
     "allow": AllowTable,
 }
-"""The model of each table, by its path without indices."""
+"""The type of each table whose keys are its own, by its path without indices."""
+
+STACKS: Final = {
+    "factors": ("FactorsTable", "What varies: every key is one factor; environments are the full cross of the levels."),
+    "common": ("StackTable", "What all environments are made of, beneath their factors."),
+    "environments": (
+        "EnvironmentTable",
+        "One environment that is listed by itself; what it does not say is taken from [common].",
+    ),
+}
+"""Tables whose keys are those of environments, with the name and meaning that they have in the schema."""
+
+
+def table_keys(table: str) -> Mapping[str, Key]:
+    """The keys of a table by its path without indices; values of environments' keys are not read with the structure."""
+    if table in TYPES:
+        return {each.name: each.metadata["key"] for each in fields(TYPES[table])}
+    keys = {}
+    for name, one in factor_keys().items():
+        kind = LEVELS if table == "factors" and one.kind is not TABLE else one.kind
+        kind = kind if kind is TABLE else replace(kind, read=_as_it_is)
+        keys[name] = Key(meaning=(table == "factors" and one.levels) or one.meaning, kind=kind)
+    if table == "environments":
+        keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
+    return keys
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+TABLES: Final = ("", "factors", "common", "environments", "cells", "cells.scripts", "allow")
+"""Paths of all tables without indices."""
 
 
 def json_schema() -> str:
     """The JSON Schema (2020-12) of the experiment file, as text."""
-    schema = _tidy(ExperimentFile.model_json_schema())
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_describe_table(""),
+        "title": "pgstrata experiment",
+        "required": ["cells"],
+        "$defs": {_title(table): _describe_table(table) for table in TABLES if table},
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _tidy(node: Any) -> Any:
-    """Without what only Python sees: null for keys that are left out, titles made from the names of keys."""
-    if isinstance(node, list):
-        return [_tidy(item) for item in node if item != {"type": "null"}]
-    if not isinstance(node, dict):
-        return node
-    tidy = {key: _tidy(value) for key, value in node.items() if not (key == "default" and value is None)}
-    if isinstance(tidy.get("title"), str) and "description" in tidy and "properties" not in tidy:
-        del tidy["title"]
-    choices = tidy.get("anyOf")
-    if isinstance(choices, list) and len(choices) == 1:
-        del tidy["anyOf"]
-        tidy = {**choices[0], **tidy}
-    return tidy
+def _title(table: str) -> str:
+    return TYPES[table].__name__ if table in TYPES else STACKS[table][0]
+
+
+def _describe_table(table: str) -> dict[str, Any]:
+    keys = table_keys(table)
+    meaning = (TYPES[table].__doc__ or "").partition("\n")[0] if table in TYPES else STACKS[table][1]
+    node: dict[str, Any] = {"description": meaning, "additionalProperties": False}
+    dotted = [name for name, key in keys.items() if key.kind is TABLE and not key.table]
+    if dotted:
+        # quoted keys such as "settings.work_mem" stand for the table and its key
+        values = LEVELS if table == "factors" else SCALAR
+        names = dotted[0] if len(dotted) == 1 else f"({'|'.join(dotted)})"
+        node["patternProperties"] = {rf"^{names}\..+$": values.schema}
+    properties = {name: _describe_key(key) for name, key in keys.items()}
+    return {"title": _title(table), **node, "type": "object", "properties": properties}
+
+
+def _describe_key(key: Key) -> dict[str, Any]:
+    value = {"$ref": f"#/$defs/{_title(key.table)}"} if key.table else dict(key.kind.schema)
+    if key.listed:
+        value = {"type": "array", "items": value}
+    usual = {} if key.usual is None else {"default": key.usual}
+    return {"description": key.meaning, **value, **usual}
 
 
 if __name__ == "__main__":

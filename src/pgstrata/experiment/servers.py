@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from pgstrata.experiment.keys import CATALOGUE_MAJORS, MAVEN_MAJORS, SERVER_LEVELS, nearest
+from pgstrata.experiment.keys import CATALOGUE_MAJORS, MAVEN_MAJORS, SERVER_LEVELS, WrongValueError, nearest
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 
@@ -23,15 +23,6 @@ _PARAMETER: Final = re.compile(r"([?&])([^=&]*)=([^&]*)")
 _URI: Final = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
 _LEVELS: Final = ("embedded", *CATALOGUE_MAJORS)
 _KINDS: Final = ("prefix", "build", "maven", "dsn")
-
-
-class ServerLevelError(ValueError):
-    """A level that names no server; `remedy` says what would."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
 
 
 def mask_conninfo(text: str) -> str:
@@ -59,7 +50,7 @@ def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> Se
         conninfo: complete connection strings by their masked form, for levels that were masked before.
 
     Raises:
-        ServerLevelError: no server is meant by it, or none that this version can provide.
+        WrongValueError: no server is meant by it, or none that this version can provide.
     """
     text = level.strip()
     kind, colon, rest = text.partition(":")
@@ -92,11 +83,11 @@ def _parse_maven(major: str) -> ServerSpec:
     listed = ", ".join(MAVEN_MAJORS)
     older = next((known for known in MAVEN_MAJORS if major.startswith(f"{known}.")), None)
     if older:
-        raise ServerLevelError(
+        raise WrongValueError(
             f"'maven:{major}': majors are asked for, not minor versions",
             f"write 'maven:{older}'; for one minor version install it and write prefix:DIR",
         )
-    raise ServerLevelError(
+    raise WrongValueError(
         f"'maven:{major}' is no server" if major else "maven: names no server",
         f"allowed after maven: are {listed}; for other versions install them and write prefix:DIR",
     )
@@ -105,7 +96,7 @@ def _parse_maven(major: str) -> ServerSpec:
 def _parse_prefix(path: str) -> ServerSpec:
     folder = path if path == "/" else path.rstrip("/")
     if not folder or "\0" in folder or "\n" in folder:
-        raise ServerLevelError(
+        raise WrongValueError(
             "prefix: names no folder", "write the folder that holds bin/postgres: prefix:/usr/lib/postgresql/16"
         )
     return ServerSpec(kind=ServerKind.PREFIX, value=folder)
@@ -114,7 +105,7 @@ def _parse_prefix(path: str) -> ServerSpec:
 def _parse_source(path: str) -> ServerSpec:
     source = path if path == "/" else path.rstrip("/")
     if not source or "\0" in source or "\n" in source:
-        raise ServerLevelError(
+        raise WrongValueError(
             "build: names no source",
             "write the folder that holds PostgreSQL's configure, a tarball, or a commit: build:/src/pg@master",
         )
@@ -123,12 +114,12 @@ def _parse_source(path: str) -> ServerSpec:
 
 def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
     if not text:
-        raise ServerLevelError(
+        raise WrongValueError(
             "dsn: names no server", "write dsn:SERVICE (of pg_service.conf), dsn:postgresql://HOST/DB or dsn:host=HOST"
         )
     if "=" not in text and not _URI.match(text):
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", text):
-            raise ServerLevelError(
+            raise WrongValueError(
                 "dsn: is neither the name of a service nor a connection string",
                 "write dsn:SERVICE (letters, digits, _, ., -), dsn:postgresql://HOST/DB or dsn:host=HOST",
             )
@@ -137,32 +128,32 @@ def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
     if Secret.MASK not in text:
         return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=Secret(text))
     if masked not in conninfo:
-        raise ServerLevelError(
+        raise WrongValueError(
             "the password of this connection string is masked",
             "leave the password out and keep it in ~/.pgpass, or name a service of pg_service.conf: dsn:SERVICE",
         )
     return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=conninfo[masked])
 
 
-def _unknown(text: str) -> ServerLevelError:
+def _unknown(text: str) -> WrongValueError:
     shown = mask_conninfo(text)
     kind, colon, rest = text.partition(":")
     near_kind = nearest(kind, _KINDS) if colon else None
     if near_kind:
-        return ServerLevelError(f"{shown!r} is no server", f"did you mean {near_kind}:{mask_conninfo(rest)!s}?")
+        return WrongValueError(f"{shown!r} is no server", f"did you mean {near_kind}:{mask_conninfo(rest)!s}?")
     allowed = SERVER_LEVELS
     major, dot, _ = text.partition(".")
     if dot and major in CATALOGUE_MAJORS:
-        return ServerLevelError(
+        return WrongValueError(
             f"{shown!r}: the catalogue is asked for majors, not for minor versions",
             f"write {major!r}; for one minor version install it and write prefix:DIR",
         )
     if text in MAVEN_MAJORS:
-        return ServerLevelError(f"{shown!r} is not in the catalogue", f"write 'maven:{text}', which Maven fetches")
+        return WrongValueError(f"{shown!r} is not in the catalogue", f"write 'maven:{text}', which Maven fetches")
     near = nearest(text, _LEVELS) if not re.fullmatch(r"9\.\d|1[0-3]|19.*|2\d.*", text) else None
     if near:
-        return ServerLevelError(f"{shown!r} is no server", f"did you mean {near!r}? Allowed: {allowed}")
-    return ServerLevelError(
+        return WrongValueError(f"{shown!r} is no server", f"did you mean {near!r}? Allowed: {allowed}")
+    return WrongValueError(
         f"{shown!r} is no server that this version of pgstrata can provide",
         f"allowed: {allowed}; for other versions install them and write prefix:DIR",
     )

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.hosts import HostLevelError, parse_host
-from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, Path, suggest
-from pgstrata.experiment.layers import LAYER_TABLES, PLAIN_LAYERS, LayerLevelError, read_level
-from pgstrata.experiment.schema import StackTable
-from pgstrata.experiment.servers import ServerLevelError, mask_conninfo, parse_server
-from pgstrata.experiment.values import Scalar, kind_of
+from pgstrata.experiment.hosts import parse_host
+from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, Path, WrongValueError
+from pgstrata.experiment.layers import read_level
+from pgstrata.experiment.registry import factor_keys
+from pgstrata.experiment.servers import mask_conninfo, parse_server
+from pgstrata.experiment.values import TABLE, Scalar, kind_of
 from pgstrata.model.experiment import ConnectionKind, HostSpec, ServerSpec
 from pgstrata.model.secret import Secret
 
@@ -84,122 +84,67 @@ def flatten(table: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackReader:
-    """Reads keys of environments; what cannot be is noted in `findings` and comes back as None."""
+    """Reads keys of environments; what cannot be is noted in `findings`."""
 
     findings: Findings
     read_file: Callable[[str], str]
     conninfo: Mapping[str, Secret]
 
-    def read_table(self, table: StackTable, path: Path) -> EnvironmentStack:
+    def read_table(self, table: Mapping[str, Any], path: Path) -> EnvironmentStack:
         """All that one table says."""
-        stack = EnvironmentStack(checksums=table.checksums)
-        if table.server is not None:
-            stack = (self.read_server(table.server, (*path, "server")) or EnvironmentStack()).over(stack)
-        if table.host is not None:
-            stack = (self.read_host(table.host, (*path, "host")) or EnvironmentStack()).over(stack)
-        if table.connection is not None:
-            stack = (self.read_connection(table.connection, (*path, "connection")) or EnvironmentStack()).over(stack)
-        for name in PLAIN_LAYERS:
-            if (level := getattr(table, name)) is not None:
-                stack = (self.read_layer(name, level, (*path, name)) or EnvironmentStack()).over(stack)
-        for kind in ("settings", "initdb", "options", *LAYER_TABLES):
-            for name, value in flatten(getattr(table, kind)).items():
-                stack = (self.read_entry(kind, name, value, (*path, kind, name)) or EnvironmentStack()).over(stack)
+        stack = EnvironmentStack()
+        for name, factor in factor_keys().items():
+            entries = {name: table[name]} if name in table else {}
+            if factor.kind is TABLE:
+                entries = {f"{name}.{key}": value for key, value in flatten(table.get(name, {})).items()}
+            for key, value in entries.items():
+                stack = (self.read(key, value, (*path, *key.split(".", 1))) or EnvironmentStack()).over(stack)
         return stack
 
-    def read_server(self, value: Scalar, path: Path) -> EnvironmentStack | None:
-        """A level of `server`."""
-        if isinstance(value, bool):
-            self.findings.add(path, "a boolean is no server", f"allowed: {SERVER_LEVELS}")
-            return None
+    def read(self, key: str, value: object, path: Path) -> EnvironmentStack | None:
+        """A level of any factor, such as `server`, `cpu.quota` or `settings.work_mem`; None where it is none."""
         try:
-            return EnvironmentStack(server=parse_server(str(value), self.conninfo))
-        except ServerLevelError as error:
+            return self._read(key, value, path)
+        except WrongValueError as error:
             self.findings.add(path, error.what, error.remedy)
             return None
 
-    def read_host(self, value: Scalar, path: Path) -> EnvironmentStack | None:
-        """A level of `host`."""
-        try:
-            return EnvironmentStack(host=parse_host(value if isinstance(value, str) else render_scalar(value)))
-        except HostLevelError as error:
-            self.findings.add(path, error.what, error.remedy)
-            return None
+    def _read(self, key: str, value: object, path: Path) -> EnvironmentStack | None:
+        table, dot, name = key.partition(".")
+        if dot:
+            return self._read_entry(table, name, value, path)
+        level = factor_keys()[key].kind.read(value)
+        match key:
+            case "server" if isinstance(level, bool):
+                raise WrongValueError("a boolean is no server", f"allowed: {SERVER_LEVELS}")
+            case "server":
+                return EnvironmentStack(server=parse_server(str(level), self.conninfo))
+            case "host":
+                return EnvironmentStack(host=parse_host(level if isinstance(level, str) else render_scalar(level)))
+            case "connection":
+                return EnvironmentStack(connection=level)
+            case "checksums":
+                return EnvironmentStack(checksums=level)
+            case _:
+                return EnvironmentStack(layers={key: read_level(key, level)})
 
-    def read_connection(self, value: Scalar, path: Path) -> EnvironmentStack | None:
-        """A level of `connection`."""
-        if value not in tuple(ConnectionKind):
-            self.findings.add(path, f"{value!r} is no connection", suggest(str(value), ConnectionKind))
-            return None
-        return EnvironmentStack(connection=ConnectionKind(str(value)))
-
-    def read_checksums(self, value: Scalar, path: Path) -> EnvironmentStack | None:
-        """A level of `checksums`."""
-        if not isinstance(value, bool):
-            self.findings.add(path, f"must be true or false, not {kind_of(value)}", "write [true, false]")
-            return None
-        return EnvironmentStack(checksums=value)
-
-    def read_layer(self, key: str, value: Scalar, path: Path) -> EnvironmentStack | None:
-        """A level of a host layer."""
-        try:
-            return EnvironmentStack(layers={key: read_level(key, value)})
-        except LayerLevelError as error:
-            self.findings.add(path, error.what, error.remedy)
-            return None
-
-    def read_entry(self, kind: str, name: str, value: object, path: Path) -> EnvironmentStack | None:
-        """One setting, option of initdb, option of the workload, or level in the table of a host layer."""
+    def _read_entry(self, table: str, name: str, value: object, path: Path) -> EnvironmentStack | None:
+        """One setting, option of initdb, option of the workload, or level in the table of a layer."""
         if not isinstance(value, str | int | float):
             remedy = "write one value; several levels belong under [factors]"
-            self.findings.add(path, f"{kind_of(value)} is no value of {name!r}", remedy)
-            return None
+            raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
         if any(character in str(value) for character in "\0\n\r"):
-            self.findings.add(path, "the value holds a line break or a NUL", "write it on one line")
-            return None
-        match kind:
+            raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
+        match table:
             case "settings":
-                return self._read_setting(name, value, path)
+                return EnvironmentStack(settings={_read_setting(name): render_scalar(value)})
             case "initdb":
-                return self._read_initdb(name, value, path)
-            case _ if kind in LAYER_TABLES:
-                return self.read_layer(f"{kind}.{name}", value, path)
+                return EnvironmentStack(initdb={_read_initdb(name, value): render_scalar(value)})
+            case "options":
+                text = self.read_text(str(value), path) if name == "setup_sql" else render_scalar(value)
+                return None if text is None else EnvironmentStack(options={name: text})
             case _:
-                return self._read_option(name, value, path)
-
-    def _read_setting(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
-        lower = name.lower()
-        if not SETTING_NAME.fullmatch(lower):
-            remedy = "settings are written as in postgresql.conf: shared_buffers, pg_stat_statements.max"
-            self.findings.add(path, f"{name!r} cannot be the name of a setting", remedy)
-            return None
-        if lower in _OWN_SETTINGS:
-            self.findings.add(path, f"pgstrata itself chooses {lower}, for every start", "take it out")
-            return None
-        return EnvironmentStack(settings={lower: render_scalar(value)})
-
-    def _read_initdb(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
-        option = name.removeprefix("--").replace("_", "-")
-        if option in {"data-checksums", "no-data-checksums", "k"}:
-            self.findings.add(path, "checksums have a key of their own", "write checksums = true or false instead")
-            return None
-        if any(long.startswith(option) for long in _WAL_FOLDER):
-            self.findings.add(path, "the place of the WAL has a key of its own", 'write storage.wal = "loop" instead')
-            return None
-        if option in _OWN_INITDB:
-            self.findings.add(path, f"pgstrata itself chooses initdb's --{option}", "take it out")
-            return None
-        if isinstance(value, bool):
-            remedy = 'options of initdb take a value here: wal-segsize = 64, locale = "C"'
-            self.findings.add(path, f"a boolean is no value of initdb's --{option}", remedy)
-            return None
-        return EnvironmentStack(initdb={option: render_scalar(value)})
-
-    def _read_option(self, name: str, value: Scalar, path: Path) -> EnvironmentStack | None:
-        if name != "setup_sql":
-            return EnvironmentStack(options={name: render_scalar(value)})
-        text = self.read_text(str(value), path)
-        return None if text is None else EnvironmentStack(options={name: text})
+                return EnvironmentStack(layers={f"{table}.{name}": read_level(f"{table}.{name}", value)})
 
     def read_text(self, file: str, path: Path) -> str | None:
         """Text of a file that the experiment names."""
@@ -209,6 +154,32 @@ class StackReader:
             remedy = "paths are relative to the experiment file"
             self.findings.add(path, f"the file {mask_conninfo(file)!r} {_reason(error)}", remedy)
             return None
+
+
+def _read_setting(name: str) -> str:
+    """The name of a setting that an experiment may give."""
+    lower = name.lower()
+    if not SETTING_NAME.fullmatch(lower):
+        remedy = "settings are written as in postgresql.conf: shared_buffers, pg_stat_statements.max"
+        raise WrongValueError(f"{name!r} cannot be the name of a setting", remedy)
+    if lower in _OWN_SETTINGS:
+        raise WrongValueError(f"pgstrata itself chooses {lower}, for every start", "take it out")
+    return lower
+
+
+def _read_initdb(name: str, value: Scalar) -> str:
+    """The name of an option of initdb that an experiment may give."""
+    option = name.removeprefix("--").replace("_", "-")
+    if option in {"data-checksums", "no-data-checksums", "k"}:
+        raise WrongValueError("checksums have a key of their own", "write checksums = true or false instead")
+    if any(long.startswith(option) for long in _WAL_FOLDER):
+        raise WrongValueError("the place of the WAL has a key of its own", 'write storage.wal = "loop" instead')
+    if option in _OWN_INITDB:
+        raise WrongValueError(f"pgstrata itself chooses initdb's --{option}", "take it out")
+    if isinstance(value, bool):
+        remedy = 'options of initdb take a value here: wal-segsize = 64, locale = "C"'
+        raise WrongValueError(f"a boolean is no value of initdb's --{option}", remedy)
+    return option
 
 
 def _reason(error: OSError | UnicodeDecodeError | PgstrataError) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.remote import place_of
-from pgstrata.experiment.structure import Structure
+from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
@@ -17,13 +17,13 @@ _OF_ANY: Final = ("storage.mkfs", "storage.mount")
 _FILE_SYSTEM: Final = 'add filesystem = "ext4", "xfs" or "btrfs"'
 
 
-def check_storage(environments: tuple[Environment, ...], structure: Structure, findings: Findings) -> None:
+def check_storage(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
     """Note what `meaningless` finds, once for each place in the file."""
     found = [list(meaningless(environment)) for environment in environments]
     told: set[Path] = set()
     for index, problems in enumerate(found):
         for key, what, remedy in problems:
-            place = place_of(key, index, structure)
+            place = place_of(key, index, file)
             if place in told:
                 continue
             told.add(place)

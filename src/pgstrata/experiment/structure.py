@@ -8,44 +8,24 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import Any, cast
 
 from pgstrata.errors import ExperimentError, Problem
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import SETTING_NAME, Path, nearest, suggest
-from pgstrata.experiment.schema import TABLES, ExperimentFile
+from pgstrata.experiment.keys import SETTING_NAME, Path, WrongValueError, nearest, suggest
+from pgstrata.experiment.schema import STACKS, TABLES, TYPES, ExperimentFile, Key, table_keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Structure:
-    """The file's tables, and its factors in the order in which they were written."""
-
-    file: ExperimentFile
-    factors: Mapping[str, Any]
-
-
-def read_structure(text: str, source: str, findings: Findings) -> Structure:
+def read_structure(text: str, source: str, findings: Findings) -> ExperimentFile:
     """Tables of the file.
 
     Raises:
         ExperimentError: the text is not TOML; nothing else can be said then.
     """
     raw = _nest_all(_load(text, source), findings)
-    # Each pass takes out what it complained about; tables inside tables need at most one pass per depth.
-    for _ in range(8):
-        try:
-            return Structure(file=ExperimentFile.model_validate(raw), factors=_table(raw.get("factors")))
-        except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
-                _note(detail, raw, findings)
-            raw = _prune(raw, [detail["loc"] for detail in error.errors(include_url=False, include_input=False)])
-    raise AssertionError("pruning ends after as many passes as tables are deep")
+    return cast("ExperimentFile", _Reader(raw, findings).read_table("", raw, ()))
 
 
 def _load(text: str, source: str) -> dict[str, Any]:
@@ -104,21 +84,56 @@ def _merge(result: dict[str, Any], key: str, more: dict[str, Any], path: Path, f
         result[key][name] = value
 
 
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    raw: Mapping[str, Any]
+    findings: Findings
 
+    def read_table(self, table: str, given: Mapping[str, Any], path: Path) -> object:
+        """The table of that path without indices: its type, or a mapping where its keys are those of environments."""
+        keys = table_keys(table)
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in keys:
+                values.update((name, found) for found in self._read(keys[name], value, (*path, name)))
+            else:
+                self.findings.add((*path, name), "unknown key", self._unknown_remedy(table, name))
+        return TYPES[table](**values) if table in TYPES else values
 
-def _note(detail: ErrorDetails, raw: dict[str, Any], findings: Findings) -> None:
-    path: Path = tuple(detail["loc"])
-    context = detail.get("ctx", {})
-    if detail["type"] == "pgstrata":
-        findings.add(path, str(context["what"]), str(context["remedy"]))
-    elif detail["type"] == "extra_forbidden":
-        findings.add(path, "unknown key", _unknown_remedy(path, raw))
-    elif detail["type"] == "list_type":
-        findings.add(path, "must be a list", _list_remedy(path))
-    else:
-        findings.add(path, "must be a table", f"write it as [{'.'.join(str(part) for part in path)}]")
+    def _read(self, key: Key, value: object, path: Path) -> Iterator[object]:
+        """The value of a key; nothing where it is wrong."""
+        if not key.listed:
+            yield from self._read_one(key, value, path)
+        elif isinstance(value, list):
+            places = ((*path, index) for index in range(len(value)))
+            yield tuple(
+                found for one, place in zip(value, places, strict=True) for found in self._read_one(key, one, place)
+            )
+        else:
+            self.findings.add(path, "must be a list", _list_remedy(path))
+
+    def _read_one(self, key: Key, value: object, path: Path) -> Iterator[object]:
+        if not key.table:
+            try:
+                yield key.kind.read(value)
+            except WrongValueError as error:
+                self.findings.add(path, error.what, error.remedy)
+        elif isinstance(value, dict):
+            yield self.read_table(key.table, value, path)
+        else:
+            self.findings.add(path, "must be a table", f"write it as [{'.'.join(str(part) for part in path)}]")
+
+    def _unknown_remedy(self, table: str, key: str) -> str:
+        allowed = table_keys(table)
+        elsewhere = next((name for name in TABLES if name != table and key in table_keys(name)), None)
+        if elsewhere is not None:
+            listed = isinstance(self.raw.get(elsewhere), list) or elsewhere == "cells"
+            where = f"[[{elsewhere}]]" if listed else f"[{elsewhere}]"
+            return f"it belongs {'under ' + where if elsewhere else 'at the top of the file, before the first table'}"
+        if table in STACKS and not nearest(key, allowed) and SETTING_NAME.fullmatch(key):
+            word = f'"settings.{key}"' if table == "factors" else f"settings.{key}"
+            return f"a PostgreSQL setting is written {word}; {suggest(key, allowed)}"
+        return suggest(key, allowed)
 
 
 def _list_remedy(path: Path) -> str:
@@ -127,35 +142,3 @@ def _list_remedy(path: Path) -> str:
     if path[-1] == "scripts":
         return 'write scripts = [{ file = "script.sql", weight = 1 }]'
     return f"write it as [[{path[-1]}]], with two brackets, once for each"
-
-
-def _unknown_remedy(path: Path, raw: dict[str, Any]) -> str:
-    table = ".".join(str(part) for part in path[:-1] if isinstance(part, str))
-    key = str(path[-1])
-    allowed = tuple(TABLES[table].model_fields)
-    elsewhere = next((name for name, model in TABLES.items() if name != table and key in model.model_fields), None)
-    if elsewhere is not None:
-        where = f"[[{elsewhere}]]" if isinstance(raw.get(elsewhere), list) or elsewhere == "cells" else f"[{elsewhere}]"
-        return f"it belongs {'under ' + where if elsewhere else 'at the top of the file, before the first table'}"
-    if nearest(key, allowed):
-        return suggest(key, allowed)
-    if table in {"factors", "common", "environments"} and SETTING_NAME.fullmatch(key):
-        word = f'"settings.{key}"' if table == "factors" else f"settings.{key}"
-        return f"a PostgreSQL setting is written {word}; {suggest(key, allowed)}"
-    return suggest(key, allowed)
-
-
-def _prune(raw: dict[str, Any], locations: list[tuple[int | str, ...]]) -> dict[str, Any]:
-    """A copy without the values at the locations; later indices first, so that earlier ones stay right."""
-    result = deepcopy(raw)
-    ordered = sorted({tuple(map(_ordering, loc)): loc for loc in locations}.items(), reverse=True)
-    for _, location in ordered:
-        holder: Any = result
-        for part in location[:-1]:
-            holder = holder[part]
-        del holder[location[-1]]
-    return result
-
-
-def _ordering(part: int | str) -> tuple[int, str]:
-    return (part, "") if isinstance(part, int) else (-1, part)

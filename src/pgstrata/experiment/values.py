@@ -1,17 +1,17 @@
-"""Readers of single values of an experiment file: durations, ratios, counts, lists of levels.
+"""Kinds of values of an experiment file: durations, ratios, counts, lists of levels.
 
-What belongs here: one TOML value to one typed value, or an error that names a remedy and never quotes a whole table.
+What belongs here: one TOML value to one typed value, or an error that names a remedy and never quotes a whole table;
+and the same in the words of JSON Schema.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
-from pydantic_core import PydanticCustomError
-
-from pgstrata.experiment.keys import suggest
+from pgstrata.experiment.keys import WrongValueError, suggest
 from pgstrata.units import parse_duration, parse_ratio
 
 Scalar = str | int | float | bool
@@ -19,12 +19,17 @@ Levels = tuple[tuple[str | None, Scalar], ...]
 
 MAX_BLOCKS: Final = 24
 MAX_SWEEP: Final = 64
+_SWEEP: Final = ("from", "to", "steps", "shape")
+_T = TypeVar("_T")
+_Choice = TypeVar("_Choice", bound=str)
 
 
-def bad(what: str, remedy: str) -> PydanticCustomError:
-    """A value that cannot stand there, with what could."""
-    # The message goes through a template of pydantic's, which must not interpret braces in it.
-    return PydanticCustomError("pgstrata", "{what}", {"what": what, "remedy": remedy})
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[_T]):
+    """What a value must be: `read` gives it or raises WrongValueError, `schema` says the same as far as it can."""
+
+    read: Callable[[Any], _T]
+    schema: Mapping[str, Any]
 
 
 def kind_of(value: object) -> str:
@@ -40,121 +45,151 @@ def kind_of(value: object) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), "a date or time")
 
 
-def read_scalar(value: object) -> Scalar:
-    """A string, integer, float or boolean."""
+def _read_scalar(value: object) -> Scalar:
     if not isinstance(value, str | int | float | bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise bad(f"{kind_of(value)} cannot stand here", "write one string, number or boolean")
+        raise WrongValueError(f"{kind_of(value)} cannot stand here", "write one string, number or boolean")
     return value
 
 
-def read_text(value: object) -> str:
-    """A text that is not empty."""
+def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise bad(f"needs a text, not {kind_of(value) if value != '' else 'an empty one'}", 'write it in quotes: "..."')
+        given = kind_of(value) if value != "" else "an empty one"
+        raise WrongValueError(f"needs a text, not {given}", 'write it in quotes: "..."')
     return value
 
 
-def read_seconds(value: object) -> float:
-    """A duration that is longer than zero."""
-    seconds = _seconds(value)
-    if seconds <= 0:
-        raise bad("a duration must be longer than zero", 'write for example "60s"')
-    return seconds
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise WrongValueError(f"must be true or false, not {kind_of(value)}", "write true or false, without quotes")
+    return value
 
 
-def read_run(value: object) -> float:
-    """The length of a run: whole seconds, because that is what drivers measure."""
-    seconds = read_seconds(value)
-    if seconds < 1 or seconds != int(seconds):
-        raise bad("a run lasts whole seconds, at least one", 'write for example "60s"')
-    return seconds
+def _read_table(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongValueError(
+            f"must be a table, not {kind_of(value)}", "write it as [name] with one key per line below it"
+        )
+    return value
 
 
-def read_warmup(value: object) -> float | None:
-    """The length of the warm-up, or None for "auto"."""
-    return None if value == "auto" else _seconds(value)
+def _read_levels(value: object) -> Levels:
+    if isinstance(value, dict):
+        levels: list[tuple[str | None, Scalar]] = [(name, _read_scalar(item)) for name, item in value.items()]
+    elif isinstance(value, list):
+        levels = [(None, _read_scalar(item)) for item in value]
+    else:
+        what = f"a factor needs a list of levels, not {kind_of(value)}"
+        raise WrongValueError(what, 'write for example ["16", "18"]')
+    if not levels:
+        what = "a factor needs levels, and this list is empty"
+        raise WrongValueError(what, 'write for example ["16", "18"], or take it out')
+    return tuple(levels)
 
 
-def _seconds(value: object) -> float:
+def _read_baseline(value: object) -> str | dict[str, Any]:
+    if not isinstance(value, str | dict) or not value:
+        raise WrongValueError("the baseline is the levels of one environment", 'write for example { server = "16" }')
+    return value
+
+
+def _read_duration(value: object) -> float:
     if not isinstance(value, str):
-        raise bad(f"needs a duration, not {kind_of(value)}", 'write it with its unit, in quotes: "60s", "10m", "1h30m"')
+        remedy = 'write it with its unit, in quotes: "60s", "10m", "1h30m"'
+        raise WrongValueError(f"needs a duration, not {kind_of(value)}", remedy)
     try:
         return parse_duration(value)
     except ValueError:
-        raise bad(f"{value!r} is not a duration", 'write it with its unit: "60s", "10m", "1h30m"') from None
+        remedy = 'write it with its unit: "60s", "10m", "1h30m"'
+        raise WrongValueError(f"{value!r} is not a duration", remedy) from None
 
 
-def read_threshold(value: object) -> float:
-    """A practical difference as a ratio between 0 and 1."""
+def _read_seconds(value: object) -> float:
+    seconds = _read_duration(value)
+    if seconds <= 0:
+        raise WrongValueError("a duration must be longer than zero", 'write for example "60s"')
+    return seconds
+
+
+def _read_run(value: object) -> float:
+    # whole seconds, because that is what drivers measure
+    seconds = _read_seconds(value)
+    if seconds < 1 or seconds != int(seconds):
+        raise WrongValueError("a run lasts whole seconds, at least one", 'write for example "60s"')
+    return seconds
+
+
+def _read_threshold(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise bad(f"needs a ratio, not {kind_of(value)}", 'write for example "3 %"')
+        raise WrongValueError(f"needs a ratio, not {kind_of(value)}", 'write for example "3 %"')
     try:
         ratio = parse_ratio(value) if isinstance(value, str) else float(value)
     except ValueError:
-        raise bad(f"{value!r} is not a ratio", 'write for example "3 %" or 0.03') from None
+        raise WrongValueError(f"{value!r} is not a ratio", 'write for example "3 %" or 0.03') from None
     if not 0 < ratio < 1:
-        raise bad(f"a threshold of {ratio * 100:g} % makes no sense", 'write one between 0 and 100 %, such as "3 %"')
+        remedy = 'write one between 0 and 100 %, such as "3 %"'
+        raise WrongValueError(f"a threshold of {ratio * 100:g} % makes no sense", remedy)
     return ratio
 
 
-def read_rate(value: object) -> float | None:
-    """Transactions per second; None is not written but left out."""
+def _read_rate(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise bad("a rate is a number of transactions per second above zero", "write for example 500, or leave it out")
+        what = "a rate is a number of transactions per second above zero"
+        raise WrongValueError(what, "write for example 500, or leave it out")
     return float(value)
 
 
-def read_count(noun: str, low: int, high: int | None = None) -> Callable[[object], int]:
-    """A reader of integers within limits."""
+def count(noun: str, low: int, high: int | None = None) -> Kind[int]:
+    """Integers within limits."""
+    allowed = f"write an integer from {low} to {high}" if high is not None else f"write an integer of at least {low}"
 
     def read(value: object) -> int:
-        allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
         if isinstance(value, bool) or not isinstance(value, int):
-            raise bad(f"{noun} must be an integer, not {kind_of(value)}", f"write an integer {allowed}")
+            raise WrongValueError(f"{noun} must be an integer, not {kind_of(value)}", allowed)
         if value < low or (high is not None and value > high):
-            raise bad(f"{noun} cannot be {value}", f"write an integer {allowed}")
+            raise WrongValueError(f"{noun} cannot be {value}", allowed)
         return value
 
-    return read
+    return Kind(read, {"type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
 
 
-def read_counts(noun: str) -> Callable[[object], tuple[int, ...]]:
-    """A reader of one integer of at least 1, or of a list of different ones."""
-    one = read_count(noun, 1)
+def counts(noun: str) -> Kind[tuple[int, ...]]:
+    """One integer of at least 1, or a list of different ones."""
+    one = count(noun, 1)
 
     def read(value: object) -> tuple[int, ...]:
         if not isinstance(value, list):
-            return (one(value),)
+            return (one.read(value),)
         if not value:
-            raise bad(f"the list of {noun} is empty", "write at least one integer")
-        numbers = tuple(one(item) for item in value)
+            raise WrongValueError(f"the list of {noun} is empty", "write at least one integer")
+        numbers = tuple(one.read(item) for item in value)
         double = next((number for number in numbers if numbers.count(number) > 1), None)
         if double is not None:
-            raise bad(f"{double} stands twice in the list of {noun}", "take one of them out")
+            raise WrongValueError(f"{double} stands twice in the list of {noun}", "take one of them out")
         return numbers
 
-    return read
+    listed = {"type": "array", "minItems": 1, "uniqueItems": True, "items": one.schema}
+    return Kind(read, {"anyOf": [one.schema, listed]})
 
 
-def read_clients(value: object) -> tuple[int, ...]:
-    """One number of clients, a list, or a sweep {from, to, steps, shape}."""
-    if not isinstance(value, dict):
-        return read_counts("clients")(value)
-    unknown = [key for key in value if key not in {"from", "to", "steps", "shape"}]
-    if unknown:
-        raise bad(f"unknown key {unknown[0]!r} in clients", suggest(unknown[0], ("from", "to", "steps", "shape")))
-    missing = [key for key in ("from", "to", "steps") if key not in value]
-    if missing:
-        raise bad(
-            f"clients needs {', '.join(missing)}",
-            'write { from = 1, to = 64, steps = 7, shape = "exponential" }',
-        )
-    low, high = read_count("clients.from", 1)(value["from"]), read_count("clients.to", 1)(value["to"])
-    steps = read_count("clients.steps", 2, MAX_SWEEP)(value["steps"])
-    shape = read_choice("shape", ("exponential", "linear"))(value.get("shape", "exponential"))
-    if high <= low:
-        raise bad(f"clients cannot go from {low} to {high}", "write a `to` that is larger than `from`")
-    return sweep(low, high, steps, shape)
+def choice(noun: str, choices: type[_Choice] | tuple[_Choice, ...]) -> Kind[_Choice]:
+    """One of a few words."""
+    known = {str(word): word for word in choices}  # type: ignore[union-attr]
+
+    def read(value: object) -> _Choice:
+        if not isinstance(value, str):
+            what = f"{noun} must be a string, not {kind_of(value)}"
+            raise WrongValueError(what, f"allowed: {', '.join(known)}")
+        if value not in known:
+            raise WrongValueError(f"{value!r} is no {noun}", suggest(value, known))
+        return known[value]
+
+    return Kind(read, {"type": "string", "enum": list(known)})
+
+
+def or_auto(kind: Kind[_T]) -> Kind[_T | None]:
+    """The same, or None for "auto"."""
+    auto = kind.schema if kind.schema["type"] == "string" else {"anyOf": [kind.schema, {"const": "auto"}]}
+    return Kind(lambda value: None if value == "auto" else kind.read(value), auto)
 
 
 def sweep(low: int, high: int, steps: int, shape: str) -> tuple[int, ...]:
@@ -167,53 +202,61 @@ def sweep(low: int, high: int, steps: int, shape: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(value) for value in values))
 
 
-def read_threads(value: object) -> int | None:
-    """A number of threads, or None for "auto"."""
-    return None if value == "auto" else read_count("threads", 1)(value)
+_LIST: Final = counts("clients")
+_FROM: Final = count("clients.from", 1)
+_TO: Final = count("clients.to", 1)
+_STEPS: Final = count("clients.steps", 2, MAX_SWEEP)
+_SHAPE: Final = choice("shape", ("exponential", "linear"))
 
 
-def read_flag(value: object) -> bool:
-    """true or false."""
-    if not isinstance(value, bool):
-        raise bad(f"must be true or false, not {kind_of(value)}", "write true or false, without quotes")
-    return value
-
-
-def read_choice(noun: str, choices: tuple[str, ...]) -> Callable[[object], str]:
-    """A reader of one of a few words."""
-
-    def read(value: object) -> str:
-        if value in choices and isinstance(value, str):
-            return value
-        if isinstance(value, str):
-            raise bad(f"{value!r} is no {noun}", suggest(value, choices))
-        raise bad(f"{noun} must be a string, not {kind_of(value)}", f"allowed: {', '.join(choices)}")
-
-    return read
-
-
-def read_levels(value: object) -> Levels:
-    """A list of levels, or a table of named levels."""
-    if isinstance(value, dict):
-        levels: list[tuple[str | None, Scalar]] = [(name, read_scalar(item)) for name, item in value.items()]
-    elif isinstance(value, list):
-        levels = [(None, read_scalar(item)) for item in value]
-    else:
-        raise bad(f"a factor needs a list of levels, not {kind_of(value)}", 'write for example ["16", "18"]')
-    if not levels:
-        raise bad("a factor needs levels, and this list is empty", 'write for example ["16", "18"], or take it out')
-    return tuple(levels)
-
-
-def read_table(value: object) -> dict[str, Any]:
-    """A table; its entries are read later."""
+def _read_clients(value: object) -> tuple[int, ...]:
+    """One number of clients, a list, or a sweep {from, to, steps, shape}."""
     if not isinstance(value, dict):
-        raise bad(f"must be a table, not {kind_of(value)}", "write it as [name] with one key per line below it")
-    return value
+        return _LIST.read(value)
+    unknown = [key for key in value if key not in _SWEEP]
+    if unknown:
+        raise WrongValueError(f"unknown key {unknown[0]!r} in clients", suggest(unknown[0], _SWEEP))
+    missing = [key for key in ("from", "to", "steps") if key not in value]
+    if missing:
+        remedy = 'write { from = 1, to = 64, steps = 7, shape = "exponential" }'
+        raise WrongValueError(f"clients needs {', '.join(missing)}", remedy)
+    low, high, steps = _FROM.read(value["from"]), _TO.read(value["to"]), _STEPS.read(value["steps"])
+    shape = _SHAPE.read(value.get("shape", "exponential"))
+    if high <= low:
+        what = f"clients cannot go from {low} to {high}"
+        raise WrongValueError(what, "write a `to` that is larger than `from`")
+    return sweep(low, high, steps, shape)
 
 
-def read_baseline(value: object) -> str | dict[str, Any]:
-    """The name of an environment, or a table of levels."""
-    if not isinstance(value, str | dict) or not value:
-        raise bad("the baseline is the levels of one environment", 'write for example { server = "16" }')
-    return value
+_SCALARS: Final = {"type": ["string", "integer", "number", "boolean"]}
+_DURATION: Final = {"type": "string", "examples": ["60s", "10m", "1h30m"]}
+_SWEEP_SCHEMA: Final = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["from", "to", "steps"],
+    "properties": {
+        "from": _FROM.schema,
+        "to": {**_TO.schema, "minimum": 2},
+        "steps": _STEPS.schema,
+        "shape": {**_SHAPE.schema, "default": "exponential"},
+    },
+}
+_LEVELS: Final = (
+    {"type": "array", "minItems": 1, "items": _SCALARS},
+    {"type": "object", "minProperties": 1, "additionalProperties": _SCALARS},
+)
+_BASELINES: Final = ({"type": "string"}, {"type": "object", "minProperties": 1})
+
+SCALAR: Final = Kind(_read_scalar, _SCALARS)
+TEXT: Final = Kind(_read_text, {"type": "string", "minLength": 1})
+FLAG: Final = Kind(_read_flag, {"type": "boolean"})
+TABLE: Final = Kind(_read_table, {"type": "object"})
+LEVELS: Final = Kind(_read_levels, {"anyOf": list(_LEVELS)})
+BASELINE: Final = Kind(_read_baseline, {"anyOf": list(_BASELINES), "examples": [{"server": "16"}]})
+SECONDS: Final = Kind(_read_seconds, _DURATION)
+RUN: Final = Kind(_read_run, _DURATION)
+WARMUP: Final = or_auto(Kind(_read_duration, _DURATION))
+THRESHOLD: Final = Kind(_read_threshold, {"type": ["string", "number"], "examples": ["3 %"]})
+RATE: Final = Kind(_read_rate, {"type": "number", "exclusiveMinimum": 0})
+CLIENTS: Final = Kind(_read_clients, {"anyOf": [*_LIST.schema["anyOf"], _SWEEP_SCHEMA]})
+THREADS: Final = or_auto(count("threads", 1))

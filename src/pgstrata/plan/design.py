@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.experiment.layers import Together, find_layer_key
+from pgstrata.experiment.layers import find_layer_key
+from pgstrata.experiment.layers.declaration import Together
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
 from pgstrata.model.plan import Design, HostCapacity

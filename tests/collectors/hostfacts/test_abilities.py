@@ -3,14 +3,13 @@
 import pytest
 
 from pgstrata.collectors.hostfacts.abilities import (
-    count_cpus,
-    find_mount,
     has_capability,
     observe_abilities,
     parse_cgroups,
     parse_programs,
 )
 from pgstrata.hosts.local import LocalHost
+from pgstrata.model.abilities import count_cpus, find_mount
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 V1 = "11 32 0:29 / /sys/fs/cgroup/cpu,cpuacct ro,relatime - cgroup cgroup rw,cpu,cpuacct"

@@ -5,9 +5,10 @@ from fnmatch import fnmatch
 
 import pytest
 
-from pgstrata.collectors.hostfacts.abilities import PROGRAMS, Abilities, CgroupMount
-from pgstrata.collectors.hostfacts.possible import HostCase, judge_layers
-from pgstrata.experiment.layers import LAYER_KEYS
+from pgstrata.collectors.hostfacts.abilities import PROGRAMS
+from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.experiment.layers import layer_keys
+from pgstrata.model.abilities import Abilities, CgroupMount, HostCase
 from pgstrata.model.doctor import Possible
 
 CPUFREQ = "/sys/devices/system/cpu/cpu0/cpufreq"
@@ -63,7 +64,7 @@ def test_root_of_a_complete_host_can_vary_everything():
 def test_every_key_of_a_layer_has_its_line():
     lines = [pattern for key in judge(COMPLETE) for pattern in key.partition("=")[0].split(", ")]
     within_others = {"storage.mkfs", "storage.mount", "storage.size", "build.compiler", "build.flags", "build.system"}
-    assert {key for key in LAYER_KEYS if not any(fnmatch(key, line) for line in lines)} == within_others
+    assert {key for key in layer_keys() if not any(fnmatch(key, line) for line in lines)} == within_others
 
 
 def test_an_ordinary_user_can_vary_what_needs_no_root():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.collectors.hostfacts.abilities import Abilities
 from pgstrata.collectors.hostfacts.probes import (
     judge_canary,
     judge_fsync,
@@ -14,6 +13,7 @@ from pgstrata.collectors.hostfacts.probes import (
     judge_window,
     unfit_reasons,
 )
+from pgstrata.model.abilities import Abilities
 
 GB = 1024**3
 MEMINFO = "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nSwapTotal: 2097152 kB\nSwapFree: 2097152 kB"

@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.errors import PgstrataError
+from pgstrata.experiment.layers import LAYERS
+from pgstrata.model.abilities import Abilities, CgroupMount, parse_mounts
 from pgstrata.ports.host import Command, Host
 
+_NEEDS: Final = tuple(need for layer in LAYERS.values() for line in layer.host for need in line.needs)
 PROGRAMS: Final = (
-    "taskset", "chrt", "losetup", "mount", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "ssh", "sudo", "git",
-    "perf", "cc", "gcc", "clang", "make", "bison", "flex", "perl", "meson", "ninja", "mvn",
-)  # fmt: skip
-_CPU: Final = "/sys/devices/system/cpu"
-_PAGES: Final = "/sys/kernel/mm/hugepages"
+    *dict.fromkeys(program for need in _NEEDS for program in need.programs),
+    *("ssh", "sudo", "git", "perf", "cc", "gcc", "clang", "make", "bison", "flex", "perl", "meson", "ninja", "mvn"),
+)
 _FILES: Final = (
-    "/proc/filesystems", "/proc/self/mountinfo", "/proc/self/status", "/proc/loadavg", "/proc/meminfo", "/proc/swaps",
-    "/proc/sys/vm/swappiness", "/proc/sys/kernel/perf_event_paranoid", f"{_CPU}/cpu0/cpufreq/scaling_governor",
-    f"{_CPU}/cpu0/cpufreq/scaling_available_governors", f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost",
-    f"{_PAGES}/hugepages-2048kB/nr_hugepages", f"{_PAGES}/hugepages-1048576kB/nr_hugepages",
-    "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
-)  # fmt: skip
+    *dict.fromkeys(file for need in _NEEDS for file in need.files),
+    *("/proc/self/mountinfo", "/proc/loadavg", "/proc/meminfo", "/proc/swaps", "/proc/sys/vm/swappiness"),
+    *("/proc/sys/kernel/perf_event_paranoid", "/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
+)
 # Folders of administration are not on every user's PATH, and what is run by sudo finds its programs there all the same.
 _SCRIPT: Final = """
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -43,67 +41,9 @@ for file in /sys/block/*/queue/scheduler; do
 done
 echo "uid $(id -u)"
 """
-_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 _SUDO_SECONDS: Final = 5.0
 _CAP_SYS_ADMIN: Final = 21
 """Bit of a capability set, from linux/capability.h; root of most containers lacks it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupMount:
-    """A place where control groups are mounted: version 1 or 2, its controllers, and whether it can be written to."""
-
-    path: str
-    version: int
-    controllers: frozenset[str]
-    writable: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abilities:
-    """What a host has, for one user.
-
-    `root` is whether the user may administer the kernel (root in a container often may not), `superuser` whether it is
-    user 0, `sudo` whether `sudo` works without a password. `files` holds the contents, stripped, of those that exist;
-    `schedulers` the lines of the block devices, such as "[none] mq-deadline".
-    """
-
-    superuser: bool = False
-    root: bool = False
-    sudo: bool = False
-    programs: Mapping[str, str] = field(default_factory=dict)
-    existing: frozenset[str] = frozenset()
-    modules: frozenset[str] = frozenset()
-    files: Mapping[str, str] = field(default_factory=dict)
-    schedulers: tuple[str, ...] = ()
-    cgroups: tuple[CgroupMount, ...] = ()
-
-    @property
-    def cpus(self) -> int:
-        """CPUs that the user may use; 1 where it is not known."""
-        return count_cpus(self.files.get("/proc/self/status", ""))
-
-    def read_only(self, path: str) -> bool:
-        """Whether `path`, such as /proc/sys, lies on a mount that cannot be written to, as in most containers."""
-        mount = find_mount(self.files.get("/proc/self/mountinfo", ""), path)
-        return mount is not None and mount.read_only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MountEntry:
-    """A line of mountinfo; `device` such as 8:1, `kind` of the file system, options of the mount and of the latter."""
-
-    path: str
-    device: str
-    kind: str
-    source: str
-    options: tuple[str, ...]
-    super_options: tuple[str, ...]
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the mount or its file system is read-only."""
-        return "ro" in self.options + self.super_options
 
 
 def observe_abilities(host: Host, *more: str) -> Abilities:
@@ -152,42 +92,6 @@ def has_capability(status: str, bit: int) -> bool:
     """Whether a capability is effective, from /proc/self/status; true where nothing is said of capabilities."""
     found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return found is None or bool(int(found[1], 16) >> bit & 1)
-
-
-def count_cpus(status: str) -> int:
-    """How many CPUs a process may use, from /proc/self/status (0-3,8 are five); 1 where it does not say."""
-    found = re.search(r"^Cpus_allowed_list:\s*([\d,-]+)$", status, re.MULTILINE)
-    ranges = (part.partition("-") for part in found[1].split(",")) if found else ()
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges) or 1
-
-
-def parse_mounts(text: str) -> tuple[MountEntry, ...]:
-    """proc_pid_mountinfo(5): id, parent, device, root, mount point, options, more fields, -, type, source, options."""
-    mounts = []
-    for line in text.splitlines():
-        head, dash, tail = line.partition(" - ")
-        fields, kind = head.split(" "), tail.split(" ")
-        if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
-            mount = MountEntry(
-                path=_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), fields[4]),
-                device=fields[2],
-                kind=kind[0],
-                source=kind[1],
-                options=tuple(fields[5].split(",")),
-                super_options=tuple(kind[2].split(",")),
-            )
-            mounts.append(mount)
-    return tuple(mounts)
-
-
-def find_mount(mountinfo: str, path: str) -> MountEntry | None:
-    """The mount that a path lies on: the deepest, and of several on one place the last, which hides the others."""
-    best: MountEntry | None = None
-    for mount in parse_mounts(mountinfo):
-        inside = mount.path == "/" or f"{path}/".startswith(f"{mount.path}/")
-        if inside and (best is None or len(mount.path) >= len(best.path)):
-            best = mount
-    return best
 
 
 def parse_cgroups(mountinfo: str, controllers: Mapping[str, str]) -> tuple[CgroupMount, ...]:

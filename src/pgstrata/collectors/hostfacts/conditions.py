@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from pgstrata.collectors.hostfacts.abilities import MountEntry, find_mount
+from pgstrata.model.abilities import MountEntry, find_mount
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Host
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pgstrata.collectors.hostfacts.abilities import Abilities, find_mount
+from pgstrata.model.abilities import Abilities, find_mount
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.doctor import Probe
 from pgstrata.model.packages import render_remedy

@@ -11,14 +11,14 @@ from secrets import token_hex
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.experiment.layers import LAYER_KEYS
+from pgstrata.experiment.layers import LAYERS
 from pgstrata.experiment.storage import meaningless
 from pgstrata.layers.storage.options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
 PREFIX: Final = "storage."
-_KEYS: Final = frozenset(key for key in LAYER_KEYS if key.startswith(PREFIX))
+_KEYS: Final = frozenset(key for key in LAYERS["storage"].keys if key.startswith(PREFIX))
 _TOOLS: Final[Mapping[str, str]] = {
     "losetup": "mount", "mount": "mount", "umount": "mount", "findmnt": "util-linux", "blkid": "util-linux",
     "wipefs": "util-linux", "fallocate": "util-linux",

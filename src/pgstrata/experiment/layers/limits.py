@@ -1,0 +1,64 @@
+"""Limits around the server: memory with its page cache counted, and traffic of its disk."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgstrata.experiment.keys import WrongValueError
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
+from pgstrata.experiment.levels import level_text, size
+from pgstrata.experiment.needs import group_line
+from pgstrata.experiment.values import TABLE, Scalar
+
+_THROTTLING: Final = "CONFIG_BLK_DEV_THROTTLING"
+
+
+def _read_operations(value: Scalar) -> str:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        what = f"{level_text(value)!r} is no number of operations"
+        raise WrongValueError(what, "write a whole number per second: 500")
+    return str(value)
+
+
+LIMITS: Final = Layer(
+    factors={
+        "limits": FactorKey(
+            kind=TABLE,
+            meaning="Around the server: memory; read_bytes, write_bytes, read_operations, write_operations per second.",
+            wrong='{ read_operations = "many" }',
+            wrong_levels='{ memory = ["4 gigs"] }',
+        )
+    },
+    keys={
+        "limits.memory": LayerKey(
+            read=size(16 * 1024**2),
+            meaning="a size: memory around the server, page cache counted",
+            together=Together.FOR_ONE,
+        ),
+        "limits.read_bytes": LayerKey(
+            read=size(4096),
+            meaning='a size per second, such as `"100MB"`',
+            together=Together.FOR_ONE,
+        ),
+        "limits.write_bytes": LayerKey(
+            read=size(4096),
+            meaning="the same for writes; refused with cgroup version 1, where buffered writes escape",
+            together=Together.FOR_ONE,
+        ),
+        "limits.read_operations": LayerKey(
+            read=_read_operations,
+            meaning="a number per second",
+            together=Together.FOR_ONE,
+        ),
+        "limits.write_operations": LayerKey(
+            read=_read_operations,
+            meaning="the same for writes",
+            together=Together.FOR_ONE,
+        ),
+    },
+    host=(
+        group_line("limits.memory", "memory", "CONFIG_MEMCG"),
+        group_line("limits.read_*", "io", _THROTTLING, old="blkio"),
+        group_line("limits.write_*", "io", _THROTTLING, old="blkio", since=2),
+    ),
+)

@@ -1,0 +1,115 @@
+"""What of a host decides which of its layers can be changed there, and by whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupMount:
+    """A place where control groups are mounted: version 1 or 2, its controllers, and whether it can be written to."""
+
+    path: str
+    version: int
+    controllers: frozenset[str]
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a host has, for one user.
+
+    `root` is whether the user may administer the kernel (root in a container often may not), `superuser` whether it is
+    user 0, `sudo` whether `sudo` works without a password. `files` holds the contents, stripped, of those that exist;
+    `schedulers` the lines of the block devices, such as "[none] mq-deadline".
+    """
+
+    superuser: bool = False
+    root: bool = False
+    sudo: bool = False
+    programs: Mapping[str, str] = field(default_factory=dict)
+    existing: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+    files: Mapping[str, str] = field(default_factory=dict)
+    schedulers: tuple[str, ...] = ()
+    cgroups: tuple[CgroupMount, ...] = ()
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that the user may use; 1 where it is not known."""
+        return count_cpus(self.files.get("/proc/self/status", ""))
+
+    def read_only(self, path: str) -> bool:
+        """Whether `path`, such as /proc/sys, lies on a mount that cannot be written to, as in most containers."""
+        mount = find_mount(self.files.get("/proc/self/mountinfo", ""), path)
+        return mount is not None and mount.read_only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountEntry:
+    """A line of mountinfo; `device` such as 8:1, `kind` of the file system, options of the mount and of the latter."""
+
+    path: str
+    device: str
+    kind: str
+    source: str
+    options: tuple[str, ...]
+    super_options: tuple[str, ...]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the mount or its file system is read-only."""
+        return "ro" in self.options + self.super_options
+
+
+def count_cpus(status: str) -> int:
+    """How many CPUs a process may use, from /proc/self/status (0-3,8 are five); 1 where it does not say."""
+    found = re.search(r"^Cpus_allowed_list:\s*([\d,-]+)$", status, re.MULTILINE)
+    ranges = (part.partition("-") for part in found[1].split(",")) if found else ()
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges) or 1
+
+
+def parse_mounts(text: str) -> tuple[MountEntry, ...]:
+    """proc_pid_mountinfo(5): id, parent, device, root, mount point, options, more fields, -, type, source, options."""
+    mounts = []
+    for line in text.splitlines():
+        head, dash, tail = line.partition(" - ")
+        fields, kind = head.split(" "), tail.split(" ")
+        if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
+            mount = MountEntry(
+                path=_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), fields[4]),
+                device=fields[2],
+                kind=kind[0],
+                source=kind[1],
+                options=tuple(fields[5].split(",")),
+                super_options=tuple(kind[2].split(",")),
+            )
+            mounts.append(mount)
+    return tuple(mounts)
+
+
+def find_mount(mountinfo: str, path: str) -> MountEntry | None:
+    """The mount that a path lies on: the deepest, and of several on one place the last, which hides the others."""
+    best: MountEntry | None = None
+    for mount in parse_mounts(mountinfo):
+        inside = mount.path == "/" or f"{path}/".startswith(f"{mount.path}/")
+        if inside and (best is None or len(mount.path) >= len(best.path)):
+            best = mount
+    return best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCase:
+    """A host to be judged.
+
+    `package` names the package of a program; `devices` is the file with the block devices that may be overwritten.
+    """
+
+    abilities: Abilities
+    package: Callable[[str], str]
+    devices: str
