@@ -318,8 +318,6 @@ def _main(
 
 def entry() -> NoReturn:
     """The program: expected failures become a message and an exit code, never a traceback."""
-    # pydantic would look through all installed packages for plug-ins, a fifth of the time to a plan
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     _open_missing_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)

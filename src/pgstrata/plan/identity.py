@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
+from pgstrata.model.codec import encode
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerSpec
 from pgstrata.model.plan import Design
@@ -28,20 +28,14 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
 
 def identify(experiment: Experiment, designs: Sequence[Design]) -> str:
     """What fixes the plan, as a short hash: not its wording, budget, notes, floors or anybody's password."""
-    content = json.dumps([_plain(experiment), _plain(tuple(designs))], sort_keys=True, ensure_ascii=True)
+    content = json.dumps(encode((experiment, tuple(designs)), _fixing), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def _plain(value: object) -> Any:
-    if is_dataclass(value):
-        left_out = _NOT_FIXING.get(type(value), frozenset())
-        usual = _ONLY_WHERE_GIVEN.get(type(value), {})
-        given = ((field.name, getattr(value, field.name)) for field in fields(value) if field.name not in left_out)
-        return {name: _plain(item) for name, item in given if name not in usual or item != usual[name]}
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
+def _fixing(value: Any) -> Iterator[tuple[str, Any]]:
+    left_out = _NOT_FIXING.get(type(value), frozenset())
+    usual = _ONLY_WHERE_GIVEN.get(type(value), {})
+    for name in (field.name for field in fields(value) if field.name not in left_out):
+        item = getattr(value, name)
+        if name not in usual or item != usual[name]:
+            yield name, item

@@ -5,13 +5,13 @@ An entry counts while bin/postgres has the same name, size and time. Losing the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from pgstrata.errors import DiskFullError, HostFileError
+from pgstrata.model.codec import decode, encode
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Host
@@ -31,7 +31,6 @@ class _Entry:
     process_environment: Mapping[str, str]
 
 
-_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
 _FACTS: Final = tuple(each.name for each in fields(_Entry) if each.name != "stamp")
 
 
@@ -66,7 +65,7 @@ class Memory:
         entries = {**self._load(), self._key(build.prefix): entry}
         try:
             self.here.make_folder(self.cache, mode=0o755)
-            self.here.write(self._file, _ENTRIES.dump_json(entries, indent=1), mode=0o644)
+            self.here.write(self._file, json.dumps(encode(entries), indent=1).encode(), mode=0o644)
         except (HostFileError, DiskFullError):
             return  # looking again is slower, not wrong
 
@@ -77,9 +76,9 @@ class Memory:
     def _key(self, prefix: str) -> str:
         return f"{self.owner}:{prefix}"
 
-    def _load(self) -> dict[str, _Entry]:
+    def _load(self) -> Mapping[str, _Entry]:
         content = self.here.read_files((self._file,)).get(self._file, b"{}")
         try:
-            return _ENTRIES.validate_json(content)
-        except ValidationError:
+            return decode(dict[str, _Entry], json.loads(content))
+        except (ValueError, TypeError, KeyError):
             return {}  # damaged, or of another version of pgstrata

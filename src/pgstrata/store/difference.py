@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from pgstrata.errors import StudyError
+from pgstrata.model.codec import encode
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
-from pgstrata.store.serialise import encode
 
 _MOST_LINES = 12
 _MOST_CHARACTERS = 160

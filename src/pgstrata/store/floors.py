@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pgstrata.errors import DiskFullError, HostNotFitError
+from pgstrata.model.codec import decode, encode
 from pgstrata.model.floor import FloorKey, FloorRecord, RunsMeasured, SlicesMeasured, digest_facts
 from pgstrata.model.server import Fingerprint
-from pgstrata.store.serialise import decode, encode
 from pgstrata.system import files
 
 FORMAT: Final = 2
