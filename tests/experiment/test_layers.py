@@ -1,16 +1,9 @@
 """Levels of host layers, from the file to the environment."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers import LAYERS, layer_keys, read_level
-from pgstrata.experiment.layers.declaration import LayerKey, Together
-from pgstrata.model.experiment import Interleave
-from pgstrata.plan.design import choose_designs
+from pgstrata.experiment.layers import layer_keys, read_level
 
 CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
 
@@ -94,27 +87,6 @@ def test_levels_that_come_to_the_same_stand_twice(problems):
 def test_a_common_level_beneath_a_factor_is_useless(problems):
     (found,) = problems('[factors]\n"limits.memory" = ["1GB", "2GB"]\n[common.limits]\nmemory = "4GB"\n' + CELL)
     assert found.key == "common.limits.memory"
-
-
-@pytest.fixture
-def reference():
-    path = Path(__file__).parents[2] / "scripts" / "reference.py"
-    spec = importlib.util.spec_from_file_location("reference", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_key_that_is_declared_is_read_explained_and_decides_about_slices(
-    monkeypatch, parse, workloads, capacity, reference
-):
-    made_up = LayerKey(read=lambda value: str(int(value)), meaning="a made-up limit", together=Together.FOR_ONE)
-    monkeypatch.setitem(LAYERS["limits"].keys, "limits.made_up", made_up)
-    experiment = parse('controls = ["same"]\n[common.limits]\nmade_up = 7\n' + CELL)
-    assert {environment.layers["limits.made_up"] for environment in experiment.environments} == {"7"}
-    assert "| `limits.made_up` | a made-up limit |" in reference.render_reference()
-    (design,) = choose_designs(experiment, workloads, capacity, driver_capabilities(), Interleave.AUTO)
-    assert design.reason == "limits.made_up: servers that are up together would share what is meant for one"
 
 
 def test_every_key_has_its_reader_and_refuses_a_table_of_nonsense():

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pgstrata.app.site import Site
-from pgstrata.layers.privileged import Ground, files_of, privileged_changes, programs_in, programs_of
+from pgstrata.layers.privileged import Ground, files_of, programs_in, programs_of
+from pgstrata.layers.registry import privileged_changes
 from pgstrata.ledger.entries import own_commands
 from pgstrata.model.abilities import Abilities
 from pgstrata.model.changes import Change

@@ -24,19 +24,14 @@ from pgstrata.datasets.recipe import DataRecipe
 from pgstrata.drivers.registry import load_data, verify_data
 from pgstrata.errors import HostLostError
 from pgstrata.hosts.clock import measure_clock
-from pgstrata.layers.cpu import CpuLayer
-from pgstrata.layers.limits import LimitsLayer
-from pgstrata.layers.memory import MemoryLayer
+from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.server import ClusterControl, RunningControl
-from pgstrata.layers.storage.layer import StorageLayer
-from pgstrata.layers.sysctl import SysctlLayer
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Build, TcpRoute
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
-from pgstrata.ports.layer import HostLayer
 from pgstrata.ports.processes import observe_boot
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.target import ServerHost, Supply
@@ -52,22 +47,6 @@ _T = TypeVar("_T")
 def make_recipe() -> DataRecipe:
     """How the data of workloads are made, marked and verified."""
     return DataRecipe(load=load_data, verify=verify_data, marker=marker_sql())
-
-
-def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:
-    """The layers of a host that can be changed, the lowest first.
-
-    Args:
-        host: acts as the user that servers run as.
-        key: names what belongs to the study on the host; safe in paths.
-        folder: where data lie unless a layer wants them elsewhere.
-        environments: all of the host, because a group of one of them concerns the others.
-    """
-    storage = StorageLayer(host, key, folder)
-    return (
-        SysctlLayer(host), storage, MemoryLayer(host),
-        LimitsLayer(host, key, storage.folder_of, environments), CpuLayer(host, key, environments=environments),
-    )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)

@@ -32,6 +32,7 @@ from pgstrata.system.storage import (
 )
 
 _SIZE: Final = 1 << 30
+_UNIFIED: Final = 2
 _QUEUE: Final = "/sys/block/DISK/queue"
 _PROGRAM: Final = re.compile(
     r"(?<![\w./$-])(chattr|chmod|chown|dd|fallocate|losetup|mkdir|mkfs\.\w+|mount|mv|rm|rmdir|sync|truncate|umount|wipefs)"
@@ -49,37 +50,50 @@ class Ground:
     cgroup: int
 
 
-def privileged_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
-    """Every kind of change by its factor, as `collectors.hostfacts.possible` calls them."""
+def memory_changes(_: Ground) -> Iterator[tuple[str, Change]]:
+    """Pages that are reserved, and transparent huge pages."""
     for title, size in (("2MB", 2 << 20), ("1GB", 1 << 30)):
         yield f"pages={title}", Pool(page=size, total=0, free=0, promised=0).change(1)
     yield "thp", transparent_change(asked_of("always"))
+
+
+def sysctl_changes(_: Ground) -> Iterator[tuple[str, Change]]:
+    """Parameters of the kernel."""
     yield "sysctl.*", sysctl_change("vm.swappiness", "1")
-    yield from _groups(ground)
+
+
+def cpu_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
+    """A group with a quota, and the frequency."""
+    yield from _group(ground, "cpu.quota", Controller.CPU, ("cpu.cfs_quota_us", "cpu.max"), "MICROSECONDS")
     yield "cpu.governor", governor_change("GOVERNOR")
     for path in (f"{FOLDER}/intel_pstate/no_turbo", f"{FOLDER}/cpufreq/boost"):
         yield "cpu.turbo", turbo_change(path, "1")
-    yield from _storage(ground)
 
 
-def _groups(ground: Ground) -> Iterator[tuple[str, Change]]:
-    for key, controller, file, value in (
-        ("cpu.quota", Controller.CPU, ("cpu.cfs_quota_us", "cpu.max"), "MICROSECONDS"),
-        ("limits.memory", Controller.MEMORY, ("memory.limit_in_bytes", "memory.max"), "BYTES"),
-        ("limits.read_*", Controller.IO, ("blkio.throttle.read_bps_device", "io.max"), "DEVICE BYTES"),
-        ("limits.write_*", Controller.IO, ("", "io.max"), "DEVICE BYTES"),
-    ):
-        top = "/sys/fs/cgroup" if ground.cgroup == 2 else f"/sys/fs/cgroup/{controller.old_name}"  # noqa: PLR2004
-        name = file[ground.cgroup - 1]
-        if not name:
-            continue
-        if ground.cgroup == 2:  # noqa: PLR2004 - the version
-            top += "/pgstrata-KEY"
-            yield key, base_change(top, ground.user, (controller.value,), ("PID",), (controller.value, "GROUP"))
-        yield key, group_change(f"{top}/pgstrata-KEY-ENVIRONMENT", ground.user, ((name, value),))
+def limits_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
+    """Groups with limits; version 1 has none for writes."""
+    files = ("memory.limit_in_bytes", "memory.max")
+    yield from _group(ground, "limits.memory", Controller.MEMORY, files, "BYTES")
+    files = ("blkio.throttle.read_bps_device", "io.max")
+    yield from _group(ground, "limits.read_*", Controller.IO, files, "DEVICE BYTES")
+    if ground.cgroup == _UNIFIED:
+        yield from _group(ground, "limits.write_*", Controller.IO, files, "DEVICE BYTES")
 
 
-def _storage(ground: Ground) -> Iterator[tuple[str, Change]]:
+def _group(
+    ground: Ground, key: str, controller: Controller, files: tuple[str, str], value: str
+) -> Iterator[tuple[str, Change]]:
+    """A group with a value in one of two files, by the version of control groups."""
+    top = f"/sys/fs/cgroup/{controller.old_name}"
+    if ground.cgroup == _UNIFIED:
+        top = "/sys/fs/cgroup/pgstrata-KEY"
+        yield key, base_change(top, ground.user, (controller.value,), ("PID",), (controller.value, "GROUP"))
+    name = files[ground.cgroup - 1]
+    yield key, group_change(f"{top}/pgstrata-KEY-ENVIRONMENT", ground.user, ((name, value),))
+
+
+def storage_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
+    """File systems on loop devices, on devices and in memory, and the queue of a disk."""
     place = Place(base=f"{ground.data}/pgstrata-KEY-ENVIRONMENT-1")
     label = file_system_label("0000")
     for kind in FileSystem:
