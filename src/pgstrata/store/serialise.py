@@ -6,7 +6,6 @@ import json
 
 from pgstrata.errors import StudyError
 from pgstrata.model.codec import decode, encode
-from pgstrata.model.plan import Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 from pgstrata.ports.studies import StudyHead
