@@ -9,6 +9,7 @@ seconds. The last line is the sum of both parts.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -21,9 +22,18 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-# Tests of one file stay together, for the sake of what they share. More processes than these only wait for each other.
-TOGETHER: Final = ("--part", "together", "--numprocesses", "auto", "--maxprocesses", "8", "--dist", "loadfile",
-                   "--no-loadscope-reorder")  # fmt: skip
+# Tests of one file stay together, for the sake of what they share. Half as many processes again as there are CPUs,
+# because tests of servers wait for most of their time; with more than these they only wait for each other.
+PROCESSES: Final = min(8, (3 * (os.cpu_count() or 1) + 1) // 2)
+TOGETHER: Final = (
+    "--part",
+    "together",
+    "--numprocesses",
+    str(PROCESSES),
+    "--dist",
+    "loadfile",
+    "--no-loadscope-reorder",
+)
 ALONE: Final = ("--part", "alone", "--numprocesses", "0")
 NOTHING_TO_RUN: Final = 5
 INTERRUPTED: Final = 2

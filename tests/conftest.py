@@ -1,11 +1,15 @@
 """What holds for all tests."""
 
 import os
+import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from working_folder import parent_folder
 
 # The same examples on every machine, so that a change and nothing else decides whether a submission passes;
 # --hypothesis-profile=explore looks for new ones.
@@ -30,6 +34,14 @@ def pytest_addoption(parser):
     text = "which tests to run: those that bear company, the longest first, or the others"
     parser.addoption("--part", choices=("together", "alone"), help=text)
     parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Tests that run beside each other have their folders where they are made and removed at once."""
+    if config.getoption("--part") == "together" and config.option.basetemp is None:
+        config.option.basetemp = tempfile.mkdtemp(prefix="pgstrata-pytest-", dir=parent_folder())
+        config.add_cleanup(partial(shutil.rmtree, config.option.basetemp, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -19,7 +19,7 @@ def run_gate(place, baseline, change, *arguments):
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         env=os.environ | {"PATH": paths},
     )
 

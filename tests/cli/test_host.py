@@ -84,6 +84,7 @@ def test_a_changed_host_is_not_measured(dirty, words):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @needs_root
 def test_restore_brings_everything_back(dirty):
     done = pgstrata(dirty, "host", "restore")
@@ -94,6 +95,7 @@ def test_restore_brings_everything_back(dirty):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @needs_root
 def test_restore_leaves_what_somebody_else_changed_until_it_is_told_to(dirty):
     (dirty / "things" / "one").write_text("theirs\n")

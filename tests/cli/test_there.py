@@ -30,6 +30,7 @@ from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.doctor import Possible
 from pgstrata.testing import FakeClock
 
+pytestmark = pytest.mark.company
 # Changes two files of the far host, and is killed between the second change and the note of it.
 KILLED = """
 import os, signal, sys
@@ -61,7 +62,9 @@ def far(tmp_path_factory):
     if reason := sshd.why_not():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("there")
-    over_there = f"SetEnv PGSTRATA_STATE={folder}/state PGSTRATA_LOCK={folder}/lock PGSTRATA_DATA={folder}/data"
+    (folder / "tmp").mkdir()
+    names = {"PGSTRATA_STATE": "state", "PGSTRATA_LOCK": "lock", "PGSTRATA_DATA": "data", "TMPDIR": "tmp"}
+    over_there = "SetEnv " + " ".join(f"{name}={folder}/{place}" for name, place in names.items())
     try:
         with sshd.far_hosts(folder, 1, (over_there,)) as found:
             yield found[0]
@@ -113,7 +116,6 @@ def test_what_a_killed_coordinator_left_on_another_host_is_shown_and_restored_fr
 
 @pytest.mark.root
 def test_doctor_examines_a_host_that_ssh_reaches_and_leaves_nothing_there(far):
-    before = sorted(Path("/tmp").glob("pgstrata-*"))
     done = pgstrata(far, "doctor", "--host", "far1", "--json")
     assert done.returncode in {0, 4}, done.stderr
     document = json.loads(done.stdout)
@@ -124,7 +126,7 @@ def test_doctor_examines_a_host_that_ssh_reaches_and_leaves_nothing_there(far):
     assert 0 < probes["round_trip"]["value"] < 1
     assert str(far.folder.parent) in probes["disk"]["text"]
     assert not (far.folder.parent / "data").exists()
-    assert set(Path("/tmp").glob("pgstrata-*")) <= set(before)
+    assert not list((far.folder.parent / "tmp").iterdir())
 
 
 @pytest.mark.root
@@ -190,7 +192,8 @@ def test_of_another_architecture_only_what_is_installed_there_can_be_used(impost
     assert "install PostgreSQL there" in found.lack
 
 
-def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
+def test_programs_that_are_sent_are_gone_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     prefix = tmp_path / "prefix"
     (prefix / "bin").mkdir(parents=True)
     for name in ("pg_test_fsync", "pg_test_timing"):
@@ -199,7 +202,7 @@ def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
     site = observe_site(transport)
     with with_programs(site, Installations(fetched={"18": str(prefix)}, installed=(), sent="")) as there:
         (folder,) = there.prefixes
-        assert folder.startswith("/tmp/pgstrata-doctor.")
+        assert folder.startswith(f"{tmp_path}/pgstrata-doctor.")
         assert subprocess.run([f"{folder}/bin/pg_test_timing"], capture_output=True).stdout == b"sent\n"
     assert not Path(folder).exists()
     (prefix / "bin" / "pg_test_timing").unlink()
@@ -207,7 +210,7 @@ def test_programs_that_are_sent_are_gone_afterwards(tmp_path):
         assert there.prefixes == ()
         assert "cannot be sent" in there.unsent
     transport.close()
-    assert not list(Path("/tmp").glob("pgstrata-doctor.*"))
+    assert not list(tmp_path.glob("pgstrata-*"))
 
 
 def test_without_sudo_a_change_is_refused_with_what_to_do(impostor, tmp_path, things):

@@ -6,7 +6,7 @@ import pytest
 
 from pgstrata.testing import HostConformance
 
-pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+pytestmark = pytest.mark.company
 
 SETPRIV = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--reset-env", "sh")
 

@@ -16,7 +16,7 @@ from pgstrata.hosts.local_process import kill_group
 from pgstrata.ports.host import Command, StopSignal
 from timing import least_seconds
 
-pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+pytestmark = pytest.mark.company
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pgstrata.hosts.ssh_link import Link, Patience, parse_destination
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.testing import HostConformance
 
-pytestmark = pytest.mark.alone  # silence is measured
+pytestmark = pytest.mark.company
 CAPTURES = sorted((Path(__file__).parents[1] / "captures" / "openssh").glob("*/*"))
 HASTY = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
 

@@ -20,7 +20,7 @@ from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.hosts.tree import send_tree
 
-pytestmark = pytest.mark.alone  # processes of this machine have their deadlines
+pytestmark = pytest.mark.company
 
 
 def header(machine, bits=2, order=1):

@@ -6,7 +6,6 @@ import pwd
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +14,15 @@ from pathlib import Path
 import pytest
 
 import guard_book
+import program
+from working_folder import working_folder
+
+READING = ("show", "plan", "reparse", "report", "gate")
 
 
 @dataclass
 class Sandbox:
-    """A place for experiments: `pgstrata` runs the program as a user would."""
+    """A place for experiments: `pgstrata` runs the program as a user would, what only reads in this process."""
 
     root: Path
     environ: dict
@@ -30,6 +33,8 @@ class Sandbox:
         return path
 
     def pgstrata(self, *arguments, timeout=240, environ=None):
+        if arguments[0] in READING:
+            return program.run_here(self.root, self.environ | (environ or {}), *arguments)
         return subprocess.run(
             [sys.executable, "-m", "pgstrata", *map(str, arguments)],
             cwd=self.root,
@@ -82,10 +87,8 @@ class Sandbox:
 
 @pytest.fixture(scope="session")
 def shared_root():
-    root = Path(tempfile.mkdtemp(prefix="pgstrata-test-", dir="/tmp"))
-    root.chmod(0o755)
-    yield root
-    shutil.rmtree(root, ignore_errors=True)
+    with working_folder() as root:
+        yield root
 
 
 @pytest.fixture(scope="session")

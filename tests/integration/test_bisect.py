@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.server, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(900)]
 
 FACTOR = """
 question = "Since when does it cost more?"
@@ -29,6 +29,7 @@ COMMITS = """
 question = "Which commit costs more?"
 blocks = 20
 interleave = "runs"
+reset = "none"
 [common]
 server = "build:."
 settings.shared_buffers = "32MB"

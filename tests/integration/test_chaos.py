@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,12 +26,14 @@ pytestmark = [
 
 
 @pytest.fixture
-def prepared(shared_root):
-    """Makes a chaos that can begin, in a folder of its own."""
+def prepared():
+    """Makes a chaos that can begin, in a folder of its own; on a disk, which loop devices read past the page cache."""
     made = []
+    root = Path(tempfile.mkdtemp(prefix="pgstrata-chaos-", dir="/tmp"))
+    root.chmod(0o755)
 
     def prepare(kind, seed):
-        folder = shared_root / kind.__name__
+        folder = root / kind.__name__
         folder.mkdir(mode=0o755)
         made.append(kind(folder, seed))
         made[-1].prepare(blocks=1)
@@ -39,6 +42,7 @@ def prepared(shared_root):
     yield prepare
     for chaos in made:
         chaos.close()
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def go_round(chaos, rounds):

@@ -19,7 +19,7 @@ workload = "connect"
 scale = 1
 clients = 2
 run = "2s"
-warmup = "1s"
+warmup = "0s"
 """
 
 

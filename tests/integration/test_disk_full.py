@@ -30,7 +30,7 @@ settings.shared_buffers = "32MB"
 workload = "simple-update"
 scale = 1
 clients = 2
-run = "3s"
+run = "1s"
 warmup = "0s"
 """
 MB = 1024 * 1024
@@ -153,7 +153,8 @@ def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
     # as much WAL on a busy machine as on an idle one, and not more than the whole disk holds
     place.file("SELECT pg_logical_emit_message(false, 'wal', repeat('x', 300000));\n", "wal.sql")
     writing = 'scripts = [{ file = "wal.sql" }]\nrate = 100'
-    file = place.file(EXPERIMENT.replace('workload = "simple-update"', writing), "full.toml")
+    text = EXPERIMENT.replace('workload = "simple-update"', writing).replace('"1s"', '"3s"')
+    file = place.file(text, "full.toml")
     code, said = run_until(place, file, study, disk, '"text": "measure"', 4 * MB)
     assert (code, "Traceback" in said) == (4, False), said
     assert "the disk was full during the run" in said
@@ -170,7 +171,7 @@ def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
 
 def test_while_evidence_is_written_into_the_study(sandbox, disk):
     study = disk.root / "study"
-    file = sandbox.file(EXPERIMENT.replace("blocks = 1", "blocks = 2").replace("3s", "1s"), "full.toml")
+    file = sandbox.file(EXPERIMENT.replace("blocks = 1", "blocks = 2"), "full.toml")
     code, said = run_until(sandbox, file, study, disk, '"kind": "run_finished"', 16 * 1024)
     assert (code, "Traceback" in said) == (4, False), said
     assert f"{study}: the file system of the study is full" in said

@@ -78,19 +78,3 @@ def test_a_control_by_rebuild_runs_on_data_that_were_built_a_second_time(sandbox
     assert len(list((data / "datasets").iterdir())) == 2
     shown = json.loads(sandbox.pgstrata("show", study, "--json").stdout)
     assert "rebuild" in {one["environment"]["control"] for one in shown["comparisons"]}
-
-
-class Interrupting:
-    """Presses Ctrl-C once, when the second run between the blocks has begun."""
-
-    def __init__(self):
-        self.events, self.pressed = [], False
-
-    def emit(self, event):
-        self.events.append(event)
-        if not self.pressed and event.run.startswith("noise/b01") and self.notes("noise/b01") == 2:
-            self.pressed = True
-            raise KeyboardInterrupt
-
-    def notes(self, start):
-        return len({event.run for event in self.events if event.run.startswith(start) and event.text == "measure"})

@@ -115,7 +115,8 @@ def started():
 
 
 def run_again(sandbox, file):
-    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-again")
+    """What a run says that sweeps before it sees that its budget holds no block."""
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-again", "--budget", "1s")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -6,8 +6,6 @@ middle; the tests look at what it left.
 
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -28,8 +26,14 @@ from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import load_plan_file
 from pgstrata.testing import RecordingEvents
 from rendering import render_text
+from working_folder import working_folder
 
-pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.root,
+    pytest.mark.company,
+    pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not()),
+]
 
 HASTY = Patience(connect=5, alive=1, tries=2, pulse=0.3, silence=1.5)
 SENT = "server embedded on ssh:far1"
@@ -71,10 +75,8 @@ class Pulling(RecordingEvents):
 
 @pytest.fixture(scope="module")
 def folder():
-    made = Path(tempfile.mkdtemp(prefix="pgstrata-far-", dir="/tmp"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    with working_folder("pgstrata-far-") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ shared_buffers = "32MB"
 workload = "select-only"
 scale = 1
 clients = 2
-run = "4s"
+run = "1s"
 """
 
 
@@ -109,7 +109,7 @@ def test_environments_take_turns_through_one_shell(sandbox):
     from pgstrata.store.load import load_study
 
     study = sandbox.root / "study-turns-shell"
-    text = EXPERIMENT.replace("blocks = 3", "blocks = 1").replace('controls = ["same"]\n', "").replace("4s", "1s")
+    text = EXPERIMENT.replace("blocks = 3", "blocks = 1").replace('controls = ["same"]\n', "")
     file = sandbox.file(text, "shell.toml")
     done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_TRANSPORT": "shell"})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,13 +2,12 @@
 
 import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,14 @@ import sshd
 from pgstrata.app.wiring import make_derive
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
+from working_folder import working_folder
 
-pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.root,
+    pytest.mark.company,
+    pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not()),
+]
 
 NAMES = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 CELL = "select-only-s1-c2"
@@ -80,11 +85,11 @@ class Place:
 @pytest.fixture(scope="module")
 def made():
     """The study after a kill in its turns and a second attempt; what the kill left, and what the second one said."""
-    folder = Path(tempfile.mkdtemp(prefix="pgstrata-far-", dir="/tmp"))
-    folder.chmod(0o755)
-    (folder / "there").mkdir()
-    variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={folder / 'there' / name.lower()}" for name in NAMES)
-    with sshd.far_hosts(folder / "net", 1, [variables]) as (far,):
+    with ExitStack() as stack:
+        folder = stack.enter_context(working_folder("pgstrata-far-"))
+        (folder / "there").mkdir()
+        variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={folder / 'there' / name.lower()}" for name in NAMES)
+        (far,) = stack.enter_context(sshd.far_hosts(folder / "net", 1, [variables]))
         place = Place(folder, far)
         with place.start() as killed:
             said = [line for line in iter(killed.stdout.readline, "") if _kill_in_turns(killed, line)]
@@ -93,7 +98,6 @@ def made():
         with place.start() as again:
             text, _ = again.communicate(timeout=200)
         yield place, left, again.returncode, text
-    shutil.rmtree(folder)
 
 
 def _kill_in_turns(process, line):

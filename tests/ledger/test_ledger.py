@@ -265,6 +265,7 @@ def test_a_number_that_is_taken_in_between_is_left_out(place, things):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_on_a_full_disk_nothing_is_changed_and_everything_can_be_undone(host, tmp_path, things):
     import subprocess

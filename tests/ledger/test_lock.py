@@ -128,6 +128,7 @@ class FastClock(SystemClock):
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can work as another user")
 def test_root_and_an_ordinary_user_share_one_lock_whoever_comes_first():
     folder = Path(tempfile.mkdtemp(prefix="pgstrata-test-", dir="/tmp"))

@@ -106,6 +106,7 @@ def test_a_change_may_take_as_long_as_it_says_and_no_longer(place, ledger, thing
 
 
 @pytest.mark.root
+@pytest.mark.company
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can work as another user")
 def test_what_one_user_changed_another_can_see(place, things):
     folder = Path(tempfile.mkdtemp(prefix="pgstrata-test-", dir="/tmp"))

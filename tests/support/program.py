@@ -27,16 +27,22 @@ run = "1s"
 def pgstrata(place, *arguments, environ=None, **more):
     """The program, ended. It runs in this process, which saves its start; with `more` for `subprocess.run` it is real."""
     names = {f"PGSTRATA_{name}": str(place / name.lower()) for name in ("CACHE", "STATE", "DATA")} | (environ or {})
-    words = [sys.executable, "-m", "pgstrata", *map(str, arguments)]
     if more:
+        words = [sys.executable, "-m", "pgstrata", *map(str, arguments)]
         given = {"capture_output": True, "text": True, "timeout": 60, **more}
         return subprocess.run(words, cwd=place, env=os.environ | names, **given)
+    return run_here(place, names, *arguments)
+
+
+def run_here(place, names, *arguments):
+    """The program, ended, in this process, with those variables of the environment."""
+    words = list(map(str, arguments))
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with ExitStack() as stack:
         for state in (
             chdir(place),
             patch.dict(os.environ, names),
-            patch.object(sys, "argv", ["pgstrata", *words[3:]]),
+            patch.object(sys, "argv", ["pgstrata", *words]),
             redirect_stdout(out),
             redirect_stderr(err),
             _own_signals(),

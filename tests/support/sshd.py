@@ -110,12 +110,10 @@ def far_hosts(folder, count=1, options=()):
     be up side by side.
     """
     _Rigs.made += 1
-    number = (os.getpid() * 8 + _Rigs.made) % 65_000
     name = f"pgstrata-test-{os.getpid()}-{_Rigs.made}"
-    # 198.18.0.0/15 is for benchmarks of networks (RFC 2544): nobody else's.
-    network = f"198.{18 + number // 32_500}.{number % 250}"
     with ExitStack() as stack:
-        _privilege_separation(stack)
+        _privilege_separation()
+        network = _free_network(os.getpid() * 8 + _Rigs.made)
         bridge = f"pgs{os.getpid() % 1_000_000}-{_Rigs.made}"
         _ip("link", "add", bridge, "type", "bridge")
         stack.callback(_ip, "link", "del", bridge, check=False)
@@ -140,6 +138,14 @@ def far_hosts(folder, count=1, options=()):
         keys = "".join(f"[{far.address}]:{PORT} {(far.folder / 'host.pub').read_text()}" for far in found)
         (folder / "known_hosts").write_text(keys)
         yield found
+
+
+def _free_network(first):
+    """The first three numbers of a network that no other rig uses, the search beginning with the `first`."""
+    # 198.18.0.0/15 is for benchmarks of networks (RFC 2544): nobody else's.
+    routes = _ip("route", "show")
+    networks = (f"198.{18 + number // 256}.{number % 256}" for number in ((first + n) % 512 for n in range(512)))
+    return next(network for network in networks if f"{network}.0/24" not in routes)
 
 
 def _attach(stack, far, bridge):
@@ -190,13 +196,9 @@ def _keygen(path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", path], check=True)
 
 
-def _privilege_separation(stack):
-    """The empty folder that every sshd of Debian wants to see."""
-    try:
-        Path("/run/sshd").mkdir(mode=0o755)
-    except FileExistsError:
-        return
-    stack.callback(Path("/run/sshd").rmdir)
+def _privilege_separation():
+    """The empty folder that every sshd of Debian wants to see; it stays, because others may be using it."""
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
 
 
 def _ip(*words, check=True):

@@ -5,6 +5,7 @@ import subprocess
 import time
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 
 import pytest
 from hypothesis import given
@@ -199,17 +200,24 @@ def family():
 
 
 def watch(pids, seconds, script=None, data="", wal=""):
-    """What the script writes about a process and its children in so many seconds."""
+    """What the script writes about a process and its children in so many seconds after its first look."""
     text = SCRIPT.read_text() if script is None else script
-    process = subprocess.Popen(
-        ["sh", "-c", text, "seconds", str(data), str(wal), *map(str, pids)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    time.sleep(seconds)
-    process.terminate()
-    out, err = process.communicate(timeout=5)
-    return out, err
+    words = ["sh", "-c", text, "seconds", str(data), str(wal), *map(str, pids)]
+    with TemporaryFile() as out, TemporaryFile() as err:
+        process = subprocess.Popen(words, stdout=out, stderr=err)
+        while process.poll() is None and b"@ " not in os.pread(out.fileno(), 1000, 0):
+            time.sleep(0.01)
+        time.sleep(seconds)
+        process.terminate()
+        process.wait(timeout=20)
+        return tuple(os.pread(file.fileno(), 1 << 20, 0) for file in (out, err))
+
+
+@pytest.fixture
+def disk_folder():
+    """A folder that is not in memory, unlike those of tests that run beside each other."""
+    with TemporaryDirectory(prefix="pgstrata-test-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 class TestTheScript:
@@ -242,11 +250,11 @@ class TestTheScript:
             assert err == b""
             assert parse_seconds(out).samples[-1].lines["loadavg"]
 
-    def test_the_disk_below_a_folder_is_told_and_of_memory_there_is_none(self, tmp_path):
-        out, err = watch((), 0.1, data=tmp_path / "data with spaces")
+    def test_the_disk_below_a_folder_is_told_and_of_memory_there_is_none(self, disk_folder):
+        folder = disk_folder / "data with spaces"
+        out, err = watch((), 0.1, data=folder)
         assert err == b""
         assert parse_seconds(out).devices == {}
-        folder = tmp_path / "data with spaces"
         folder.mkdir()
         out, err = watch((), 0.1, data=folder, wal="/proc")
         assert err == b""
