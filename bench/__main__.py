@@ -12,6 +12,7 @@ from pathlib import Path
 from agreement import measure_agreement
 from anomalies import measure_anomalies
 from attribution import measure_attribution
+from background_load import measure_background_load
 from bisection import measure_bisection
 from causes import measure_causes
 from equals import measure_live_equal, measure_live_equal_writing
@@ -19,8 +20,7 @@ from figures import Benchmark, run_benchmarks
 from floors import measure_floors
 from large_study import measure_large_study
 from live import measure_live, measure_live_runs, measure_live_writing
-from neighbours import measure_neighbours
-from observer import measure_dead_time, measure_observer
+from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
 from perf import measure_perf
 from real_noise import measure_real_noise
@@ -42,7 +42,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "large-study": measure_large_study,
     "why": measure_why,
     "reset": measure_reset,
-    "dead-time": measure_dead_time,
+    "overhead": measure_overhead,
     "observer": measure_observer,
     "perf": measure_perf,
     "watching": measure_watching,
@@ -60,7 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "verdicts": measure_verdicts,
     "floors": measure_floors,
     "real-noise": measure_real_noise,
-    "neighbours": measure_neighbours,
+    "background-load": measure_background_load,
     "ordered": measure_ordered,
     "bisection": measure_bisection,
     "causes": measure_causes,

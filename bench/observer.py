@@ -175,7 +175,7 @@ def _plain_tps(machine: Machine, server: RunningServer, build: Build) -> float:
     return PgbenchParser().parse({OUTPUT: done.stdout}).tps or 0.0
 
 
-def measure_dead_time() -> Sequence[Figure]:
+def measure_overhead() -> Sequence[Figure]:
     """Median time between two measured windows at scale 10, without the declared warm-up; where it goes."""
     with tempfile.TemporaryDirectory() as name:
         plan = plan_runs(Path(name), "simple-update", 7, 3)
@@ -186,7 +186,7 @@ def measure_dead_time() -> Sequence[Figure]:
     table = {step: statistics.median(run.dead_time.get(step, 0.0) for run in runs) for step in steps}
     between = _gaps(runs)
     notes = [f"{step:<12} {seconds:.3f} s" for step, seconds in sorted(table.items(), key=lambda item: -item[1])]
-    return [Figure(name="dead time between runs, scale 10", value=between, goal=3.0, unit="s", notes=notes)]
+    return [Figure(name="set-up overhead between runs, scale 10", value=between, goal=3.0, unit="s", notes=notes)]
 
 
 def _gaps(runs: Sequence[RunRecord]) -> float:

@@ -59,12 +59,12 @@ invalid: what it measures is the way to the server, and server CPU per transacti
 A client whose threads are busy for 90 % of the time is another thing: then it is the client that the clients wait
 for, and the run is invalid. In select-only with as many threads as CPUs each is busy for about a third of the time.
 
-**Neighbours.** `bench/neighbours.py` simulates 2,000 comparisons for each of 36 kinds of neighbour: with
+**Background load.** `bench/background_load.py` simulates 2,000 comparisons for each of 36 kinds of it: with
 probabilities of 5, 10 and 20 % per run, costing 5 to 40 % of throughput, for one run, four, or a whole study. No kind
-raised false verdicts above 4.7 %: random order protects the verdict, and a run beside a neighbour need not be
-invalid. What neighbours cost is power. Where one run in five lost 20 %, an effect of 5 % was found in 60 % of the
-comparisons; without the runs beside a neighbour in 91 %; and in 93 % if only blocks were left out that had a
-neighbour beside one arm and none beside the other. Where neighbours stay, and both arms have them, the last loses
+raised false verdicts above 4.7 %: random order protects the verdict, and a run beside other work need not be
+invalid. What background load costs is power. Where one run in five lost 20 %, an effect of 5 % was found in 60 % of the
+comparisons; without the runs beside other work in 91 %; and in 93 % if only blocks were left out that had it
+beside one arm and not beside the other. Where it stays, and both arms have it, the last loses
 nothing (99 %; without the runs 92 to 96 %). At a loss of 5 % leaving out costs more than it gives (97 against 93 %);
 it pays from about 10 % on, and other processes on a quarter of the CPUs cost a busy server more than that. Only other
 processes count: what the kernel does for a server (writing back, sending) is in `foreign_cpu` and must not decide

@@ -10,8 +10,9 @@ import numpy as np
 from noise.recorded import Floats
 
 from pgstrata.model.answer import Verdict
+from pgstrata.model.floor import LEAST_DIFFERENCES
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.floor import MAD_TO_SD, MIN_FLOOR_DIFFERENCES
+from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.rule import Rule, decide_many
 
 DIFFERENT = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
@@ -54,7 +55,7 @@ def redraw(rng: np.random.Generator, d: Floats, count: int, blocks: int, floor_b
     order = np.argsort(rng.random((count, d.size)), axis=1)
     chosen = np.sort(order[:, :blocks], axis=1)
     floors = np.full(count, math.nan)
-    if floor_blocks >= MIN_FLOOR_DIFFERENCES:
+    if floor_blocks >= LEAST_DIFFERENCES:
         rest = np.abs(d[order[:, blocks : blocks + floor_blocks]])
         floors = np.asarray(MAD_TO_SD * np.median(rest, axis=1), dtype=np.float64)
     return Draws(d=d[chosen] * rng.choice([-1.0, 1.0], chosen.shape), floors=floors)
@@ -103,4 +104,4 @@ def pool(outcomes: Sequence[Outcome]) -> Outcome:
 
 def choose_design(recorded: int) -> tuple[int, int]:
     """Blocks of a comparison, and of its floor: 24 and 24, or 18 and 12 where too few were recorded."""
-    return (MAX_BLOCKS, MAX_BLOCKS) if recorded >= 2 * MAX_BLOCKS else (18, MIN_FLOOR_DIFFERENCES)
+    return (MAX_BLOCKS, MAX_BLOCKS) if recorded >= 2 * MAX_BLOCKS else (18, LEAST_DIFFERENCES)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.compare import client_share, compare_study
+from pgstrata.compare import compare_study
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.doubts import CountedDoubt, TooFewBlocks, Undecided
 from pgstrata.model.experiment import ControlKind
@@ -297,16 +297,6 @@ def test_five_thousand_runs_are_compared_in_less_than_a_second():
     assert least_seconds(lambda: compare_study(plan, runs), 1.0) < 1.0
 
 
-# ------------------------------------------------------------------------------------------ client's share
-
-
-def test_the_client_share_is_the_median_over_the_runs_that_count():
-    runs = make_runs(OTHER, [0.2, 0.3, 0.9, 0.4, 0.8], metric="client_share")
-    runs[4] = replace(runs[4], validity=Validity.INVALID)
-    assert client_share(runs, OTHER, CELL) == pytest.approx(0.35)
-    assert client_share(runs, BASE, CELL) is None
-
-
 @pytest.mark.parametrize(
     ("metric", "ours", "theirs", "expected"),
     [
@@ -329,7 +319,7 @@ def test_what_happened_beside_the_runs_of_one_arm_only_is_said(metric, ours, the
     assert codes(found) == expected
 
 
-def test_a_block_with_neighbours_beside_one_arm_only_is_left_out_and_told():
+def test_a_block_with_background_load_beside_one_arm_only_is_left_out_and_told():
     runs = [*make_runs(OTHER, noisy(100, 6)), *make_runs(BASE, noisy(100, 6, 1))]
     busy = {(OTHER, 3): 0.5, (BASE, 3): 0.1, (OTHER, 4): 0.6, (BASE, 4): 0.5, (BASE, 5): 0.9}
     runs = [

@@ -257,7 +257,7 @@ def test_a_lag_that_grows_without_end_is_a_collapse_without_latencies():
     assert "100 ms in each second" in judged[2][0].text
 
 
-def test_a_lag_beside_a_neighbour_is_not_the_servers_end():
+def test_a_lag_beside_background_load_is_not_the_servers_end():
     judged = judge(result=lagging(*(0.1 * n for n in range(12))), neighbour_share=0.5)
     assert (judged[0], judged[1]) == (RunStatus.COMPLETED, Validity.INVALID)
 

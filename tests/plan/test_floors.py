@@ -24,13 +24,13 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.floor import LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
+from pgstrata.model.floor import Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.plan.floors import floor_key, make_floor
-from pgstrata.stats.floor import MIN_FLOOR_DIFFERENCES, noise_floor
+from pgstrata.stats.floor import noise_floor
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE = Fingerprint(facts={"kernel": "6.1", "cpu": "x", "machine": "m"})
@@ -277,10 +277,6 @@ def test_a_floor_of_zero_or_of_few_differences_is_never_valid(change):
     floor = Floor(s0=0.01, differences=12, cell="c", metric="tps", design="", host="", measured="")
     assert floor.valid
     assert not replace(floor, **change).valid
-
-
-def test_the_fewest_differences_are_those_of_the_statistics():
-    assert LEAST_DIFFERENCES == MIN_FLOOR_DIFFERENCES
 
 
 def test_the_newest_components_that_may_be_relied_upon_come_with_the_floor():

@@ -71,7 +71,7 @@ def test_the_same_answer_gives_the_same_page(desk, page):
     assert render_html(desk.answer()) == page
 
 
-def test_invalid_runs_settings_dead_time_and_the_experiment_are_there(page, desk):
+def test_invalid_runs_settings_overhead_and_the_experiment_are_there(page, desk):
     text = re.sub(r"<[^>]*>", "", page)
     for expected in ("the wall clock jumped", "synchronous_commit = on", "checkpoint", "threshold = &#34;3 %&#34;"):
         assert expected in re.sub(r"\s+", " ", text), expected
@@ -120,7 +120,7 @@ def test_a_report_without_a_profile_has_no_statements(page):
 
 def test_the_time_around_the_runs_and_the_fingerprints_are_folded(page):
     folded = re.findall(r"<details><summary>(.*?)</summary>", page)
-    assert any("measured," in summary and "around it" in summary for summary in folded)
+    assert any("measured," in summary and "of set-up overhead" in summary for summary in folded)
     assert any(summary.startswith("Fingerprints") for summary in folded)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from pgstrata.stats.boundaries import (
-    C_01,
     C_DIFF,
     C_EQ,
     EXACT_BLOCKS,
@@ -24,7 +23,7 @@ from pgstrata.stats.sequence import critical_row, look_at_all
 FROZEN = {
     C_DIFF: "0 0 1 2 4 5 8 9 13 15 19 22 26 30 35 39 45 50",
     C_EQ: "1 2 3 4 6 8 10 13 16 19 24 27 32 36 42 46 53 58",
-    C_01: "0 0 1 2 4 6 7 9 12 15 18 21 25 29 34 37",
+    boundary(0.01): "0 0 1 2 4 6 7 9 12 15 18 21 25 29 34 37",
 }
 LEVELS = [boundary(alpha) for alpha in GRID]
 GENERATED = [level for level in LEVELS if level not in FROZEN]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from one_sample import capped_interval, hodges_lehmann
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.stats.boundaries import GRID, boundary, fixed_critical
 from pgstrata.stats.floor import noise_floor
-from pgstrata.stats.ranks import capped_interval, hodges_lehmann
 from pgstrata.stats.rule import Rule, decide_many, decide_once, estimate_many, judge
 
 DELTA = math.log(1.03)

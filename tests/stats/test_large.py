@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from one_sample import capped_interval, hodges_lehmann
 from pgstrata.stats import large
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.large import capped_interval_of_many, hodges_lehmann_of_many, shift_quantiles
-from pgstrata.stats.ranks import capped_interval, hodges_lehmann
 
 coarse = st.lists(st.integers(-6, 6).map(lambda k: k / 64), min_size=8, max_size=60)
 fine = st.lists(st.integers(-(10**6), 10**6).map(lambda k: k / 1e7), min_size=8, max_size=60)

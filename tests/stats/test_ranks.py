@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.stats.boundaries import C_01, C_DIFF, C_EQ
+from one_sample import capped_interval, hodges_lehmann
+from pgstrata.stats.boundaries import C_DIFF, C_EQ, boundary
 from pgstrata.stats.ranks import (
-    capped_interval,
     capped_intervals,
     capped_scores,
-    hodges_lehmann,
     signed_rank_sums,
     walsh_averages,
 )
@@ -90,8 +89,8 @@ def test_the_sums_are_those_of_the_definition(d, theta):
 @given(coarse)
 @settings(max_examples=60)
 def test_the_interval_is_the_one_found_by_trying_every_place(d):
-    for boundary in (C_DIFF, C_EQ):
-        critical = boundary.critical(len(d))
+    for level in (C_DIFF, C_EQ):
+        critical = level.critical(len(d))
         assert capped_interval(d, critical) == slow_interval(d, critical)
 
 
@@ -101,7 +100,7 @@ def test_the_interval_contains_the_estimate_and_grows_with_the_confidence(d):
     low, high = capped_interval(d, C_DIFF.critical(len(d)))
     inner_low, inner_high = capped_interval(d, C_EQ.critical(len(d)))
     assert low <= inner_low <= hodges_lehmann(d) <= inner_high <= high
-    if (widest := C_01.critical(len(d))) is not None:
+    if (widest := boundary(0.01).critical(len(d))) is not None:
         assert capped_interval(d, widest)[0] <= low
 
 

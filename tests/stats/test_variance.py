@@ -120,7 +120,7 @@ def test_runs_explained_by_their_seconds_have_nothing_left_between_them():
         (0.02, 0.0055, 0.0, 4.0, 2),
     ],
 )
-def test_rounds_balance_dead_time_and_the_variance_between_starts(sigma_round, sigma_start, dead, seconds, rounds):
+def test_rounds_balance_overhead_and_the_variance_between_starts(sigma_round, sigma_start, dead, seconds, rounds):
     assert best_rounds(sigma_round, sigma_start, dead, seconds) == rounds
 
 

@@ -1,4 +1,4 @@
-"""What something costs at best: a busy neighbour takes the CPU and the caches from some tries, seldom from all."""
+"""What something costs at best: background load takes the CPU and the caches from some tries, seldom from all."""
 
 import time
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.stacks import RunStacks
 from pgstrata.ports.studies import StoredStudy
+from pgstrata.sources.runs import may_enter
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"

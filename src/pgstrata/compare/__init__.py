@@ -13,7 +13,6 @@ What is asked of a whole study or import has a file here: `study`, `one_look`, `
 from pgstrata.compare.environments.differences import exclusive_settings, is_volatile, undeclared_differences
 from pgstrata.compare.factors.axes import find_axes
 from pgstrata.compare.factors.effects import find_effects
-from pgstrata.compare.pairing.pairs import client_share
 from pgstrata.compare.progress import open_pairs
 from pgstrata.compare.shifts import find_shifts
 from pgstrata.compare.study import SECONDARY_METRICS, compare_observations, compare_pairs, compare_study
@@ -21,7 +20,6 @@ from pgstrata.compare.verdicts.judging import threshold_of
 
 __all__ = [
     "SECONDARY_METRICS",
-    "client_share",
     "compare_observations",
     "compare_pairs",
     "compare_study",

@@ -16,7 +16,6 @@ from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.server import RunningServer
 
 _WAL: Final = re.compile(r"\b(pg_wal|pg_xlog|xlogtemp)\b")
-_DURING: Final = "during the run {}, which is not kept"
 _FREE: Final = (
     "free space where datasets and clones lie (PGSTRATA_DATA names another place), then give the same command again to "
     "go on"

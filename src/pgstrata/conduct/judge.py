@@ -87,7 +87,7 @@ def judge_run(
     found = [reason for check in _CHECKS if (reason := check(case)) is not None]
     reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
     against = [reason.code for reason in reasons if force_of(reason.code) is Force.INVALID]
-    # a server with neighbours, or on another machine than before, is not known to be at its end
+    # a server beside background load, or on another machine than before, is not known to be at its end
     alone = measured.get(BACKGROUND_LOAD, 0.0) <= MUCH_BACKGROUND_LOAD
     status = RunStatus.COLLAPSED if against == [LAGGING] and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)

@@ -59,7 +59,7 @@ class RunNoise:
 class SlicesMeasured:
     """What visits in slices were like: components of their scatter, and one environment's share of their seconds.
 
-    `dead_seconds` are those of a visit outside the rounds that count, `round_seconds` those of one round, its pauses
+    `dead_seconds` are the set-up overhead of a visit, `round_seconds` those of one round that counts, its pauses
     included; both are shares, of one of the environments that took turns.
     """
 

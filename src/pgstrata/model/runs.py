@@ -48,8 +48,8 @@ class StatementLatency:
 class RunRecord:
     """One run as it ended: everything that is derived from its evidence.
 
-    `started` is wall-clock time in ISO 8601 with offset; `dead_time` are the seconds spent on each step around the
-    measured window, by step; `statements` are there where the cell asks for a profile, in the order of the scripts.
+    `started` is wall-clock time in ISO 8601 with offset; `dead_time` is the set-up overhead, in seconds by step;
+    `statements` are there where the cell asks for a profile, in the order of the scripts.
     `together` is empty for a run that was alone; runs that took turns in slices with each other share one, and their
     series `round_tps` hold the same rounds. `sessions` are what the sampled sessions of the client were seen doing,
     `processes` what the server's other processes did meanwhile; `waits` is what the server itself sampled of these

@@ -68,8 +68,8 @@ def _choose(slices: SlicesMeasured, default: int, measured: set[int]) -> int:
     """The upper limit asks for fewer rounds than the estimate does: what either is content with is kept.
 
     With 13 visits the limit alone would choose rounds that cost up to a tenth more than 8 on average (simulated, with
-    scatter between starts half of that between rounds); like this they cost 3 % more at most, and 40 % less where dead
-    time is long.
+    scatter between starts half of that between rounds); like this they cost 3 % more at most, and 40 % less where
+    set-up overhead is long.
     """
     from pgstrata.stats.variance import best_rounds  # noqa: PLC0415 - numpy, for which other plans do not wait
 

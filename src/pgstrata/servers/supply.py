@@ -1,6 +1,6 @@
 """All servers behind one interface: resolve a level, list what there is, fetch ahead, name the client's tools.
 
-What a server is made of and where it comes from stands in the neighbours; running servers (`dsn:`) are not ours.
+What a server is made of and where it comes from stands in other modules; running servers (`dsn:`) are not ours.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from pgstrata.stats.ranks import FloatArray, capped_scores
 from pgstrata.stats.tables import MAX_BLOCKS, SPENDING_EXPONENT, TABLES
 
 __all__ = [
-    "C_01", "C_DIFF", "C_EQ", "EXACT_BLOCKS", "FIRST_LOOK", "GRID", "MAX_BLOCKS", "SPENDING_EXPONENT", "Boundary",
+    "C_DIFF", "C_EQ", "EXACT_BLOCKS", "FIRST_LOOK", "GRID", "MAX_BLOCKS", "SPENDING_EXPONENT", "Boundary",
     "boundary", "exact_tail", "fixed_critical", "one_look_critical",
 ]  # fmt: skip
 
@@ -75,7 +75,6 @@ def boundary(alpha: float) -> Boundary:
 
 C_DIFF: Final = boundary(0.045)
 C_EQ: Final = boundary(0.10)
-C_01: Final = boundary(0.01)
 
 
 def exact_tail(n: int, critical: int) -> float:

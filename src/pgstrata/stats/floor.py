@@ -12,7 +12,6 @@ from pgstrata.stats.sequence import FAST
 
 # Makes the median of |D| estimate the standard deviation where D is normal: 1 / 0.6745, the upper quartile.
 MAD_TO_SD: Final = 1.4826
-MIN_FLOOR_DIFFERENCES: Final = 12
 # With more outliers than this the median says nothing about what the fast lane relies on: that three to six blocks in a
 # row do not exceed its threshold by chance. At 20 % of the runs, 36 % of the differences, it was wrong in 0.9 % of A/A.
 MAX_OUTLIERS: Final = 1 / 6
@@ -24,7 +23,7 @@ def noise_floor(d: npt.ArrayLike) -> float:
     """s0 = 1.4826 * median |D|, in log units; the centre is zero by design, not estimated.
 
     Args:
-        d: A/A differences, shape (n,); a floor may be relied upon from `MIN_FLOOR_DIFFERENCES` on.
+        d: A/A differences, shape (n,).
 
     Raises:
         ValueError: there is no difference.

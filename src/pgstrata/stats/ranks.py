@@ -54,15 +54,6 @@ def walsh_averages(d: npt.ArrayLike) -> FloatArray:
     return np.asarray(averages, dtype=np.float64)
 
 
-def hodges_lehmann(d: npt.ArrayLike) -> FloatArray:
-    """Median of the Walsh averages (Hodges & Lehmann 1963): shape (...) for differences of shape (..., n).
-
-    Raises:
-        ValueError: there is no difference.
-    """
-    return hodges_lehmann_of_walsh(walsh_averages(d))
-
-
 def hodges_lehmann_of_walsh(ascending: FloatArray) -> FloatArray:
     """Median of Walsh averages that are there already, ascending along the last axis."""
     count = ascending.shape[-1]
@@ -126,24 +117,6 @@ def _average_ranks(ranks: FloatArray, tied: npt.NDArray[np.bool_]) -> FloatArray
     first = np.maximum.accumulate(first, axis=-1)
     last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray((first + last) / 2, dtype=np.float64)
-
-
-def capped_interval(d: npt.ArrayLike, critical: int) -> tuple[float, float]:
-    """The interval {theta: min(S+, S-)(d - theta) > critical} of one comparison, ends included.
-
-    Args:
-        d: differences, shape (n,).
-        critical: the boundary's value for n.
-
-    Returns:
-        Low and high end, both Walsh averages.
-
-    Raises:
-        ValueError: there is no difference, or `critical` is so large that no theta is left.
-    """
-    array = _differences(d)[np.newaxis, :]
-    low, high = capped_intervals(array, walsh_averages(array), critical)
-    return float(low[0]), float(high[0])
 
 
 def capped_intervals(d: FloatArray, walsh: FloatArray, critical: int) -> tuple[FloatArray, FloatArray]:

@@ -133,12 +133,12 @@ def run_cost(noise: RunNoise, overhead: float, seconds: float) -> float:
 
 
 def best_rounds(sigma_round: float, sigma_start_upper: float, dead_seconds: float, round_seconds: float) -> int:
-    """Rounds per visit: sqrt(sigma_round^2 / sigma_start^2 dead time / round time), from 2 to 16.
+    """Rounds per visit: sqrt(sigma_round^2 / sigma_start^2 set-up overhead / round time), from 2 to 16.
 
     Args:
         sigma_round: SD of the log ratio of one round, within a visit.
         sigma_start_upper: upper 90 % limit of the SD between starts; zero gives the most rounds.
-        dead_seconds: seconds of a visit outside its slices.
+        dead_seconds: set-up overhead of a visit, seconds outside its slices.
         round_seconds: seconds of one round, its pauses included.
 
     Raises:

@@ -26,9 +26,9 @@ class Arm:
 
     `blocks` are those of all runs; `tokens` hold `RunRecord.together` by block for the runs that may enter an estimate;
     `values`, by metric and block, only what a logarithm can be taken of; `rounds`, by block, tps of each round of
-    slices, shape (rounds,); `neighbours`, by block, is the share of the CPUs that other processes used; `companions`
-    are what happened beside the runs, by metric; `openings` are by how much the first seconds of runs differed from the
-    rest. `loose`, by metric, are values that no block holds, in the order of their source.
+    slices, shape (rounds,); `background_load`, by block, is the share of the CPUs that other processes used;
+    `companions` are what happened beside the runs, by metric; `openings` are by how much the first seconds of runs
+    differed from the rest. `loose`, by metric, are values that no block holds, in the order of their source.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Arm:
     tokens: dict[int, str] = field(default_factory=dict)
     values: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     rounds: dict[int, FloatArray] = field(default_factory=dict)
-    neighbours: dict[int, float] = field(default_factory=dict)
+    background_load: dict[int, float] = field(default_factory=dict)
     companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     openings: list[float] = field(default_factory=list)
     loose: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -116,7 +116,7 @@ def _add(arm: Arm, observation: Observation) -> None:
         arm.openings.append(observation.opening)
     for metric, value in observation.measurements.items():
         if metric == BACKGROUND_LOAD:
-            arm.neighbours[block] = value
+            arm.background_load[block] = value
         if metric in COMPANIONS:
             arm.companions[metric].append(value)
         if 0 < value < math.inf:

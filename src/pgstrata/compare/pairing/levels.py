@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pgstrata.compare.pairing.arms import Arm, Arms, find_arm
 from pgstrata.compare.pairing.shared_blocks import MIN_ROUNDS
 from pgstrata.model.metrics import TPS
-
-BlockLogs = Mapping[str, Mapping[int, float]]
-"""By environment, then by block: ln of the value, up to a constant that all environments of a block share."""
 
 
 def read_levels(

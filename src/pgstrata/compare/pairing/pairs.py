@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
 
 import numpy as np
 
@@ -15,17 +14,8 @@ from pgstrata.compare.pairing.shared_blocks import Shared, align, over_rounds, s
 from pgstrata.model.answer import ALL_CELLS, Interval
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.question import Question
-from pgstrata.model.runs import RunRecord
-from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import LogInterval
-
-__all__ = [
-    "CLIENT_SHARE", "Pairing", "client_share", "may_enter", "median", "over_cells", "pair_all", "pair_loose",
-    "pair_metric",
-]  # fmt: skip
-
-CLIENT_SHARE: Final = "client_share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,15 +242,3 @@ def median(values: FloatArray) -> float | None:
     low, high = ascending[(len(ascending) - 1) // 2], ascending[len(ascending) // 2]
     middle = (low + high) / 2
     return float(middle if middle < math.inf else low / 2 + high / 2)
-
-
-def client_share(runs: Sequence[RunRecord], environment: str, cell: str) -> float | None:
-    """Median of the client's share of the CPU time (0 to 1) over the valid and suspect runs; None without any."""
-    found = [
-        value
-        for run in runs
-        if run.environment == environment and run.cell == cell and may_enter(run)
-        for value in (run.value(CLIENT_SHARE),)
-        if value is not None and math.isfinite(value)
-    ]
-    return median(np.array(found, dtype=np.float64))

@@ -23,8 +23,8 @@ class Shared:
 
     `apart` are those in which some took turns in slices and others did not, or with others: no honest difference comes
     from runs that were hours apart. An interruption in the middle of a block leaves such. `crowded` are those in which
-    one had the CPUs for itself and another one not: they cost more power than they give (`bench/neighbours.py`). Who
-    takes turns in slices has the same neighbours.
+    one had the CPUs for itself and another one not: they cost more power than they give (`bench/background_load.py`).
+    Environments that take turns in slices have the same background load.
     """
 
     blocks: tuple[int, ...]
@@ -52,7 +52,7 @@ def shared_blocks(arms: Sequence[Arm]) -> Shared:
 
 
 def _background_differs(arms: Sequence[Arm], block: int) -> bool:
-    known = [arm.neighbours[block] for arm in arms if block in arm.neighbours]
+    known = [arm.background_load[block] for arm in arms if block in arm.background_load]
     return len(known) > 1 and max(known) - min(known) > MUCH_BACKGROUND_LOAD
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Comparison, Study
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.runs import RunRecord
+from pgstrata.sources.runs import may_enter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

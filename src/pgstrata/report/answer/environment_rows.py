@@ -9,7 +9,6 @@ from statistics import median
 
 from pgstrata.compare import exclusive_settings
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
@@ -17,6 +16,7 @@ from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.report.blocks.model import Fact
 from pgstrata.report.sentences.names import count, name_environment, name_place
 from pgstrata.report.sentences.verdicts import name_reference
+from pgstrata.sources.runs import may_enter
 from pgstrata.units import render_bytes, render_value
 
 # Facts of a machine that readers look for, and one that is long.
@@ -54,7 +54,7 @@ class CellRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadTime:
+class StepOverhead:
     """Seconds spent on one step around the measured windows: median of a run, and sum over all runs."""
 
     step: str
@@ -156,13 +156,13 @@ def render_status(run: RunRecord) -> str:
     return str(run.validity) if run.status is RunStatus.COMPLETED else str(run.status)
 
 
-def dead_times(study: Study) -> tuple[DeadTime, ...]:
+def setup_overhead(study: Study) -> tuple[StepOverhead, ...]:
     """Steps around the measured windows, the costliest first."""
     steps: dict[str, list[float]] = {}
     for run in study.runs:
         for step, seconds in run.dead_time.items():
             steps.setdefault(step, []).append(seconds)
-    found = [DeadTime(step=step, median=median(times), total=sum(times)) for step, times in steps.items()]
+    found = [StepOverhead(step=step, median=median(times), total=sum(times)) for step, times in steps.items()]
     return tuple(sorted(found, key=lambda item: -item.total))
 
 

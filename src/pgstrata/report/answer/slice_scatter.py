@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Study
 from pgstrata.model.floor import SliceComponents
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.report.sentences.verdicts import render_spread
+from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.variance import slice_components
 

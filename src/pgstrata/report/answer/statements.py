@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Study
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.sentences.names import count
+from pgstrata.sources.runs import may_enter
 
 PROFILE_NOTE = (
     "median latency, and difference from the baseline as the median over the blocks. There is no interval: "

@@ -6,12 +6,12 @@ from pgstrata.compare import exclusive_settings
 from pgstrata.model.answer import Answer, Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
-    dead_times,
     differing_facts,
     group_servers,
     observed_environments,
     render_status,
     rig_facts,
+    setup_overhead,
     unusual_runs,
 )
 from pgstrata.report.answer.experiment_text import fold_experiment
@@ -126,8 +126,8 @@ def limits_section(answer: Answer) -> Section:
 
 
 def time_section(study: Study) -> OnPage | None:
-    """What the time around the measured windows was spent on."""
-    times = dead_times(study)
+    """Set-up overhead: the time around the measured windows, by step."""
+    times = setup_overhead(study)
     if not times:
         return None
     measured = render_duration(sum(run.measured_seconds for run in study.runs))
@@ -141,7 +141,7 @@ def time_section(study: Study) -> OnPage | None:
         ),
         style="narrow",
     )
-    details = Details(f"{measured} measured, {around} around it", (table,))
+    details = Details(f"{measured} measured, {around} of set-up overhead", (table,))
     return OnPage(lambda: (Section("Where the time went", (details,)),))
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TypeVar
 
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.environment_rows import median_of
 from pgstrata.report.sentences.names import name_environment
+from pgstrata.sources.runs import may_enter
 
 _MOST_LINES = 400
 _MOST_LINES_OF_A_PANEL = 5

@@ -7,12 +7,12 @@ from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.compare.pairing.pairs import may_enter
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_confidence
+from pgstrata.sources.runs import may_enter
 from pgstrata.stats.boundaries import C_DIFF
 from pgstrata.units import render_duration
 

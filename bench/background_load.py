@@ -1,9 +1,9 @@
-"""What neighbours of runs do to verdicts, and whether to leave such runs out: simulated under the sequential rule.
+"""What background load does to verdicts, and whether to leave such runs out: simulated under the sequential rule.
 
-    python bench/neighbours.py [COMPARISONS]
+    python bench/background_load.py [COMPARISONS]
 
-Each comparison has 24 blocks of two runs in random order: run CV of 1 to 3 %, 3 % of the runs fall by 20 to 60 %. A
-neighbour comes with a probability per run, stays for some runs one after the other, and costs a share of throughput.
+Each comparison has 24 blocks of two runs in random order: run CV of 1 to 3 %, 3 % of the runs fall by 20 to 60 %. Other
+work comes with a probability per run, stays for some runs one after the other, and costs a share of throughput.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pgstrata.stats.rule import Rule, decide_many
 
 BLOCKS = 24
 COMPARISONS = 2000
-# Runs in a row beside a neighbour, their share, and what it costs them.
+# Runs in a row beside other work, their share, and what it costs them.
 WORST = ((1, 0.20, 0.40), (4, 0.20, 0.40), (48, 0.20, 0.40), (4, 0.10, 0.20))
 DIFFERENT = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE}
 Floats = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ Flags = npt.NDArray[np.bool_]
 def draw(
     source: np.random.Generator, effect: float, often: float, loss: float, stay: int
 ) -> tuple[Floats, Flags, Flags]:
-    """Differences of the blocks; those without a run beside a neighbour; those with none or with both beside one."""
+    """Differences of the blocks; those without a run beside other work; those with none or with both beside it."""
     runs = source.normal(0, source.uniform(0.01, 0.03), (BLOCKS, 2))
     falls = source.random((BLOCKS, 2)) < 0.03
     runs += np.where(falls, np.log(source.uniform(0.4, 0.8, (BLOCKS, 2))), 0)
@@ -46,7 +46,7 @@ def draw(
 
 
 def find(source: np.random.Generator, count: int, effect: float, kind: tuple[int, float, float]) -> list[float]:
-    """Shares of comparisons that come out different: with all blocks, without any neighbours, with equal ones."""
+    """Shares of comparisons that come out different: with all blocks, without any background load, with equal one."""
     stay, often, loss = kind
     drawn = [draw(source, effect, often, loss, stay) for _ in range(count)]
     rules = [Rule(delta=float(np.log(1.03)))] * count
@@ -59,8 +59,8 @@ def find(source: np.random.Generator, count: int, effect: float, kind: tuple[int
     return [sum(decision.verdict in DIFFERENT for decision in made) / count for made in decisions]
 
 
-def measure_neighbours() -> list[Figure]:
-    """The costliest kinds of neighbours: what leaving out the blocks with unequal ones, as pgstrata does, leaves."""
+def measure_background_load() -> list[Figure]:
+    """The costliest kinds of background load: what leaving out blocks where it is unequal leaves."""
     source = np.random.default_rng(7)
     notes, false, found = [], 0.0, 100.0
     for kind in WORST:
@@ -72,15 +72,15 @@ def measure_neighbours() -> list[Figure]:
             f"blocks {all_false:.1f}), 5 % found in {our_found:.0f} % (with all blocks {all_found:.0f})"
         )
     return [
-        Figure(name="neighbours: worst false verdicts", value=false, goal=5.0, unit="%", notes=notes),
-        Figure(name="neighbours: 5 % found at least in", value=found, goal=80.0, unit="%", low_is_good=False),
+        Figure(name="background load: worst false verdicts", value=false, goal=5.0, unit="%", notes=notes),
+        Figure(name="background load: 5 % found at least in", value=found, goal=80.0, unit="%", low_is_good=False),
     ]
 
 
 def main(count: int) -> None:
     source = np.random.default_rng(7)
     print("              |  false verdicts of blocks    |  an effect of 5 % found in blocks")
-    print("stay often cost|   all  without  with equal  |   all  without  with equal neighbours")
+    print("stay often cost|   all  without  with equal  |   all  without  with equal load")
     for kind in product((1, 4, 48), (0.05, 0.10, 0.20), (0.05, 0.10, 0.20, 0.40)):
         rows = [" ".join(f"{share:8.1%}" for share in find(source, count, effect, kind)) for effect in (0.0, -0.05)]
         print(f"{kind[0]:4} {kind[1]:5.0%} {kind[2]:4.0%} | {rows[0]}  | {rows[1]}", flush=True)
