@@ -12,7 +12,7 @@ from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path, suggest
 from pgstrata.experiment.naming import slug
 from pgstrata.experiment.schema import CellTable
-from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten
+from pgstrata.experiment.stacks import StackReader, flatten
 from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.workload import Workload
 
@@ -141,7 +141,7 @@ def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Sc
 def _read_options(
     table: CellTable, path: Path, workloads: Mapping[str, Workload], reader: StackReader
 ) -> dict[str, str]:
-    stack = EnvironmentStack()
+    options: dict[str, str] = {}
     workload = workloads.get(table.workload or "")
     known = workload.options if workload is not None else {}
     for name, value in flatten(table.options).items():
@@ -153,8 +153,8 @@ def _read_options(
                 place, what, f"{mine}options become variables of your own scripts: add scripts, or take it out"
             )
             continue
-        stack = (reader.read(f"options.{name}", value, place) or EnvironmentStack()).over(stack)
-    return dict(sorted(stack.options.items()))
+        options.update((name, text) for text in reader.read(f"options.{name}", value, place).values())
+    return dict(sorted(options.items()))
 
 
 def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:

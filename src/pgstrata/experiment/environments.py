@@ -11,11 +11,11 @@ from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path, WrongValueError, suggest
 from pgstrata.experiment.naming import slug, unique
-from pgstrata.experiment.registry import factor_keys
+from pgstrata.experiment.registry import factor_keys, is_of_host
 from pgstrata.experiment.remote import check_hosts, usual_connection
 from pgstrata.experiment.schema import AllowTable, ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo, parse_server, server_slugs
-from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
+from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
 from pgstrata.experiment.storage import check_storage
 from pgstrata.model.experiment import (
     ConnectionKind,
@@ -28,8 +28,7 @@ from pgstrata.model.experiment import (
 )
 
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
-# Controls that can be carried out, and what is added to the name of the baseline.
-_BUILD: Final = "build."
+# Controls, and what is added to the name of the baseline.
 _OF_ANY_SERVER: Final = frozenset({"server", "host", "options"})
 _CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
 
@@ -73,7 +72,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
 
 
-def _crossed(factors: tuple[Factor, ...], common: EnvironmentStack) -> tuple[Environment, ...]:
+def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, ...]:
     """The full cross; the last factor varies fastest."""
     combinations = list(product(*(factor.choices for factor in factors)))
     names = unique(_crossed_name(choices, common) for choices in combinations)
@@ -85,43 +84,40 @@ def _crossed(factors: tuple[Factor, ...], common: EnvironmentStack) -> tuple[Env
     )
 
 
-def _crossed_name(choices: tuple[LevelChoice, ...], common: EnvironmentStack) -> str:
+def _crossed_name(choices: tuple[LevelChoice, ...], common: Stack) -> str:
     if not choices:
-        return slug(server_slugs([common.server or _DEFAULT_SERVER])[0])
+        return slug(server_slugs([common.get("server", _DEFAULT_SERVER)])[0])
     return slug("-".join(choice.slug for choice in choices))
 
 
-def _overlay(choices: tuple[LevelChoice, ...], common: EnvironmentStack) -> EnvironmentStack:
-    stack = common
-    for choice in choices:
-        stack = choice.stack.over(stack)
-    return stack
+def _overlay(choices: tuple[LevelChoice, ...], common: Stack) -> Stack:
+    return {**common, **{key: value for choice in choices for key, value in choice.stack.items()}}
 
 
-def _environment(name: str, levels: tuple[Level, ...], stack: EnvironmentStack, usual: ConnectionKind) -> Environment:
+def _environment(name: str, levels: tuple[Level, ...], stack: Stack, usual: ConnectionKind) -> Environment:
+    server: ServerSpec = stack.get("server", _DEFAULT_SERVER)
+    build = _within(stack, "build")
     return Environment(
         name=name,
         levels=levels,
-        server=_with_build(stack.server or _DEFAULT_SERVER, stack.layers),
-        host=stack.host or HostSpec(),
-        connection=stack.connection or usual,
-        checksums=True if stack.checksums is None else stack.checksums,
-        settings=dict(sorted(stack.settings.items())),
-        initdb=dict(sorted(stack.initdb.items())),
-        options=dict(sorted(stack.options.items())),
-        layers={key: text for key, text in sorted(stack.layers.items()) if not key.startswith(_BUILD)},
+        # how a server is built belongs to the server; no layer of the host has to be changed for it
+        server=replace(server, build=tuple(build.items())) if build else server,
+        host=stack.get("host", HostSpec()),
+        connection=stack.get("connection", usual),
+        checksums=stack.get("checksums", True),
+        settings=_within(stack, "settings"),
+        initdb=_within(stack, "initdb"),
+        options=_within(stack, "options"),
+        layers={key: text for key, text in sorted(stack.items()) if is_of_host(key)},
     )
 
 
-def _with_build(server: ServerSpec, layers: Mapping[str, str]) -> ServerSpec:
-    """How a server is built belongs to the server; no layer of the host has to be changed for it."""
-    how = tuple(sorted((key.removeprefix(_BUILD), text) for key, text in layers.items() if key.startswith(_BUILD)))
-    return replace(server, build=how) if how else server
+def _within(stack: Stack, table: str) -> dict[str, str]:
+    head = f"{table}."
+    return {key.removeprefix(head): text for key, text in sorted(stack.items()) if key.startswith(head)}
 
 
-def _listed(
-    tables: tuple[Mapping[str, Any], ...], common: EnvironmentStack, reader: StackReader
-) -> tuple[Environment, ...]:
+def _listed(tables: tuple[Mapping[str, Any], ...], common: Stack, reader: StackReader) -> tuple[Environment, ...]:
     stacks = [reader.read_table(table, ("environments", index)) for index, table in enumerate(tables)]
     names: set[str] = set()
     for index, table in enumerate(tables):
@@ -133,28 +129,23 @@ def _listed(
             reader.findings.add(path, f"the name {name!r} is taken", "give it another name")
         names.add(name)
     slugs = unique(slug(table.get("name", "")) for table in tables)
-    usual = usual_connection([stack.over(common) for stack in stacks])
+    usual = usual_connection({**common, **stack} for stack in stacks)
     return tuple(
-        _environment(name, _declared(stack), stack.over(common), usual)
+        _environment(name, _declared(stack), {**common, **stack}, usual)
         for name, stack in zip(slugs, stacks, strict=True)
     )
 
 
-def _declared(stack: EnvironmentStack) -> tuple[Level, ...]:
-    """Everything that a listed environment says for itself, as levels."""
-    levels: list[tuple[str, str]] = []
-    if stack.server:
-        levels.append(("server", stack.server.text))
-    if stack.host:
-        levels.append(("host", stack.host.text))
-    if stack.connection:
-        levels.append(("connection", str(stack.connection)))
-    if stack.checksums is not None:
-        levels.append(("checksums", render_scalar(stack.checksums)))
-    for kind, entries in (("settings", stack.settings), ("initdb", stack.initdb), ("options", stack.options)):
-        levels.extend((f"{kind}.{name}", value) for name, value in entries.items())
-    levels.extend(stack.layers.items())
-    return tuple(Level(factor=factor, value=value) for factor, value in levels)
+def _declared(stack: Stack) -> tuple[Level, ...]:
+    """Everything that a listed environment says for itself, as levels; those of layers last."""
+    every = sorted(stack.items(), key=lambda entry: is_of_host(entry[0]) or entry[0].startswith("build."))
+    return tuple(Level(factor=key, value=_level(value)) for key, value in every)
+
+
+def _level(value: object) -> str:
+    if isinstance(value, ServerSpec | HostSpec):
+        return value.text
+    return render_scalar(value) if isinstance(value, bool) else str(value)
 
 
 def _varying(environments: tuple[Environment, ...]) -> tuple[str, ...]:
@@ -171,7 +162,7 @@ def _note_useless(factors: tuple[Factor, ...], common: Mapping[str, Any], findin
         findings.add(path, "is a factor too, so this value never takes effect", "take out one of the two")
     for factor in (factor for factor in factors if factor.key == "settings"):
         for choice in factor.choices:
-            for name in (name for name in choice.stack.settings if f"settings.{name}" in singles):
+            for name in (key.removeprefix("settings.") for key in choice.stack if key in singles):
                 path = ("factors", "settings", choice.level.value, name)
                 findings.add(path, f"{name} is a factor of its own too", "take it out of one of the two")
 
@@ -285,7 +276,7 @@ def _check_builds(environments: tuple[Environment, ...], listed: bool, findings:
     ready = [one.server for one in environments if one.server.build and one.server.kind is not ServerKind.BUILD]
     if not ready:
         return
-    key = f"{_BUILD}{ready[0].build[0][0]}"
+    key = f"build.{ready[0].build[0][0]}"
     what = f"{key} is said of {replace(ready[0], build=()).text}, which is built already"
     path: Path = ("environments",) if listed else ("factors", "server")
     findings.add(path, what, 'give it to servers that are built here: server = "build:DIR"')

@@ -12,9 +12,9 @@ from pgstrata.experiment.layers import find_layer_key
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.registry import OWN_TABLES, table_factors
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
-from pgstrata.experiment.stacks import EnvironmentStack, StackReader, flatten, render_scalar
+from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
 from pgstrata.experiment.values import LEVELS, Levels
-from pgstrata.model.experiment import Level
+from pgstrata.model.experiment import Level, ServerSpec
 from pgstrata.units import parse_bytes
 
 
@@ -24,7 +24,7 @@ class LevelChoice:
 
     level: Level
     slug: str
-    stack: EnvironmentStack
+    stack: Stack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +78,9 @@ def _read_settings(table: Mapping[str, Any], reader: StackReader) -> list[Factor
 def _read_sets(sets: Mapping[str, Mapping[str, Any]], path: Path, reader: StackReader) -> Factor:
     choices: list[LevelChoice] = []
     for name, settings in sets.items():
-        stack = EnvironmentStack()
+        stack: dict[str, str] = {}
         for setting, value in flatten(settings).items():
-            part = reader.read(f"settings.{setting}", value, (*path, name, setting))
-            stack = (part or EnvironmentStack()).over(stack)
+            stack.update(reader.read(f"settings.{setting}", value, (*path, name, setting)))
         choices.append(LevelChoice(level=Level(factor="settings", value=name), slug=slug(name), stack=stack))
     return Factor(key="settings", path=path, choices=tuple(choices))
 
@@ -97,18 +96,16 @@ def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Fa
     choices: list[LevelChoice] = []
     for index, (name, level) in enumerate(levels):
         stack = reader.read(key, level, (*path, index if name is None else name))
-        if stack is None:
+        if not stack:
             continue
         text = name or _text(key, stack, render_scalar(level))
         choices.append(LevelChoice(level=Level(factor=key, value=text), slug=_slug(key, text, name), stack=stack))
-    _note_duplicates(key, choices, path, reader.findings)
+    _note_duplicates(choices, path, reader.findings)
     return Factor(key=key, path=path, choices=_with_server_slugs(key, levels, tuple(choices)))
 
 
-def _text(key: str, stack: EnvironmentStack, written: str) -> str:
-    if key == "server" and stack.server:
-        return stack.server.text
-    return stack.host.text if stack.host else mask_conninfo(written)
+def _text(key: str, stack: Stack, written: str) -> str:
+    return str(stack[key].text) if key in {"server", "host"} else mask_conninfo(written)
 
 
 def _slug(key: str, text: str, name: str | None) -> str:
@@ -124,17 +121,17 @@ def _slug(key: str, text: str, name: str | None) -> str:
 def _with_server_slugs(key: str, levels: Levels, choices: tuple[LevelChoice, ...]) -> tuple[LevelChoice, ...]:
     if key != "server" or any(name is not None for name, _ in levels):
         return choices
-    names = server_slugs([choice.stack.server for choice in choices if choice.stack.server])
+    names = server_slugs([choice.stack["server"] for choice in choices])
     return tuple(
         LevelChoice(level=choice.level, slug=name, stack=choice.stack)
         for choice, name in zip(choices, unique(slug(name) for name in names), strict=True)
     )
 
 
-def _note_duplicates(key: str, choices: list[LevelChoice], path: Path, findings: Findings) -> None:
+def _note_duplicates(choices: list[LevelChoice], path: Path, findings: Findings) -> None:
     seen: dict[object, str] = {}
     for choice in choices:
-        same = _canonical(key, choice)
+        same = _canonical(choice.stack)
         if same in seen:
             first = seen[same]
             what = (
@@ -146,18 +143,12 @@ def _note_duplicates(key: str, choices: list[LevelChoice], path: Path, findings:
         seen.setdefault(same, choice.level.value)
 
 
-def _canonical(key: str, choice: LevelChoice) -> object:
+def _canonical(stack: Stack) -> object:
     """What a level comes to: 1GB and 1024MB are the same."""
-    stack = choice.stack
-    if key == "server":
-        return stack.server.text if stack.server else ""
-    if stack.host:
-        return stack.host
-    entries = {**stack.settings, **stack.initdb, **stack.options, **stack.layers}
-    if not entries:
-        return (stack.connection, stack.checksums)
-    value = next(iter(entries.values()))
+    (value,) = stack.values()
+    if isinstance(value, ServerSpec):
+        return value.text
     try:
-        return parse_bytes(value)
+        return parse_bytes(value) if isinstance(value, str) else value
     except ValueError:
         return value

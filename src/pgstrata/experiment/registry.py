@@ -71,6 +71,11 @@ def factor_keys() -> Mapping[str, FactorKey]:
     return dict(sorted(every.items(), key=lambda entry: entry[1].kind is TABLE))
 
 
+def is_of_host(key: str) -> bool:
+    """Whether a key such as cpu.quota is one of a layer of the host."""
+    return any(key.partition(".")[0] in layer.factors for layer in LAYERS.values())
+
+
 OWN_TABLES: Final = ("settings", "initdb", "options")
 """Tables whose names are PostgreSQL's or a workload's."""
 

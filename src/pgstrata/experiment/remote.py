@@ -8,15 +8,19 @@ from typing import Final
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.schema import ExperimentFile
-from pgstrata.experiment.stacks import EnvironmentStack
+from pgstrata.experiment.stacks import Stack
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 
 _OF_THE_CLIENT: Final = "cpu.client"
 
 
-def usual_connection(stacks: Iterable[EnvironmentStack]) -> ConnectionKind:
+def usual_connection(stacks: Iterable[Stack]) -> ConnectionKind:
     """How all clients connect where nothing is said: alike, so by TCP if one of the servers is on another machine."""
-    return ConnectionKind.TCP if any(stack.host and stack.host.remote for stack in stacks) else ConnectionKind.SOCKET
+    return (
+        ConnectionKind.TCP
+        if any("host" in stack and stack["host"].remote for stack in stacks)
+        else ConnectionKind.SOCKET
+    )
 
 
 def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:

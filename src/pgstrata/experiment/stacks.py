@@ -7,7 +7,7 @@ How environments are made of them belongs to `environments`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pgstrata.errors import PgstrataError
@@ -18,7 +18,6 @@ from pgstrata.experiment.layers import read_level
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.servers import mask_conninfo, parse_server
 from pgstrata.experiment.values import TABLE, Scalar, kind_of
-from pgstrata.model.experiment import ConnectionKind, HostSpec, ServerSpec
 from pgstrata.model.secret import Secret
 
 _OWN_SETTINGS: Final = {
@@ -37,31 +36,11 @@ _OWN_INITDB: Final = {"pgdata", "auth", "auth-host", "auth-local", "username", "
 _WAL_FOLDER: Final = ("waldir", "xlogdir")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentStack:
-    """A part of what an environment is made of; None and empty where nothing is said."""
+Stack = Mapping[str, Any]
+"""What is said of an environment, by key such as server, pages or settings.work_mem.
 
-    server: ServerSpec | None = None
-    host: HostSpec | None = None
-    connection: ConnectionKind | None = None
-    checksums: bool | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    initdb: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
-    layers: Mapping[str, str] = field(default_factory=dict)
-
-    def over(self, other: EnvironmentStack) -> EnvironmentStack:
-        """This one, and what `other` says where this one says nothing."""
-        return EnvironmentStack(
-            server=self.server or other.server,
-            host=self.host or other.host,
-            connection=self.connection or other.connection,
-            checksums=other.checksums if self.checksums is None else self.checksums,
-            settings={**other.settings, **self.settings},
-            initdb={**other.initdb, **self.initdb},
-            options={**other.options, **self.options},
-            layers={**other.layers, **self.layers},
-        )
+Values are ServerSpec, HostSpec, ConnectionKind, whether there are checksums, and texts for all others.
+"""
 
 
 def render_scalar(value: Scalar) -> str:
@@ -90,61 +69,44 @@ class StackReader:
     read_file: Callable[[str], str]
     conninfo: Mapping[str, Secret]
 
-    def read_table(self, table: Mapping[str, Any], path: Path) -> EnvironmentStack:
+    def read_table(self, table: Mapping[str, Any], path: Path) -> Stack:
         """All that one table says."""
-        stack = EnvironmentStack()
+        stack: dict[str, Any] = {}
         for name, factor in factor_keys().items():
             entries = {name: table[name]} if name in table else {}
             if factor.kind is TABLE:
                 entries = {f"{name}.{key}": value for key, value in flatten(table.get(name, {})).items()}
             for key, value in entries.items():
-                stack = (self.read(key, value, (*path, *key.split(".", 1))) or EnvironmentStack()).over(stack)
+                stack.update(self.read(key, value, (*path, *key.split(".", 1))))
         return stack
 
-    def read(self, key: str, value: object, path: Path) -> EnvironmentStack | None:
-        """A level of any factor, such as `server`, `cpu.quota` or `settings.work_mem`; None where it is none."""
+    def read(self, key: str, value: object, path: Path) -> Stack:
+        """A level of any factor, such as `server`, `cpu.quota` or `settings.work_mem`; empty where it is none."""
+        table, dot, name = key.partition(".")
         try:
-            return self._read(key, value, path)
+            if dot:
+                key, value = _read_entry(table, name, value)
+            else:
+                value = self._read_plain(key, factor_keys()[key].kind.read(value))
         except WrongValueError as error:
             self.findings.add(path, error.what, error.remedy)
-            return None
+            return {}
+        if key == "options.setup_sql":
+            value = self.read_text(str(value), path)
+        return {} if value is None else {key: value}
 
-    def _read(self, key: str, value: object, path: Path) -> EnvironmentStack | None:
-        table, dot, name = key.partition(".")
-        if dot:
-            return self._read_entry(table, name, value, path)
-        level = factor_keys()[key].kind.read(value)
+    def _read_plain(self, key: str, level: Any) -> object:
         match key:
             case "server" if isinstance(level, bool):
                 raise WrongValueError("a boolean is no server", f"allowed: {SERVER_LEVELS}")
             case "server":
-                return EnvironmentStack(server=parse_server(str(level), self.conninfo))
+                return parse_server(str(level), self.conninfo)
             case "host":
-                return EnvironmentStack(host=parse_host(level if isinstance(level, str) else render_scalar(level)))
-            case "connection":
-                return EnvironmentStack(connection=level)
-            case "checksums":
-                return EnvironmentStack(checksums=level)
+                return parse_host(level if isinstance(level, str) else render_scalar(level))
+            case "connection" | "checksums":
+                return level
             case _:
-                return EnvironmentStack(layers={key: read_level(key, level)})
-
-    def _read_entry(self, table: str, name: str, value: object, path: Path) -> EnvironmentStack | None:
-        """One setting, option of initdb, option of the workload, or level in the table of a layer."""
-        if not isinstance(value, str | int | float):
-            remedy = "write one value; several levels belong under [factors]"
-            raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
-        if any(character in str(value) for character in "\0\n\r"):
-            raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
-        match table:
-            case "settings":
-                return EnvironmentStack(settings={_read_setting(name): render_scalar(value)})
-            case "initdb":
-                return EnvironmentStack(initdb={_read_initdb(name, value): render_scalar(value)})
-            case "options":
-                text = self.read_text(str(value), path) if name == "setup_sql" else render_scalar(value)
-                return None if text is None else EnvironmentStack(options={name: text})
-            case _:
-                return EnvironmentStack(layers={f"{table}.{name}": read_level(f"{table}.{name}", value)})
+                return read_level(key, level)
 
     def read_text(self, file: str, path: Path) -> str | None:
         """Text of a file that the experiment names."""
@@ -154,6 +116,24 @@ class StackReader:
             remedy = "paths are relative to the experiment file"
             self.findings.add(path, f"the file {mask_conninfo(file)!r} {_reason(error)}", remedy)
             return None
+
+
+def _read_entry(table: str, name: str, value: object) -> tuple[str, str]:
+    """The key and text of one setting, option of initdb, option of the workload, or level in the table of a layer."""
+    if not isinstance(value, str | int | float):
+        remedy = "write one value; several levels belong under [factors]"
+        raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
+    if any(character in str(value) for character in "\0\n\r"):
+        raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
+    match table:
+        case "settings":
+            return f"settings.{_read_setting(name)}", render_scalar(value)
+        case "initdb":
+            return f"initdb.{_read_initdb(name, value)}", render_scalar(value)
+        case "options":
+            return f"options.{name}", render_scalar(value)
+        case _:
+            return f"{table}.{name}", read_level(f"{table}.{name}", value)
 
 
 def _read_setting(name: str) -> str:
