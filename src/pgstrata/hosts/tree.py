@@ -6,24 +6,23 @@ What is sent, and where it lies over there, belongs to whoever sends it.
 from __future__ import annotations
 
 import fcntl
-import os
 import subprocess
-import time
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import IO, Final
 
 from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
 from pgstrata.hosts import failures
+from pgstrata.hosts.account import UserAccount
 from pgstrata.hosts.elf import foreign_architecture
+from pgstrata.hosts.local_process import kill_group, start
 from pgstrata.hosts.ssh import SshHost
-from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
+from pgstrata.ports.host import Command, Completed, Host, StopSignal
 
 _LONG: Final = 7200.0
-_PAUSE: Final = 0.02
 _CONNECTION_FAILED: Final = 255
-_CHUNK: Final = 1 << 16
 _PIPE: Final = 1 << 20
 
 # What is not there has its name said; then the architecture.
@@ -54,10 +53,6 @@ for file in "$1"/bin/*; do
 done
 :
 """
-
-_PIPES: Final = (
-    """folder=$(mktemp -d /tmp/pgstrata-send.XXXXXX) && mkfifo "$folder/out" "$folder/err" && echo "$folder" """
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,103 +138,69 @@ def _digest_command(path: str, size: int) -> Command:
 
 def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str:
     """Send and compare; the digest."""
-    packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
-    unpacking = ("tar", "-C", part, "-b", "512", "--no-same-owner", "-xpf", "-")
-    summed = _digest_command(path, size)
+    user, ourselves = UserAccount.load(source.user), UserAccount.load(None)
     # Here the sum is made meanwhile, where sending leaves the CPU time for it.
-    with (
-        _piped(source, replace(summed, argv=("nice", "-n", "19", *summed.argv))) as summing,
-        _piped(source, packing) as packed,
-    ):
-        completed = _unpack(target, unpacking, packed)
-        if completed.code == _CONNECTION_FAILED:
-            target.clock()  # raises what has happened, if the connection is gone
-        if completed.code:
-            raise failures.command_failed(Command(argv=unpacking), completed, host=target.name)
+    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, size).argv))
+    packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
+    unpacking = Command(argv=("tar", "-C", part, "-b", "512", "--no-same-owner", "-xpf", "-"))
+    session = Command(argv=target.session(unpacking.argv))
+    with _started(summing, user) as summed, _started(packing, user) as packed:
+        pipe = packed.output
+        with suppress(PermissionError):  # the user's share of large pipes is used up
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+        with _started(session, ourselves, stdin=pipe.fileno()) as unpacked:
+            pipe.close()  # or tar would never hear that nobody reads any more
+            if unpacked.child.wait() == _CONNECTION_FAILED:
+                target.clock()  # raises what has happened, if the connection is gone
+            unpacked.check(unpacking, target)
         packed.check(packing, source)
         there = _digest(target, _digest_command(part, size))
-        here = summing.read_all(_LONG).decode().strip()
-        summing.check(summed, source)
+        here = summed.output.read().decode().strip()
+        summed.check(summing, source)
     if here != there:
         remedy = "see that nothing changes it meanwhile, then give the same command again"
         raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
     return here
 
 
-class _Piped:
-    """A process of this machine whose output comes through pipes, whichever user it runs as."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Started:
+    """A process of this machine; what it complains about goes into a file, so that it never waits for a reader."""
 
-    def __init__(self, process: Process, out: int, err: int) -> None:
-        self.process = process
-        self.out = out
-        self._err = err
-        self._said = b""
+    child: subprocess.Popen[bytes]
+    errors: IO[bytes]
 
-    def listen(self) -> None:
-        """Take what it complains about, so that it never waits for somebody to do so."""
-        with suppress(BlockingIOError):
-            while chunk := os.read(self._err, _CHUNK):
-                self._said = (self._said + chunk)[-_CHUNK:]
-
-    def read_all(self, timeout: float) -> bytes:
-        """Wait for its end and take the little that it said."""
-        self.process.wait(timeout)
-        with suppress(BlockingIOError):
-            return os.read(self.out, _CHUNK)
-        return b""
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.child.stdout is not None
+        return self.child.stdout
 
     def check(self, command: Command, host: Host) -> None:
-        """Raise CommandFailedError if it failed."""
-        code = self.process.wait(_LONG).code
-        self.listen()
-        if code:
-            completed = Completed(argv=command.argv, code=code, stdout=b"", stderr=self._said)
+        """Wait for its end; CommandFailedError, DiskFullError if it failed."""
+        if code := self.child.wait(_LONG):
+            self.errors.seek(0)
+            completed = Completed(argv=command.argv, code=code, stdout=b"", stderr=self.errors.read())
             raise failures.command_failed(command, completed, host=host.name)
 
 
 @contextmanager
-def _piped(host: Host, command: Command) -> Iterator[_Piped]:
-    """Start a process with named pipes for its output; they are gone from the disk as soon as both ends are open."""
-    folder = host.run(Command(argv=("sh", "-c", _PIPES))).text.strip()
-    opened: list[int] = []
-    try:
+def _started(command: Command, user: UserAccount, *, stdin: int = subprocess.DEVNULL) -> Iterator[_Started]:
+    """Start a program as a user of this machine; what still runs in the end is killed."""
+    with tempfile.TemporaryFile() as errors:
         try:
-            opened += [os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NONBLOCK) for name in ("out", "err")]
-            process = host.spawn(command, stdout=f"{folder}/out", stderr=f"{folder}/err")
-        finally:
-            host.remove_tree(folder)
-        try:
-            yield _Piped(process, *opened)
-        finally:
-            process.signal(StopSignal.KILL, group=True)  # only what has failed still runs
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-
-
-def _unpack(target: SshHost, words: tuple[str, ...], packed: _Piped) -> Completed:
-    """Run a command over there that reads what is packed here."""
-    os.set_blocking(packed.out, True)
-    with suppress(PermissionError):  # the user's share of large pipes is used up
-        fcntl.fcntl(packed.out, fcntl.F_SETPIPE_SZ, _PIPE)
-    child = subprocess.Popen(
-        target.session(words),
-        stdin=packed.out,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert child.stderr is not None
-    os.set_blocking(child.stderr.fileno(), False)
-    said = b""
-    try:
-        while (code := child.poll()) is None:
-            packed.listen()
-            said = (said + (child.stderr.read() or b""))[-_CHUNK:]
-            time.sleep(_PAUSE)
-        said += child.stderr.read() or b""
-    finally:
-        child.kill()
-        child.wait()
-        child.stderr.close()
-    return Completed(argv=words, code=code, stdout=b"", stderr=said)
+            child = start(
+                command,
+                user,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=errors.fileno(),
+                on_parent_death=StopSignal.KILL,
+            )
+        except FileNotFoundError as error:
+            raise failures.program_missing(command.argv[0], host="local") from error
+        with child:
+            try:
+                yield _Started(child=child, errors=errors)
+            finally:
+                if child.poll() is None:  # only what has failed still runs
+                    kill_group(child.pid)
