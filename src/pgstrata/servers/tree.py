@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from pgstrata.errors import UsageError, find_disk_full
 from pgstrata.ports.host import Command, Completed, Host
@@ -63,10 +63,7 @@ class Folder:
     """
 
     path: str
-
-    @property
-    def origin(self) -> str:
-        return ""
+    origin: ClassVar[str] = ""
 
     def require(self) -> None:
         """Refuse a tree that was configured in place: what was compiled would be taken over."""
@@ -114,10 +111,7 @@ class Archive:
 
     here: Host
     path: str
-
-    @property
-    def origin(self) -> str:
-        return ""
+    origin: ClassVar[str] = ""
 
     def require(self) -> None:
         unpacker = next(program for ending, program in UNPACKERS.items() if self.path.endswith(ending))
