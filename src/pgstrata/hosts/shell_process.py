@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.hosts import failures
@@ -53,23 +54,19 @@ def parse_code(text: str) -> int:
     return 128 - code if code in _SIGNALLED else code
 
 
+@dataclass(slots=True)
 class ShellProcess:
     """A process in the background behind a transport (`ports.Process`)."""
 
-    def __init__(self, transport: Transport, identity: int, pid: int, on_parent_death: StopSignal) -> None:
-        self._transport = transport
-        self._identity = identity
-        self._pid = pid
-        self._exit: ProcessExit | None = None
-        self.on_parent_death = on_parent_death
-
-    @property
-    def pid(self) -> int:
-        return self._pid
+    transport: Transport
+    identity: int
+    pid: int
+    on_parent_death: StopSignal
+    _exit: ProcessExit | None = None
 
     def poll(self) -> ProcessExit | None:
         if self._exit is None:
-            said = self._transport.exchange(f"transport_do transport_poll {self._identity}", timeout=PATIENCE).stdout
+            said = self.transport.exchange(f"transport_do transport_poll {self.identity}", timeout=PATIENCE).stdout
             lines = said.decode("utf-8", "replace").splitlines()
             if lines and lines[-1] == "end":
                 self._exit = ProcessExit(code=parse_code(lines[0]), cpu=_parse_cpu(lines[-2]))
@@ -89,8 +86,8 @@ class ShellProcess:
     def signal(self, signal: StopSignal, *, group: bool = False) -> None:
         if self._exit is not None:
             return
-        target = f"-{self._pid}" if group else str(self._pid)
-        self._transport.exchange(f"transport_do transport_signal {self._identity} {signal} {target}", timeout=PATIENCE)
+        target = f"-{self.pid}" if group else str(self.pid)
+        self.transport.exchange(f"transport_do transport_signal {self.identity} {signal} {target}", timeout=PATIENCE)
 
     def end(self, deadline: float) -> None:
         """As when the coordinator dies; killed at `deadline` (of time.monotonic)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import dataclass
 
 from pgstrata.errors import DatabaseFullError, PgstrataError, SqlError, find_disk_full
 from pgstrata.libpq import compose_connection
@@ -29,12 +30,12 @@ SELECT CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 110000
 """
 
 
+@dataclass(frozen=True, slots=True)
 class PsqlSql:
     """Implements `ports.Sql` with the psql of a build on a host."""
 
-    def __init__(self, host: Host, tools: Build) -> None:
-        self._host = host
-        self._tools = tools
+    host: Host
+    tools: Build
 
     def query(self, address: Address, statement: str) -> QueryResult:
         """Rows of one statement as text; SqlError if it fails."""
@@ -53,21 +54,16 @@ class PsqlSql:
         options = ("-q", "-t", "-A", "-v", "ON_ERROR_STOP=0", "-f", "-")
         return self._psql(address, options, script.encode(), _QUERY_TIMEOUT).text
 
-    @property
-    def host(self) -> Host:
-        """Where psql runs."""
-        return self._host
-
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         path = f"{folder}/{name}.sql"
-        self._host.write(path, f"{_begin_watch(f'{folder}/{name}{BACKEND}')}{script}".encode())
+        self.host.write(path, f"{_begin_watch(f'{folder}/{name}{BACKEND}')}{script}".encode())
         command = self._command(address, ("-q", "-t", "-A", "-F", "\t", "-f", path), b"")
-        return self._host.spawn(
+        return self.host.spawn(
             command, stdout=f"{folder}/{name}", stderr=f"{folder}/{name}.err", on_parent_death=StopSignal.KILL
         )
 
     def _psql(self, address: Address, arguments: tuple[str, ...], stdin: bytes, timeout: float) -> Completed:
-        done = self._host.run(self._command(address, arguments, stdin), timeout=timeout, check=False)
+        done = self.host.run(self._command(address, arguments, stdin), timeout=timeout, check=False)
         if done.code != 0:
             raise _sql_error(address, done)
         return done
@@ -75,9 +71,9 @@ class PsqlSql:
     def _command(self, address: Address, arguments: tuple[str, ...], stdin: bytes) -> Command:
         connection = compose_connection(address)
         return Command(
-            argv=(self._tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
+            argv=(self.tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
             environment={
-                **self._tools.process_environment,
+                **self.tools.process_environment,
                 "PGCONNECT_TIMEOUT": "10",
                 **connection.environment,
                 "PGAPPNAME": "pgstrata",

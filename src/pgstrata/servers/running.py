@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pgstrata.errors import UsageError
@@ -93,16 +94,16 @@ def address_of(spec: ServerSpec, environ: Mapping[str, str]) -> Address:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class RunningSource:
     """Implements `ports.ServerSource` for `dsn:` levels: asks the server what it is."""
 
-    def __init__(self, sql: Sql, environ: Mapping[str, str]) -> None:
-        self._sql = sql
-        self._environ = environ
+    sql: Sql
+    environ: Mapping[str, str]
 
     def resolve(self, spec: ServerSpec) -> Build:
         """What the server says of itself; there is no prefix and no digest."""
-        text = self._sql.query(address_of(spec, self._environ), "SELECT version()").value()
+        text = self.sql.query(address_of(spec, self.environ), "SELECT version()").value()
         return Build(
             spec=spec,
             prefix="",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, NoReturn
 
@@ -41,6 +41,7 @@ _RIGHTS: Final = (
 )
 
 
+@dataclass(slots=True)
 class Making:
     """Makes the file systems of one study.
 
@@ -53,13 +54,12 @@ class Making:
     `real` are the names of devices that were accepted, by what was asked for.
     """
 
-    def __init__(self, host: Host, key: str, folder: str, devices: str) -> None:
-        self._host = host
-        self._key = key
-        self._folder = folder
-        self._devices = devices
-        self._numbers = count(1)
-        self.real: dict[str, str] = {}
+    host: Host
+    key: str
+    folder: str
+    devices: str
+    real: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def make(self, environment: str, sites: Sequence[StorageSite], ledger: Ledger) -> Mapping[Role, Place]:
         """All file systems of an environment, each in a place of its own; nothing is made unless all can be.
@@ -72,7 +72,7 @@ class Making:
         if not sites:
             return {}
         where = f"environment {environment}"
-        base = f"pgstrata-{self._key}-{environment}-{next(self._numbers)}"
+        base = f"pgstrata-{self.key}-{environment}-{next(self._numbers)}"
         names = {site.role: base if site.role is Role.DATA else f"{base}-{site.role}" for site in sites}
         seen = self._check(sites, tuple(names.values()))
         devices = {site.role: self._accept(site.device, where) for site in sites if site.medium is Medium.DEVICE}
@@ -88,27 +88,27 @@ class Making:
                 case Medium.MEMORY | Medium.SAME:
                     source = "pgstrata"
             _change_level(ledger, mount_change(place, source, site.kind, site.options), where)
-            change_host(ledger, data_change(place, self._host.user), where)
+            change_host(ledger, data_change(place, self.host.user), where)
             places[site.role] = place
         return places
 
     def _accept(self, asked: str, where: str) -> tuple[str, int]:
         """Its real path, and its bytes."""
-        seen = self._run(device_script(asked, self._devices))
-        device = accept_device(seen, asked, self._devices, where=where)
+        seen = self._run(device_script(asked, self.devices))
+        device = accept_device(seen, asked, self.devices, where=where)
         self.real[asked] = device.rpartition("/")[2]
         return device, int(seen.facts.get("sectors", "0")) * _SECTOR
 
     def _check(self, sites: Iterable[StorageSite], names: Sequence[str]) -> Observed:
         """What is there where file systems are to be made; HostNotFitError where they cannot be."""
         packages = {name: package for site in sites for name, package in site.packages.items()}
-        seen = self._run(check_script(self._folder, names, packages))
+        seen = self._run(check_script(self.folder, names, packages))
         if "folder" not in seen.facts:
-            raise HostNotFitError("this is no folder that can be used", where=self._folder,
+            raise HostNotFitError("this is no folder that can be used", where=self.folder,
                                   remedy="set PGSTRATA_DATA to a folder of your own")  # fmt: skip
         if seen.missing:
             package = packages[seen.missing[0]]
-            raise HostNotFitError(f"the program {seen.missing[0]} is missing", where=self._host.name,
+            raise HostNotFitError(f"the program {seen.missing[0]} is missing", where=self.host.name,
                                   remedy=f"install the package {package} (apt-get install {package})")  # fmt: skip
         if "taken" in seen.facts:
             raise HostNotFitError(
@@ -121,24 +121,24 @@ class Making:
     def _check_room(self, sites: Iterable[StorageSite], seen: Observed) -> None:
         sizes = [site.size for site in sites if site.medium is Medium.LOOP]
         if sizes and "loops" in seen.facts:
-            raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self._host.name,
+            raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self.host.name,
                                   remedy="modprobe loop; in a container, give it the device")  # fmt: skip
         free = int(seen.facts["free"])
         if sizes and free < sum(sizes) + _SPARE:
             together = " and ".join(render_bytes(size) for size in sizes)
             raise DiskFullError(
-                f"an image of {together} does not fit: {render_bytes(free)} are free", where=self._folder, remedy=_SPACE
+                f"an image of {together} does not fit: {render_bytes(free)} are free", where=self.folder, remedy=_SPACE
             )
         kept = sum(site.size for site in sites if site.medium is Medium.MEMORY)
         memory = int(seen.facts.get("memory", "0")) * _KB
         if kept > memory:
             raise HostNotFitError(
                 f"{render_bytes(kept)} in memory were asked for: {render_bytes(memory)} are available",
-                where=self._host.name, remedy="set a smaller max_wal_size, or use a disk",
+                where=self.host.name, remedy="set a smaller max_wal_size, or use a disk",
             )  # fmt: skip
 
     def _run(self, script: ShellScript) -> Observed:
-        return parse_observed(self._host.run(Command(argv=script.argv)).text)
+        return parse_observed(self.host.run(Command(argv=script.argv)).text)
 
 
 def _make_image(site: StorageSite, place: Place, block: int, ledger: Ledger, where: str) -> str:
