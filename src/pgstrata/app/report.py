@@ -11,7 +11,7 @@ from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.page import emit_page
-from pgstrata.system.files import write_beside
+from pgstrata.system.files import is_full, write_beside
 
 
 def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True) -> Path:
@@ -21,7 +21,7 @@ def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: b
     try:
         write_beside(target, text.encode())
     except OSError as error:
-        kind = DiskFullError if error.errno == 28 else PgstrataError  # noqa: PLR2004 - ENOSPC
+        kind = DiskFullError if is_full(error) else PgstrataError
         raise kind(f"the report cannot be written: {error.strerror}", where=str(target),
                    remedy="give another place with -o") from None  # fmt: skip
     return target

@@ -5,7 +5,6 @@ A copy is named by what is in it, so that a rebuilt server is copied again and a
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -62,8 +61,7 @@ class Copier:
         return str(shelf.folder(name))
 
     def _explain(self, error: OSError, prefix: str) -> DiskFullError | HostNotFitError:
-        # copytree gathers the errors of all files into one that has no number of its own.
-        if error.errno in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error):
+        if files.is_full(error):
             return DiskFullError(
                 "the file system of the cache is full",
                 where=self.cache,

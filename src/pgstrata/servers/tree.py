@@ -94,9 +94,8 @@ class Folder:
         try:
             files.copy_tree(Path(self.path), target, ignore=_NOT_SOURCE)
         except shutil.Error as error:
-            # It gathers the errors of all files into one that has no number of its own.
-            if find_disk_full(str(error)):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            if files.is_full(error):
+                raise
             raise _unreadable(self.path, error) from error
 
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgstrata.errors import DiskFullError, PgstrataError, StudyError
+from pgstrata.system.files import is_full
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _ALMOST_FULL = 64 * 1024
 _KEPT = "everything that was committed is kept: free some space and start the same command again"
@@ -32,7 +32,7 @@ def storage_errors(folder: Path) -> Iterator[None]:
 
 def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
     where = str(error.filename or folder)
-    if error.errno in _FULL:
+    if is_full(error):
         return _disk_full(folder)
     if error.errno in _REFUSED:
         return _read_only(folder, where)

@@ -6,7 +6,6 @@ Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
@@ -29,7 +28,6 @@ FORMAT: Final = 2
 _OLDER: Final = 1
 # A file of ours has some kilobytes; whatever is larger is none.
 _LARGEST: Final = 1024 * 1024
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _T = TypeVar("_T")
 _DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError)
 
@@ -86,7 +84,7 @@ class FloorStore:
         try:
             files.write_atomically(path, _render(record))
         except OSError as error:
-            kind = DiskFullError if error.errno in _FULL else HostNotFitError
+            kind = DiskFullError if files.is_full(error) else HostNotFitError
             raise kind(
                 f"the noise floor cannot be kept: {error.strerror}", where=str(path),
                 remedy="check owner and permissions of that folder, or choose another one with PGSTRATA_STATE",

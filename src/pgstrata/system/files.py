@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Final
 
-from pgstrata.errors import HostFileError
+from pgstrata.errors import HostFileError, find_disk_full
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
@@ -30,6 +30,11 @@ class UserIds:
     uid: int
     gid: int
     groups: tuple[int, ...] = ()
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a file system was full; shutil gathers the errors of all files into one that has no number of its own."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT} or bool(find_disk_full(str(error)))
 
 
 @contextmanager
