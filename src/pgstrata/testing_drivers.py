@@ -77,16 +77,6 @@ class PlainDriver:
             complete="tps" in said,
             transactions=int(said.get("transactions", 0)),
             tps=said.get("tps"),
-            latency_mean=None,
-            latency_stddev=None,
-            failed=0,
-            retried=0,
-            skipped=0,
-            percentiles={},
-            samples=0,
-            series=(),
-            statements=(),
-            errors=(),
             version="1",
         )
 

@@ -40,7 +40,7 @@ QUOTA = (("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000"))
 def test_a_group_is_made_with_its_values_and_goes_away(cpu, ledger):
     groups, group = cpu
     groups.make(group, QUOTA, ledger)
-    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "50000\n"
+    assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "50000\n"
     ledger.undo_to(0)
     assert not Path(group.folder).exists()
 
@@ -69,7 +69,7 @@ def test_somebody_elses_group_of_that_name_is_left_alone(cpu, ledger):
         with pytest.raises(HostNotFitError, match="already"):
             groups.make(group, QUOTA, ledger)
         ledger.undo_to(0)
-        assert Path(group.path("cpu.cfs_quota_us")).read_text() == "-1\n"
+        assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "-1\n"
     finally:
         Path(group.folder).rmdir()
 
@@ -89,7 +89,7 @@ def test_undoing_waits_for_processes_that_are_still_leaving(cpu, ledger):
     groups, group = cpu
     groups.make(group, QUOTA, ledger)
     with subprocess.Popen([*group.join, "sleep", "0.5"]):
-        wait_for(lambda: Path(group.path("cgroup.procs")).read_text())
+        wait_for(lambda: Path(group.folder, "cgroup.procs").read_text())
         ledger.undo_to(0)
     assert not Path(group.folder).exists()
 
@@ -110,9 +110,9 @@ def test_one_value_of_a_group_comes_back(cpu, ledger):
     groups.make(group, QUOTA, ledger)
     mark = ledger.mark()
     set_value(group, "cpu.cfs_quota_us", "20000", ledger)
-    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "20000\n"
+    assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "20000\n"
     ledger.undo_to(mark)
-    assert Path(group.path("cpu.cfs_quota_us")).read_text() == "50000\n"
+    assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "50000\n"
 
 
 def wait_for(condition, seconds=5.0):

@@ -29,6 +29,7 @@ from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.ports.host import Host
 from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.server import RunningServer
 from pgstrata.system.groups import base_change, group_change
 
 UNIFIED: Final = 2
@@ -78,9 +79,10 @@ class Group:
         """Words in front of a command that put it into the group; its process id stays."""
         return ("sh", "-c", _JOIN, "sh", f"{self.folder}/cgroup.procs")
 
-    def path(self, file: str) -> str:
-        """One of its files."""
-        return f"{self.folder}/{file}"
+    def read(self, host: Host, *names: str) -> dict[str, str]:
+        """Contents of its files by name, stripped; those are left out that it does not have."""
+        found = host.read_files([f"{self.folder}/{name}" for name in names])
+        return {path.rpartition("/")[2]: content.decode().strip() for path, content in found.items()}
 
     def assert_member(self, memberships: str, where: str) -> None:
         """LevelNotTakenError unless the process with this /proc/PID/cgroup is in the group."""
@@ -212,6 +214,16 @@ def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:
         undo=ShellScript(text=_WRITE_BACK, arguments=(group.folder, file)),
     )
     assert_taken(change, ledger.change(change))
+
+
+def assert_level(key: str, asked: str, found: str, server: RunningServer, *, same: bool) -> None:
+    """LevelNotTakenError unless what the kernel says of a level is the same as what was asked for."""
+    if not same:
+        raise LevelNotTakenError(
+            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}",
+            where=f"environment {server.environment.name}",
+            remedy="something on this host changes it: switch that off for the experiment",
+        )
 
 
 def assert_taken(change: Change, state: str) -> None:

@@ -6,15 +6,12 @@ have both, each controller in one of them. Formats: proc_pid_mountinfo(5), cgrou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from pgstrata.errors import ParseError
-
-_FIRST_OPTIONAL: Final = 6
+from pgstrata.model.mounts import Mount, parse_mounts
 
 
 class Controller(StrEnum):
@@ -85,8 +82,7 @@ def parse_hierarchies(mountinfo: str, memberships: str) -> tuple[Hierarchy, ...]
     """
     known = [controllers for controllers in parse_memberships(memberships) if controllers]
     found: dict[frozenset[str], Hierarchy] = {}
-    for line in mountinfo.splitlines():
-        hierarchy = _parse_mount(line, known)
+    for hierarchy in (_hierarchy(mount, known) for mount in parse_mounts(mountinfo)):
         # Seen from a namespace, what lies outside has a root of /..: nothing of ours can be there.
         if hierarchy is None or hierarchy.root.startswith("/.."):
             continue
@@ -96,25 +92,20 @@ def parse_hierarchies(mountinfo: str, memberships: str) -> tuple[Hierarchy, ...]
     return tuple(found.values())
 
 
-def _parse_mount(line: str, known: Collection[frozenset[str]]) -> Hierarchy | None:
-    fields = line.split(" ")
-    if "-" not in fields[_FIRST_OPTIONAL:]:
-        raise ParseError(f"not a line of /proc/self/mountinfo: {line!r}")
-    end = fields.index("-", _FIRST_OPTIONAL)
-    root, folder, options = (_unescape(field) for field in fields[3:6])
-    kind, own = fields[end + 1], fields[-1].split(",")
-    hierarchy = Hierarchy(version=2, folder=folder, root=root, read_only="ro" in options.split(",") or "ro" in own)
-    if kind == "cgroup2":
-        return hierarchy
-    if kind != "cgroup":
+def _hierarchy(mount: Mount, known: Collection[frozenset[str]]) -> Hierarchy | None:
+    if mount.kind not in {"cgroup", "cgroup2"}:
         return None
-    controllers = next((names for names in known if names <= frozenset(own)), None)
-    return replace(hierarchy, version=1, controllers=controllers) if controllers else None
-
-
-def _unescape(field: str) -> str:
-    """Space, tab, newline and backslash are written as three octal digits (proc_pid_mountinfo(5))."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
+    own, unified = frozenset(mount.super_options), mount.kind == "cgroup2"
+    controllers = frozenset[str]() if unified else next((names for names in known if names <= own), None)
+    if controllers is None:
+        return None
+    return Hierarchy(
+        version=2 if unified else 1,
+        folder=mount.path,
+        root=mount.root,
+        controllers=controllers,
+        read_only=mount.read_only,
+    )
 
 
 def find_hierarchy(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.cgroups import Group, Groups, needed_controllers
+from pgstrata.layers.cgroups import Group, Groups, assert_level, needed_controllers
 from pgstrata.layers.cpu import parse_field
 from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.hierarchies import Controller
@@ -203,16 +203,17 @@ class LimitsLayer:
                 where=f"environment {environment.name}",
                 remedy="leave out limits.* for servers that somebody else runs",
             )
-        membership = f"/proc/{server.postmaster_pid}/cgroup"
-        paths = [group.path(name) for group in made.values() for name in (*_READ_BACK, *_V1_FILES.values())]
-        files = self._host.read_files((membership, *paths))
-        where = f"environment {environment.name}"
+        file = f"/proc/{server.postmaster_pid}/cgroup"
+        membership = self._host.read_files((file,)).get(file, b"").decode("utf-8", "surrogateescape")
+        contents: dict[str, str] = {}
         for group in made.values():
-            group.assert_member(files.get(membership, b"").decode("utf-8", "surrogateescape"), where)
-        contents = {path.rpartition("/")[2]: content.decode().strip() for path, content in files.items()}
+            group.assert_member(membership, f"environment {environment.name}")
+            contents |= group.read(self._host, *_READ_BACK, *_V1_FILES.values())
         facts = {key: value for key, value in _read_facts(contents).items() if key in environment.layers}
         for key in _KEYS & environment.layers.keys():
-            _assert_level(key, environment.layers[key], facts.get(key, ""), where)
+            asked, found = environment.layers[key], facts.get(key, "")
+            wanted = int(asked) // _PAGE * _PAGE if key == MEMORY else int(asked)
+            assert_level(key, asked, found, server, same=found == str(wanted))
         if MEMORY in facts:
             facts["limits.memory_used"] = contents.get("memory.current") or contents.get("memory.usage_in_bytes", "")
             self._kills[environment.name] = _count_kills(contents)
@@ -224,8 +225,7 @@ class LimitsLayer:
         group = self._made.get(environment.name, {}).get(Controller.MEMORY)
         if group is None:
             return ""
-        files = self._host.read_files((group.path("memory.events"), group.path("memory.oom_control")))
-        contents = {path.rpartition("/")[2]: content.decode() for path, content in files.items()}
+        contents = group.read(self._host, "memory.events", "memory.oom_control")
         kills = _count_kills(contents) - self._kills[environment.name]
         if kills <= 0:
             return ""
@@ -255,13 +255,3 @@ def _read_facts(contents: Mapping[str, str]) -> dict[str, str]:
         facts[key] = contents.get(file, "").rpartition(" ")[2]
     words = dict(word.split("=", 1) for word in contents.get("io.max", "").split() if "=" in word)
     return facts | {key: words[word] for key, word in _V2_WORDS.items() if word in words}
-
-
-def _assert_level(key: str, asked: str, found: str, where: str) -> None:
-    wanted = int(asked) // _PAGE * _PAGE if key == MEMORY else int(asked)
-    if found != str(wanted):
-        raise LevelNotTakenError(
-            f"{key} = {asked} was asked for, and the kernel says {found or 'nothing'}",
-            where=where,
-            remedy="something on this host changes it: switch that off for the experiment",
-        )

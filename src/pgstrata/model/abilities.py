@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
-_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+from pgstrata.model.mounts import find_mount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,57 +49,11 @@ class Abilities:
         return mount is not None and mount.read_only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MountEntry:
-    """A line of mountinfo; `device` such as 8:1, `kind` of the file system, options of the mount and of the latter."""
-
-    path: str
-    device: str
-    kind: str
-    source: str
-    options: tuple[str, ...]
-    super_options: tuple[str, ...]
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the mount or its file system is read-only."""
-        return "ro" in self.options + self.super_options
-
-
 def count_cpus(status: str) -> int:
     """How many CPUs a process may use, from /proc/self/status (0-3,8 are five); 1 where it does not say."""
     found = re.search(r"^Cpus_allowed_list:\s*([\d,-]+)$", status, re.MULTILINE)
     ranges = (part.partition("-") for part in found[1].split(",")) if found else ()
     return sum(int(last or first) - int(first) + 1 for first, _, last in ranges) or 1
-
-
-def parse_mounts(text: str) -> tuple[MountEntry, ...]:
-    """proc_pid_mountinfo(5): id, parent, device, root, mount point, options, more fields, -, type, source, options."""
-    mounts = []
-    for line in text.splitlines():
-        head, dash, tail = line.partition(" - ")
-        fields, kind = head.split(" "), tail.split(" ")
-        if dash and len(fields) > 5 and len(kind) > 2:  # noqa: PLR2004 - fields are counted in the manual
-            mount = MountEntry(
-                path=_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), fields[4]),
-                device=fields[2],
-                kind=kind[0],
-                source=kind[1],
-                options=tuple(fields[5].split(",")),
-                super_options=tuple(kind[2].split(",")),
-            )
-            mounts.append(mount)
-    return tuple(mounts)
-
-
-def find_mount(mountinfo: str, path: str) -> MountEntry | None:
-    """The mount that a path lies on: the deepest, and of several on one place the last, which hides the others."""
-    best: MountEntry | None = None
-    for mount in parse_mounts(mountinfo):
-        inside = mount.path == "/" or f"{path}/".startswith(f"{mount.path}/")
-        if inside and (best is None or len(mount.path) >= len(best.path)):
-            best = mount
-    return best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Provisional until a second real driver exists: see `drivers.registry`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from pgstrata.model.driver import Capabilities
@@ -78,17 +78,17 @@ class DriverResult:
     complete: bool
     transactions: int
     tps: float | None
-    latency_mean: float | None
-    latency_stddev: float | None
-    failed: int
-    retried: int
-    skipped: int
-    percentiles: Mapping[float, float]
-    samples: int
-    series: tuple[Series, ...]
-    statements: tuple[tuple[float, str], ...]
-    errors: tuple[str, ...]
-    version: str
+    latency_mean: float | None = None
+    latency_stddev: float | None = None
+    failed: int = 0
+    retried: int = 0
+    skipped: int = 0
+    percentiles: Mapping[float, float] = field(default_factory=dict)
+    samples: int = 0
+    series: tuple[Series, ...] = ()
+    statements: tuple[tuple[float, str], ...] = ()
+    errors: tuple[str, ...] = ()
+    version: str = ""
     outside: int = 0
     turns: tuple[tuple[float, float], ...] = ()
 

@@ -26,19 +26,12 @@ def builtin_workloads() -> Mapping[str, Workload]:
 
 def _load_description(folder: Traversable) -> Workload:
     described = tomllib.loads((folder / _DESCRIPTION).read_text("utf-8"))
-    return Workload(
-        name=folder.name,
-        title=described["title"],
-        data=described["data"],
-        writes=described["writes"],
-        builtin=described.get("builtin", ""),
-        bytes_per_scale=described["bytes_per_scale"],
-        hot_row_per_scale=described.get("hot_row_per_scale", False),
-        relations=tuple(described["relations"]),
-        options=MappingProxyType(described.get("options", {})),
-        script=_load_script(folder, described.get("script")),
-        reconnects=described.get("reconnects", False),
-    )
+    described |= {
+        "relations": tuple(described["relations"]),
+        "options": MappingProxyType(described.get("options", {})),
+        "script": _load_script(folder, described.get("script")),
+    }
+    return Workload(**{"name": folder.name, "builtin": "", **described})
 
 
 def _load_script(folder: Traversable, described: Mapping[str, str] | None) -> Script | None:

@@ -9,7 +9,8 @@ from pgstrata.collectors.hostfacts.abilities import (
     parse_programs,
 )
 from pgstrata.hosts.local import LocalHost
-from pgstrata.model.abilities import count_cpus, find_mount
+from pgstrata.model.abilities import count_cpus
+from pgstrata.model.mounts import find_mount
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 V1 = "11 32 0:29 / /sys/fs/cgroup/cpu,cpuacct ro,relatime - cgroup cgroup rw,cpu,cpuacct"

@@ -11,7 +11,8 @@ from typing import Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.layers import LAYERS
-from pgstrata.model.abilities import Abilities, CgroupMount, parse_mounts
+from pgstrata.model.abilities import Abilities, CgroupMount
+from pgstrata.model.mounts import parse_mounts
 from pgstrata.ports.host import Command, Host
 
 _NEEDS: Final = tuple(need for layer in LAYERS.values() for line in layer.host for need in line.needs)

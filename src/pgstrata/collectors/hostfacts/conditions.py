@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from pgstrata.model.abilities import MountEntry, find_mount
+from pgstrata.model.mounts import Mount, find_mount
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Host
 
@@ -115,6 +115,6 @@ def _limits(found: Mapping[str, str]) -> str:
     return ", ".join(limited)
 
 
-def _describe(mount: MountEntry) -> str:
+def _describe(mount: Mount) -> str:
     options = ",".join(option for option in mount.super_options if not option.startswith(_LAYERS))
     return f"{mount.source} {mount.kind} {','.join(mount.options)} {options}".strip()

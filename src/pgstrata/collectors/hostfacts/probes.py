@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pgstrata.model.abilities import Abilities, find_mount
+from pgstrata.model.abilities import Abilities
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.doctor import Probe
+from pgstrata.model.mounts import find_mount
 from pgstrata.model.packages import render_remedy
 from pgstrata.units import Unit, render_bytes, render_value
 
