@@ -19,6 +19,7 @@ from pgstrata.layers.cgroups import Group, Groups, assert_level, needed_controll
 from pgstrata.layers.cpu import parse_field
 from pgstrata.layers.devices import assert_cache_counted, find_device
 from pgstrata.layers.hierarchies import Controller
+from pgstrata.layers.huge_pages import parse_meminfo
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.storage import Medium, Role, medium_of
@@ -137,7 +138,7 @@ class LimitsLayer:
     def _size(self, environment: Environment) -> int:
         """Bytes of the limit in whole pages; HostNotFitError where the host has no more than that anyway."""
         size = int(environment.layers[MEMORY])
-        total = int(parse_field(self._host.read(_MEMINFO).decode(), "MemTotal").split()[0]) * 1024
+        total = parse_meminfo(self._host.read(_MEMINFO), "MemTotal")
         if size >= total:
             raise HostNotFitError(
                 f"limits.memory = {render_bytes(size)} would limit nothing: this host has {render_bytes(total)}",
@@ -148,32 +149,28 @@ class LimitsLayer:
 
     def _refuse_huge_pages(self, environment: Environment) -> None:
         """HostNotFitError where shared_buffers may lie in huge pages: asked for, or found by "try", the default."""
-        where = f"environment {environment.name}"
         pages = environment.layers.get("pages", "")
         asked = environment.settings.get("huge_pages", "try").lower()
-        uncounted = "limits.memory does not count huge pages"
         if pages not in ("", "4kB"):
-            raise HostNotFitError(
-                f"{uncounted}: with pages = {pages} the server would have that much more",
-                where=where,
-                remedy="leave out pages or limits.memory",
+            why, remedy = (
+                f"with pages = {pages} the server would have that much more",
+                "leave out pages or limits.memory",
             )
-        # pages = 4kB has the server start with huge_pages = off
-        if pages or asked in _OFF:
+        elif pages or asked in _OFF:
+            return  # pages = 4kB has the server start with huge_pages = off
+        elif asked != "try":
+            why = f"with huge_pages = {asked} the server would have that much more"
+            remedy = 'set huge_pages = "off", or leave out limits.memory'
+        elif any(count.strip("0") for count in self._host.read_matching(_POOLS).decode().split()):
+            why = "this host has some, and with huge_pages = try the server takes them"
+            remedy = (
+                'set huge_pages = "off" for all environments, or empty the pool (sysctl vm.nr_hugepages=0 '
+                "vm.nr_overcommit_hugepages=0)"
+            )
+        else:
             return
-        if asked != "try":
-            raise HostNotFitError(
-                f"{uncounted}: with huge_pages = {asked} the server would have that much more",
-                where=where,
-                remedy='set huge_pages = "off", or leave out limits.memory',
-            )
-        if any(count.strip("0") for count in self._host.read_matching(_POOLS).decode().split()):
-            raise HostNotFitError(
-                f"{uncounted}: this host has some, and with huge_pages = try the server takes them",
-                where=where,
-                remedy='set huge_pages = "off" for all environments, or empty the pool (sysctl vm.nr_hugepages=0 '
-                "vm.nr_overcommit_hugepages=0)",
-            )
+        what = f"limits.memory does not count huge pages: {why}"
+        raise HostNotFitError(what, where=f"environment {environment.name}", remedy=remedy)
 
     def _traffic_values(self, environment: Environment, group: Group) -> list[tuple[str, str]]:
         levels = {key: value for key, value in environment.layers.items() if key in _V2_WORDS}

@@ -204,10 +204,8 @@ class MemoryLayer:
         if _THP in environment.layers:
             if transparent != asked_of(environment.layers[_THP]):
                 raise _other_words(environment, asked_of(environment.layers[_THP]), transparent)
-            pmd_bytes = int(found.get(PMD_SIZE, b"0"))
-            _assert_eligible(environment, shared, pmd_bytes)
             if shared is not None:
-                _assert_given(environment, shared, pmd_bytes)
+                _assert_transparent(environment, shared, int(found.get(PMD_SIZE, b"0")))
         facts = {"memory.huge_page_size": _size(parse_meminfo(found.get(_MEMINFO, b""), "Hugepagesize"))}
         if shared is not None:
             huge = shared.page in {PAGE_BYTES[level] for level in PAGE_BYTES if level != _SMALL}
@@ -221,59 +219,46 @@ class MemoryLayer:
 def _assert_pages(server: RunningServer, sql: Sql, shared: SharedMemory | None) -> None:
     """LevelNotTakenError unless server and kernel agree on the pages that were asked for."""
     level = server.environment.layers[_PAGES]
-    where = f"environment {server.environment.name}"
     says = ""
     if server.build.version.number >= _STATUS_FROM:
         says = sql.query(server.address, "SELECT current_setting('huge_pages_status') AS status").value()
-        if says != ("off" if level == _SMALL else "on"):
-            raise LevelNotTakenError(
-                f"pages = {level} was asked for, but the server says huge_pages_status = {says}",
-                where=where,
-                remedy="look at its huge_pages and shared_memory_type: only mmap can have huge pages",
-            )
-    if shared is None and not says:
-        raise LevelNotTakenError(
-            f"pages = {level} was asked for, but nobody can see which pages the server has",
-            where=where,
-            remedy="the user of the server must be able to read /proc/PID/smaps; servers from 17 on say it themselves",
-        )
-    if shared is not None and shared.page != PAGE_BYTES[level]:
-        raise LevelNotTakenError(
-            f"pages = {level} was asked for, but the server's shared memory is on pages of {_size(shared.page)}",
-            where=where,
-            remedy="look at its huge_pages, huge_page_size and shared_memory_type",
-        )
-
-
-def _assert_eligible(environment: Environment, shared: SharedMemory | None, pmd_bytes: int) -> None:
-    """LevelNotTakenError where the kernel treats shared memory on small pages otherwise than its word says.
-
-    PostgreSQL never calls madvise for it, so that only `always` gives it huge pages.
-    """
-    if shared is None or shared.eligible is None or shared.page > PAGE_BYTES[_SMALL] or shared.bytes < 2 * pmd_bytes:
+    if says and says != ("off" if level == _SMALL else "on"):
+        but = f"the server says huge_pages_status = {says}"
+        remedy = "look at its huge_pages and shared_memory_type: only mmap can have huge pages"
+    elif shared is None and not says:
+        but = "nobody can see which pages the server has"
+        remedy = "the user of the server must be able to read /proc/PID/smaps; servers from 17 on say it themselves"
+    elif shared is not None and shared.page != PAGE_BYTES[level]:
+        but = f"the server's shared memory is on pages of {_size(shared.page)}"
+        remedy = "look at its huge_pages, huge_page_size and shared_memory_type"
+    else:
         return
-    level = environment.layers[_THP]
-    if shared.eligible != (level == "always"):
+    where = f"environment {server.environment.name}"
+    raise LevelNotTakenError(f"pages = {level} was asked for, but {but}", where=where, remedy=remedy)
+
+
+def _assert_transparent(environment: Environment, shared: SharedMemory, pmd_bytes: int) -> None:
+    """LevelNotTakenError where the kernel treats shared memory otherwise than its word says.
+
+    PostgreSQL never calls madvise for it, so that only `always` gives it huge pages. What the postmaster touches
+    itself, before any client comes, lies on them where the kernel has any to give.
+    """
+    if shared.eligible is None or shared.bytes < 2 * pmd_bytes:
+        return
+    level, where = environment.layers[_THP], f"environment {environment.name}"
+    if shared.page <= PAGE_BYTES[_SMALL] and shared.eligible != (level == "always"):
         raise LevelNotTakenError(
             f"thp = {level} was asked for, but the kernel says that the server's shared memory is "
             f"{'' if shared.eligible else 'not '}eligible for transparent huge pages",
-            where=f"environment {environment.name}",
+            where=where,
             remedy="something else on this host decides it: a security policy, prctl(PR_SET_THP_DISABLE), or its boot "
             "parameters",
         )
-
-
-def _assert_given(environment: Environment, shared: SharedMemory, pmd_bytes: int) -> None:
-    """LevelNotTakenError where the kernel may give transparent huge pages and gave none.
-
-    What the postmaster touches itself, before any client comes, lies on them where the kernel has any to give.
-    """
-    large = shared.bytes >= 2 * pmd_bytes
-    if environment.layers[_THP] == "always" and shared.eligible and large and not shared.transparent:
+    if level == "always" and shared.eligible and not shared.transparent:
         raise LevelNotTakenError(
             "thp = always was asked for, but the kernel gave the server's shared memory not one huge page: memory is "
             "in too many pieces",
-            where=f"environment {environment.name}",
+            where=where,
             remedy="`sync; sysctl vm.drop_caches=3 vm.compact_memory=1` may help, or a reboot; or use pages, which "
             "are reserved",
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 
@@ -96,13 +97,10 @@ class ClusterControl:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
         launch = launch or Launch()
         build = build.moved(launch.prefix) if launch.prefix else build
-        for last in (False,) * (_PORT_TRIES - 1) + (True,):
-            try:
+        for _ in range(_PORT_TRIES - 1):
+            with suppress(_PortTakenError):
                 return self._start_once(environment, build, clone, launch)
-            except _PortTakenError as error:
-                if last:
-                    raise ServerFailedError(str(error), where=build.prefix, remedy="free a TCP port") from error
-        raise AssertionError("unreachable")
+        return self._start_once(environment, build, clone, launch)
 
     def _start_once(self, environment: Environment, build: Build, clone: Clone, launch: Launch) -> RunningServer:
         address = self._address(environment.connection, clone)
@@ -221,7 +219,8 @@ class ClusterControl:
                 remedy="free space there, or set PGSTRATA_DATA to a folder on a larger file system",
             )  # fmt: skip
         if any("could not bind IPv" in line or "Address already in use" in line for line in lines):
-            raise _PortTakenError(f"no free TCP port was found in {_PORT_TRIES} tries")
+            what = f"no free TCP port was found in {_PORT_TRIES} tries"
+            raise _PortTakenError(what, where=server.build.prefix, remedy="free a TCP port")
         raise ServerFailedError(
             what,
             where=f"environment {server.environment.name}, {server.build.program('postgres')}",
@@ -275,7 +274,7 @@ def _status_line(content: bytes) -> bytes:
     return lines[_STATUS_LINE].strip() if len(lines) > _STATUS_LINE else b""
 
 
-class _PortTakenError(Exception):
+class _PortTakenError(ServerFailedError):
     """Somebody else holds the port that was drawn."""
 
 

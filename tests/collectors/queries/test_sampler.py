@@ -90,7 +90,7 @@ def test_where_it_is_not_loaded_or_not_allowed_nothing_is_captured_and_nothing_f
 
 def test_every_version_asks_for_the_same_columns():
     def known(version):
-        return [text for _, text in statements_for("pgstrata.collectors.queries", "statements", version)]
+        return [text for _, text in statements_for("pgstrata.collectors.queries", "columns", version)]
 
     assert all("reset" in text and "AS since" in text and "deallocations" in text for text in known(10**6))
     assert [len(known(version)) for version in (10**6, 130000, 90500)] == [5, 2, 1]

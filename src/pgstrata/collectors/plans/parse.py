@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.diagnosis.query_plans import JIT
@@ -49,7 +49,7 @@ def parse_plans(evidence: bytes) -> tuple[QueryPlan, ...]:
     Raises:
         ParseError: a line has an unknown shape.
     """
-    return tuple(_with_shape(_plan(entry)) for entry in _entries(evidence.decode("utf-8", "replace")))
+    return tuple(_plan(entry) for entry in _entries(evidence.decode("utf-8", "replace")))
 
 
 def parse_shape(text: str) -> tuple[str, ...]:
@@ -80,13 +80,11 @@ def _indented(lines: Iterable[tuple[int, str]]) -> Iterator[str]:
         above.append(column)
 
 
-def _with_shape(plan: QueryPlan) -> QueryPlan:
-    return replace(plan, shape=parse_shape(plan.text))
-
-
 def _plan(entry: _Entry) -> QueryPlan:
     statement, text, error = ("\n".join(lines) for lines in (entry.statement, entry.text, entry.error))
-    return QueryPlan(statement=statement, planned_with=entry.planned_with, shape=(), text=text, error=error)
+    return QueryPlan(
+        statement=statement, planned_with=entry.planned_with, shape=parse_shape(text), text=text, error=error
+    )
 
 
 def _entries(text: str) -> list[_Entry]:

@@ -1,14 +1,14 @@
 """Takes what pg_stat_statements has counted of the statements of a database, and never resets it.
 
-The statements that ask for it lie beside as `sql/statements.VERSION.sql`: the highest that is not newer than the server
-is used, and an older one where the extension is an older one. It is used where its library is loaded: in servers of our
-own where the experiment loads it in all of them, in running ones where somebody did. Constants, which servers before 16
-keep in statements that are no query, are replaced on the server.
+What is asked lies beside as `sql/statement.sql`, its columns as `sql/columns.VERSION.sql`: the highest that is not
+newer than the server, or an older one where the extension is an older one. It is used where its library is loaded: in
+servers of our own where the experiment loads it in all of them, in running ones where somebody did. Constants, which
+servers before 16 keep in statements that are no query, are replaced on the server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
@@ -64,15 +64,11 @@ def use_of_extension(experiment: Experiment | None) -> Use:
 
 def _query(subject: CaptureSubject, schema: str) -> QueryResult | None:
     """The answer to the first statement whose columns the extension has; None where it may not or cannot be asked."""
-    known = statements_for(__package__, "statements", subject.server.build.version.number)
-    objects = {"@schema@": schema, "@constant@": constants_expression()}
+    whole = (files(__package__) / "sql" / "statement.sql").read_text("utf-8")
+    whole = whole.replace("@constant@", constants_expression())
+    known = statements_for(__package__, "columns", subject.server.build.version.number)
+    asked = [(number, whole.replace("@columns@\n", text).replace("@schema@", schema)) for number, text in known]
     try:
-        return query_first(subject, [(number, _fill(text, objects)) for number, text in known])[1]
+        return query_first(subject, asked)[1]
     except SqlError:
         return None
-
-
-def _fill(text: str, words: Mapping[str, str]) -> str:
-    for name, word in words.items():
-        text = text.replace(name, word)
-    return text

@@ -83,18 +83,13 @@ def _check(subject: CaptureSubject) -> str:
     by_process = subject.sql.query(subject.server.address, asked).rows
     if not by_process:
         return ""
-    where = subject.server.environment.title
-    if by_process[0][0] != "on":
-        raise ServerFailedError(
-            f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled",
-            where=where,
-            remedy=f"settings.{_BY_PROCESS} = on",
-        )
     schema = find_schema(subject, EXTENSION)
-    if not schema:
-        raise ServerFailedError(
-            f"{EXTENSION} is loaded, but its objects are not in the database",
-            where=where,
-            remedy=f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}",
-        )
-    return schema
+    if by_process[0][0] != "on":
+        what = f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled"
+        remedy = f"settings.{_BY_PROCESS} = on"
+    elif not schema:
+        what = f"{EXTENSION} is loaded, but its objects are not in the database"
+        remedy = f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}"
+    else:
+        return schema
+    raise ServerFailedError(what, where=subject.server.environment.title, remedy=remedy)
