@@ -17,7 +17,6 @@ from live import EQUAL, Question, by_block, know, measure, percent, visit_differ
 from pgstrata.app import wiring
 from pgstrata.model.experiment import Experiment
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampler, Sampling, Window
-from pgstrata.ports.server import Sql
 
 VISITS = int(os.environ.get("VISITS") or 24)
 
@@ -49,8 +48,8 @@ def watched_only(environment: str) -> Iterator[None]:
     """Experiments whose samplers are at work in one environment."""
     usual = wiring.choose_samplers
 
-    def choose(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
-        return tuple(OnlyIn(inner=sampler, environment=environment) for sampler in usual(experiment, sql))
+    def choose(experiment: Experiment) -> tuple[Sampler, ...]:
+        return tuple(OnlyIn(inner=sampler, environment=environment) for sampler in usual(experiment))
 
     wiring.choose_samplers = choose
     try:

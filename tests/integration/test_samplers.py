@@ -54,7 +54,7 @@ def subject(running_server):
 class TestEverySampler(SamplerConformance):
     @pytest.fixture
     def sampler(self, name, subject):
-        return next(sampler for sampler in make_samplers(subject.sql) if sampler.name == name)
+        return next(sampler for sampler in make_samplers() if sampler.name == name)
 
     @pytest.fixture
     def folder(self):
@@ -84,7 +84,7 @@ def test_a_server_without_a_column_that_the_statements_ask_for_ends_the_sampler_
     try:
         parameters = {"options": "-c search_path=old,pg_catalog"}
         server = replace(subject.server, address=replace(subject.server.address, parameters=parameters))
-        sampler = next(sampler for sampler in make_samplers(subject.sql) if sampler.name == "sessions")
+        sampler = next(sampler for sampler in make_samplers() if sampler.name == "sessions")
         sampling = sampler.start(replace(subject, server=server), str(tmp_path))
         assert sampling.process.wait(10.0).code != 0
     finally:

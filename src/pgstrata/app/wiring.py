@@ -37,7 +37,6 @@ from pgstrata.model.server import Build
 from pgstrata.ports.collector import Collector, Sampler
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
-from pgstrata.ports.server import Sql
 from pgstrata.ports.store import Store
 from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
@@ -55,15 +54,15 @@ def make_collectors(experiment: Experiment | None = None) -> tuple[Collector, ..
     return (CanaryCollector(), PgstatCollector(), queries, ClientCollector(), ProcfsCollector())
 
 
-def make_samplers(sql: Sql | None = None, *, query_text: bool = True, waits: Use | None = None) -> tuple[Sampler, ...]:
-    """What is at work beside every measured window; without `sql` their parsers only."""
-    sessions, counters, waiting = SessionsSampler(sql, query_text=query_text), CountersSampler(sql), WaitsSampler(waits)
-    return (sessions, SecondsSampler(), counters, waiting, PerfSampler())
+def make_samplers(*, query_text: bool = True, waits: Use | None = None) -> tuple[Sampler, ...]:
+    """What is at work beside every measured window."""
+    sessions = SessionsSampler(query_text=query_text)
+    return (sessions, SecondsSampler(), CountersSampler(), WaitsSampler(waits), PerfSampler())
 
 
-def choose_samplers(experiment: Experiment, sql: Sql) -> tuple[Sampler, ...]:
+def choose_samplers(experiment: Experiment) -> tuple[Sampler, ...]:
     """Those that an experiment wants."""
-    *usual, perf = make_samplers(sql, query_text=experiment.query_text, waits=use_of_waits(experiment))
+    *usual, perf = make_samplers(query_text=experiment.query_text, waits=use_of_waits(experiment))
     return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 
 
@@ -126,7 +125,7 @@ def make_rig(
         client_facts=facts,
         client_fingerprint=fingerprint,
         version=__version__,
-        samplers=choose_samplers(experiment, sql),
+        samplers=choose_samplers(experiment),
         explainer=PlanExplainer() if experiment.diagnosis and experiment.query_text else None,
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pgstrata.ports.collector import Sampling
-from pgstrata.ports.server import RunningServer, Sql
+from pgstrata.ports.collector import CaptureSubject, Sampling
 
 PLAIN_STRINGS: Final = "SET standard_conforming_strings = on;\n"
 """What constants in a script need on servers that may read backslashes in them as escapes."""
@@ -18,8 +17,7 @@ def render_watch(statement: str, seconds: float, *, begin: str = "") -> str:
 
 
 def start_watch(
-    sql: Sql,
-    server: RunningServer,
+    subject: CaptureSubject,
     script: str,
     *,
     folder: str,
@@ -28,8 +26,8 @@ def start_watch(
     prompt: bool = False,
 ) -> Sampling:
     """A script at work on psql's host, whose answers go into the file `name` in a folder that exists there."""
-    process = sql.watch(server.address, script, folder=folder, name=name)
+    process = subject.sql.watch(subject.server.address, script, folder=folder, name=name)
     output = f"{folder}/{name}"
     return Sampling(
-        host=sql.host, process=process, output=output, errors=f"{output}.err", conceal=conceal, prompt=prompt
+        host=subject.sql.host, process=process, output=output, errors=f"{output}.err", conceal=conceal, prompt=prompt
     )

@@ -1,4 +1,4 @@
-"""Samples that were due each second as series over the seconds of a run that was alone. Pure."""
+"""Samples that were due each second as series over the seconds of a run that was alone, and what they missed. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeVar
 
 from pgstrata.model.courses import COURSES
 from pgstrata.model.metrics import Series
+from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import Window
 
 _LATE: Final = 2.5
@@ -17,6 +18,9 @@ _LATE: Final = 2.5
 _AFTER: Final = 0.5
 _SHORT: Final = 0.1
 """Seconds that are too short for a rate: moments are known to a hundredth."""
+
+MOST_UNSEEN: Final = 0.2
+"""Share of a window that may go unseen without a word."""
 
 Values = Mapping[str, float]
 
@@ -81,6 +85,19 @@ def unseen_seconds(samples: Sequence[Timed], window: Window, late: float = 0.0) 
     steps = (min(after, end) - before for before, after in pairwise(moments) if before < end)
     seen = sum(step if step <= _LATE else 1.0 for step in steps)
     return max(0.0, 1 - (seen + _AFTER + late) / length)
+
+
+def doubt_unseen(share: float, what: str, so: str) -> tuple[Reason, ...]:
+    """A remark where more than `MOST_UNSEEN` of the measured time was not seen.
+
+    Args:
+        share: of the measured time, 0 to 1.
+        what: was not seen, in the plural.
+        so: what follows.
+    """
+    if share <= MOST_UNSEEN:
+        return ()
+    return (Reason(code="samples_missing", text=f"{what} were not seen in {share:.0%} of the measured time: {so}"),)
 
 
 def _stretches(samples: Sequence[Sample], end: float) -> Iterator[tuple[Sample, Sample]]:

@@ -194,7 +194,7 @@ def subject(*, turns):
 
 def test_a_run_that_is_alone_is_watched_each_second():
     sql = FakeSql()
-    sampling = CountersSampler(sql).start(subject(turns=False), "/x")
+    sampling = CountersSampler().start(replace(subject(turns=False), sql=sql), "/x")
     assert (sampling.output, sampling.errors, sampling.host) == ("/x/pgstat.samples", "/x/pgstat.samples.err", "here")
     ((name, script),) = sql.scripts
     assert name == sampling.output
@@ -203,7 +203,7 @@ def test_a_run_that_is_alone_is_watched_each_second():
 
 def test_nothing_is_started_in_slices():
     sql = FakeSql()
-    assert CountersSampler(sql).start(subject(turns=True), "/x") is None
+    assert CountersSampler().start(replace(subject(turns=True), sql=sql), "/x") is None
     assert sql.scripts == []
 
 

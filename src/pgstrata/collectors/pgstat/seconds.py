@@ -13,10 +13,8 @@ from typing import Final
 from pgstrata.collectors.pgstat.series import SAMPLES, make_server_series, parse_counter_samples
 from pgstrata.collectors.repeated_statement import render_watch, start_watch
 from pgstrata.collectors.statements import statement_for
-from pgstrata.collectors.unobserved import doubt_unseen
-from pgstrata.collectors.window_series import unseen_seconds
+from pgstrata.collectors.window_series import doubt_unseen, unseen_seconds
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
-from pgstrata.ports.server import Sql
 
 SECONDS: Final = 1
 _POSITION: Final = "position"
@@ -44,14 +42,11 @@ class CountersSampler:
     name = SAMPLES.partition(".")[0]
     paused = True
 
-    def __init__(self, sql: Sql | None = None) -> None:
-        self._sql = sql
-
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
-        if self._sql is None or subject.turns:
+        if subject.turns:
             return None
         script = render_script(subject.server.build.version.number)
-        return start_watch(self._sql, subject.server, script, folder=folder, name=SAMPLES)
+        return start_watch(subject, script, folder=folder, name=SAMPLES)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         samples = tuple(parse_counter_samples(evidence[SAMPLES]))

@@ -13,8 +13,7 @@ from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
 from pgstrata.collectors.serverlog.parse import LOG, make_events
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
-from pgstrata.collectors.unobserved import doubt_unseen
-from pgstrata.collectors.window_series import unseen_seconds
+from pgstrata.collectors.window_series import doubt_unseen, unseen_seconds
 from pgstrata.model.metrics import Series
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 from pgstrata.ports.host import Command, StopSignal

@@ -8,7 +8,7 @@ from typing import Final
 
 from pgstrata.collectors.sessions.parse import LOOK, SESSION, SessionSample, parse_clocks, parse_samples, split_moments
 from pgstrata.collectors.sessions.window import Moment, count_reconnecting, unseen, within
-from pgstrata.collectors.unobserved import doubt_unseen
+from pgstrata.collectors.window_series import doubt_unseen
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.ports.collector import Sampled, Window
 

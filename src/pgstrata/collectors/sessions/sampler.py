@@ -18,7 +18,6 @@ from pgstrata.collectors.statements import constants_expression, statements_for
 from pgstrata.libpq import quote_literal
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
-from pgstrata.ports.server import Sql
 
 SECONDS: Final = 1 / ACTIVITY_HERTZ
 """Between two samples. At 10 Hz the statement costs about 0.004 CPUs on the server and 0.002 in psql (measured)."""
@@ -56,18 +55,15 @@ class SessionsSampler:
     name = SAMPLES.partition(".")[0]
     paused = True
 
-    def __init__(self, sql: Sql | None = None, *, query_text: bool = True) -> None:
-        self._sql = sql
+    def __init__(self, *, query_text: bool = True) -> None:
         self._conceal = None if query_text else hide_queries
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
-        if self._sql is None:
-            return None
         server = subject.server
         application = server.address.parameters.get("application_name", subject.driver)
         statement = statements_for(__package__, "sample", server.build.version.number)[0][1]
         script = render_script(statement, application, reconnects=subject.reconnects)
-        return start_watch(self._sql, server, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True)
+        return start_watch(subject, script, folder=folder, name=SAMPLES, conceal=self._conceal, prompt=True)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return parse_sessions(evidence[SAMPLES], window)

@@ -16,7 +16,7 @@ from typing import Final
 from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.names import unify_names
 from pgstrata.collectors.sessions.window import GRACE, while_complete
-from pgstrata.collectors.unobserved import MOST_UNSEEN
+from pgstrata.collectors.window_series import MOST_UNSEEN
 from pgstrata.errors import ParseError
 from pgstrata.model.activity import ACTIVITY_HERTZ, SessionCount, SessionState, WaitProfile
 from pgstrata.model.runs import Reason

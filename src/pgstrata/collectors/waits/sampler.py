@@ -56,7 +56,7 @@ class WaitsSampler:
         statement = statements_for(__package__, "profile", version)[0][1]
         application = server.address.parameters.get("application_name", subject.driver)
         script = render_script(statement, schema, application)
-        return start_watch(subject.sql, server, script, folder=folder, name=SAMPLES)
+        return start_watch(subject, script, folder=folder, name=SAMPLES)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         return parse_profile(evidence[SAMPLES], window)
