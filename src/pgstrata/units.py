@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -122,6 +123,19 @@ def rough_duration(value: float) -> str:
 def render_share(share: float) -> str:
     """A share in percent with two digits: 0.6 %, 38 %."""
     return f"{100 * share:.2g} %"
+
+
+def render_apart(values: Sequence[str], longest: int, context: int) -> list[str]:
+    """Values beside each other, cut to `longest`; long ones from `context` before the place where they part."""
+    first, last = min(values), max(values)
+    alike = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    start = max(0, alike - context) if any(len(value) > longest for value in values) else 0
+    return [
+        f"{'...' if start else ''}{value[start : start + longest]}{'...' if len(value) > start + longest else ''}"
+        if value
+        else "(empty)"
+        for value in values
+    ]
 
 
 def _short_duration(value: float, magnitude: float) -> str:

@@ -1,8 +1,4 @@
-"""What must be doubted of what others measured.
-
-About the table: ignored_columns, no_blocks, one_look, direction_assumed, order_of_file. About a comparison:
-insufficient_blocks, insufficient_values, undecided, unstable, blocks_left_out, outliers, identical.
-"""
+"""What must be doubted of what others measured: of a table as a whole, and of its comparisons."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.doubts import BlocksLeftOut, Doubt, NamedDoubt, OrderOfFile, Outliers, PlainDoubt, TooFewValues
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.question import Question
-from pgstrata.stats.boundaries import MAX_BLOCKS, boundary
+from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.unpaired import unpaired_critical
 from pgstrata.units import Direction
@@ -38,11 +34,6 @@ _FAR_AT_LEAST: Final = math.log(1.1)
 _FEWEST_FOR_FAR: Final = 5
 
 _Lack = tuple[str, str | None]
-
-
-def fewest_blocks(level: float) -> int:
-    """Blocks that an interval of this level needs."""
-    return boundary(level).first
 
 
 def fewest_values(level: float) -> int:

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import Pairing, median, pair_all
-from pgstrata.compare.verdicts.judging import ask, find_floor, make_rule
+from pgstrata.compare.verdicts.judging import ask, judge_each
 from pgstrata.model.answer import QuantileShift, Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.stats.rule import Decision, decide_many
+from pgstrata.stats.rule import Decision
 
 
 def find_shifts(plan: Plan, runs: Sequence[RunRecord]) -> tuple[QuantileShift, ...]:
@@ -36,11 +36,7 @@ def find_shifts(plan: Plan, runs: Sequence[RunRecord]) -> tuple[QuantileShift, .
     """
     names = tuple(LATENCY_QUANTILES)
     pairings = pair_all(sort_runs(runs, frozenset(names)), [ask(plan, name) for name in names])
-    decisions = decide_many(
-        [pairing.sample for pairing in pairings],
-        [make_rule(pairing.question, find_floor(pairing)) for pairing in pairings],
-    )
-    return tuple(_shift(pairing, decision) for pairing, decision in zip(pairings, decisions, strict=True))
+    return tuple(_shift(judged.pairing, judged.decision) for judged in judge_each(pairings))
 
 
 def _shift(pairing: Pairing, decision: Decision) -> QuantileShift:

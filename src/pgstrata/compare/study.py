@@ -11,7 +11,7 @@ from pgstrata.compare.pairing.arms import Arms, sort_observations, sort_runs
 from pgstrata.compare.pairing.pairs import over_cells, pair_all, pair_cells
 from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
 from pgstrata.compare.verdicts.doubts import find_doubts
-from pgstrata.compare.verdicts.judging import Judged, ask, find_floor, judge_primary, make_rule
+from pgstrata.compare.verdicts.judging import Judged, ask, judge_each, judge_primary
 from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
@@ -19,7 +19,6 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import observe_runs
-from pgstrata.stats.rule import decide_many
 
 SECONDARY_METRICS: Final = (
     "tps",
@@ -90,14 +89,9 @@ def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
 
 def _judge_others(questions: Sequence[Question], arms: Arms) -> Mapping[tuple[str, str], list[Judged]]:
     """Secondary metrics by environment and cell."""
-    pairings = pair_all(arms, questions) if questions else []
-    decisions = decide_many(
-        [pairing.sample for pairing in pairings], [make_rule(pairing.question) for pairing in pairings]
-    )
     found: dict[tuple[str, str], list[Judged]] = {}
-    for pairing, decision in zip(pairings, decisions, strict=True):
-        judged = Judged(pairing=pairing, decision=decision, headline=False)
-        found.setdefault((pairing.environment, pairing.cell), []).append(judged)
+    for judged in judge_each(pair_all(arms, questions) if questions else (), with_floor=False):
+        found.setdefault((judged.pairing.environment, judged.pairing.cell), []).append(judged)
     return found
 
 
@@ -129,12 +123,4 @@ def compare_pairs(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Comparison, ..
         over_cells(pair_cells(arms, replace(question, baseline=reference.name), environment.name))
         for reference, environment in combinations(asked, 2)
     ]
-    decisions = decide_many(
-        [pairing.sample for pairing in pairings],
-        [make_rule(question, find_floor(pairing)) for pairing in pairings],
-    )
-    judged = [
-        Judged(pairing=pairing, decision=decision, headline=False)
-        for pairing, decision in zip(pairings, decisions, strict=True)
-    ]
-    return adjust([_compare(each, over=True, reference=each.pairing.base.name) for each in judged])
+    return adjust([_compare(each, over=True, reference=each.pairing.base.name) for each in judge_each(pairings)])

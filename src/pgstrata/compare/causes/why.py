@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.pairing.arms import Arm, Arms, find_arm, sort_runs
-from pgstrata.compare.pairing.shared_blocks import shared_blocks
+from pgstrata.compare.pairing.shared_blocks import shared_blocks, whole_rounds
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
 from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Obstacle, Unattributed, ValueInterval
@@ -134,11 +134,7 @@ def _rates(sides: Sequence[Arm], block: int) -> list[float] | None:
     if not sides[0].tokens[block]:
         rates = [side.values.get(TPS.name, {}).get(block, math.nan) for side in sides]
         return None if any(math.isnan(rate) for rate in rates) else rates
-    rounds = [side.rounds.get(block, np.empty(0)) for side in sides]
-    if len({each.size for each in rounds}) > 1:
-        return None
-    values = np.array(rounds)
-    whole = values[:, ((values > 0) & (values < np.inf)).all(axis=0)]
+    whole = whole_rounds(sides, block)
     return whole.mean(axis=1).tolist() if whole.size else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pgstrata.compare.environments.differences import is_volatile
+from pgstrata.units import render_apart
 
 # A kernel that was started again reserves a little more or less.
 _MEMORY_TOLERANCE: Final = 0.01
@@ -25,7 +26,8 @@ def changed_facts(first: Mapping[str, str], now: Mapping[str, str]) -> tuple[str
     Left out: settings that name places or repeat other facts; a size of memory that moved by up to 1 %; schedulers of
     block devices that came or went; and facts of host, server and driver that are known of one of both starts only.
     """
-    return tuple(f"{name} {_render(old, new)}" for name, old, new in _changes(first, now))
+    changes = ((name, render_apart((old, new), _LONGEST, _CONTEXT)) for name, old, new in _changes(first, now))
+    return tuple(f"{name} {old} -> {new}" for name, (old, new) in changes)
 
 
 def _changes(first: Mapping[str, str], now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -60,17 +62,3 @@ def _by_device(text: str) -> Mapping[str, str]:
     """`sda none, vda mq-deadline` by device."""
     pairs = (part.partition(" ") for part in text.split(", "))
     return {device: chosen for device, _, chosen in pairs}
-
-
-def _render(old: str, new: str) -> str:
-    """Both values; long ones from shortly before the place where they part."""
-    alike = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    start = max(0, alike - _CONTEXT) if max(len(old), len(new)) > _LONGEST else 0
-    return f"{_clip(old, start)} -> {_clip(new, start)}"
-
-
-def _clip(value: str, start: int) -> str:
-    if not value:
-        return "(empty)"
-    head, tail = "..." if start else "", "..." if len(value) > start + _LONGEST else ""
-    return f"{head}{value[start : start + _LONGEST]}{tail}"

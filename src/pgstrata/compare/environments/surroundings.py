@@ -25,11 +25,7 @@ _STATUS: Final = "settings.huge_pages_status"
 
 
 def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
-    """Warnings about host, environments and cells of a study, each at most once.
-
-    Codes: these_machines, few_clients, clock_source, thp_always, cpu_governor, huge_pages_fallback, checkpoint_free,
-    cut_cycles, few_samples.
-    """
+    """Doubts about machines, host, environments and cells of a study."""
     cells = study.plan.experiment.cells
     by_cell = {
         cell.identity: [run for run in study.runs if run.cell == cell.identity and _usable(run)] for cell in cells

@@ -128,19 +128,29 @@ def _quantity(parse: Callable[[str], float], level: str) -> _Key | None:
 def _axes_of(experiment: Experiment) -> list[_Axis]:
     axes = []
     for factor in experiment.factors:
-        groups: dict[frozenset[tuple[str, str]], dict[str, str]] = defaultdict(dict)
-        for environment in experiment.environments:
-            own = {level.factor: level.value for level in environment.levels}
-            if environment.control is None and factor in own:
-                rest = frozenset((key, value) for key, value in own.items() if key != factor)
-                groups[rest].setdefault(own[factor], environment.name)
-        levels = tuple(dict.fromkeys(level for group in groups.values() for level in group))
-        whole = [group for group in groups.values() if len(group) == len(levels)]
-        if len(levels) >= FEWEST_LEVELS and whole:
-            ordered = order_levels(factor, levels)
-            named = tuple(tuple(group[level] for level in ordered) for group in whole)
-            axes.append(_Axis(factor=factor, levels=ordered, groups=named))
+        found = _find_groups(experiment, factor)
+        levels = order_levels(factor, tuple(dict.fromkeys(level for group in found for level in group)))
+        groups = group_levels(experiment, factor, levels)
+        if len(levels) >= FEWEST_LEVELS and groups:
+            axes.append(_Axis(factor=factor, levels=levels, groups=groups))
     return axes
+
+
+def group_levels(experiment: Experiment, factor: str, levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Environments in the order of the levels, all else being equal within a group; only groups with all levels."""
+    groups = _find_groups(experiment, factor)
+    return tuple(tuple(group[level] for level in levels) for group in groups if set(levels) <= group.keys())
+
+
+def _find_groups(experiment: Experiment, factor: str) -> list[dict[str, str]]:
+    """Environments that differ in nothing but this factor, by its levels."""
+    groups: dict[frozenset[tuple[str, str]], dict[str, str]] = defaultdict(dict)
+    for environment in experiment.environments:
+        own = {level.factor: level.value for level in environment.levels}
+        if environment.control is None and factor in own:
+            rest = frozenset((key, value) for key, value in own.items() if key != factor)
+            groups[rest].setdefault(own[factor], environment.name)
+    return list(groups.values())
 
 
 def _measure(question: Question, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pgstrata.compare.pairing.arms import Arm, Arms, find_arm
-from pgstrata.compare.pairing.shared_blocks import MIN_ROUNDS
+from pgstrata.compare.pairing.shared_blocks import MIN_ROUNDS, whole_rounds
 from pgstrata.model.metrics import TPS
 
 
@@ -60,11 +60,7 @@ def _read_values(sides: Sequence[Arm], metric: str, block: int) -> dict[str, flo
 
 
 def _read_rounds(sides: Sequence[Arm], block: int) -> dict[str, float]:
-    rounds = [side.rounds[block] for side in sides]
-    if len({found.size for found in rounds}) > 1:
-        return {}
-    values = np.array(rounds)
-    whole = values[:, ((values > 0) & (values < np.inf)).all(axis=0)]
+    whole = whole_rounds(sides, block)
     if whole.shape[1] < MIN_ROUNDS:
         return {}
     logs = np.log(whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -40,16 +40,16 @@ class Pairing:
     cell: str
     arm: Arm
     base: Arm
-    blocks: tuple[int, ...]
-    differences: FloatArray
     values: FloatArray
     base_values: FloatArray
-    levels: FloatArray
-    base_levels: FloatArray
-    apart: int
-    crowded: int
-    collapsed_in: tuple[str, ...]
-    baseless: bool
+    blocks: tuple[int, ...] = ()
+    differences: FloatArray = field(default_factory=lambda: np.empty(0))
+    levels: FloatArray = field(default_factory=lambda: np.empty(0))
+    base_levels: FloatArray = field(default_factory=lambda: np.empty(0))
+    apart: int = 0
+    crowded: int = 0
+    collapsed_in: tuple[str, ...] = ()
+    baseless: bool = False
     left_out: tuple[str, ...] = ()
     paired: bool = True
 
@@ -112,23 +112,14 @@ def pair_loose(arms: Arms, question: Question, environment: str, cell: str) -> P
     """All values of one environment and the baseline in one cell that no block holds."""
     arm, base = find_arm(arms, environment, cell), find_arm(arms, question.baseline, cell)
     values, base_values = (np.array(side.loose.get(question.metric, ()), dtype=np.float64) for side in (arm, base))
-    nothing = np.empty(0)
     return Pairing(
         question=question,
         environment=environment,
         cell=cell,
         arm=arm,
         base=base,
-        blocks=(),
-        differences=nothing,
         values=values,
         base_values=base_values,
-        levels=nothing,
-        base_levels=nothing,
-        apart=0,
-        crowded=0,
-        collapsed_in=(),
-        baseless=False,
         paired=False,
     )
 

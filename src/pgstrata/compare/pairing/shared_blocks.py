@@ -103,6 +103,15 @@ def _rounds_of(arm: Arm, block: int) -> FloatArray:
     return np.empty(0) if value is None else np.array([value])
 
 
+def whole_rounds(arms: Sequence[Arm], block: int) -> FloatArray:
+    """tps of the rounds of a block that all arms have, shape (arms, rounds); none where they do not hold the same."""
+    rounds = [arm.rounds.get(block, np.empty(0)) for arm in arms]
+    if len({found.size for found in rounds}) > 1:
+        return np.empty((len(arms), 0))
+    values = np.array(rounds)
+    return values[:, ((values > 0) & (values < np.inf)).all(axis=0)]
+
+
 def over_rounds(differences: FloatArray, least: FloatArray) -> FloatArray:
     """Median along the last axis over what is not NaN: one difference of a block from those of its rounds.
 

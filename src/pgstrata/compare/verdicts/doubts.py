@@ -1,10 +1,4 @@
-"""The doubts about one comparison.
-
-About the verdict: insufficient_blocks, undecided, unstable, control_differs, small_and_early.
-About the runs: incomplete, measured_apart, neighbours_differ, imbalance, suspect_runs, anomalies_differ,
-collapsed_runs, baseline_collapsed, both_collapsed, collapsed_cells, cells_left_out, not_steady. About what happened
-beside the runs: checkpoints_differ, autovacuums_differ, wal_differs.
-"""
+"""The doubts about one comparison: about its verdict, its runs, and what happened beside the runs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgstrata.compare.pairing.arms import Arms
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells
@@ -90,20 +90,23 @@ def judge_primary(question: Question, arms: Arms) -> Primary:
     heads = [over_cells(pairings) for pairings in cells]
     family = _judge_family([head for head in heads if head.control is None])
     controls = [head for head in heads if head.control is not None]
-    alone = [*controls, *(pairing for pairings in cells for pairing in pairings if several)]
-    decisions = decide_many(
-        [pairing.sample for pairing in alone],
-        [make_rule(pairing.question, find_floor(pairing)) for pairing in alone],
-    )
-    judged = [
-        Judged(pairing=pairing, decision=decision, headline=place < len(controls))
-        for place, (pairing, decision) in enumerate(zip(alone, decisions, strict=True))
-    ]
-    heads_by_name = {each.pairing.environment: each for each in (*family, *judged[: len(controls)])}
+    beside = [replace(each, headline=True) for each in judge_each(controls)]
+    explored = judge_each([pairing for pairings in cells for pairing in pairings if several])
+    heads_by_name = {each.pairing.environment: each for each in (*family, *beside)}
     return Primary(
         headlines={name: heads_by_name[name] for name in question.environments},
-        cells={(each.pairing.environment, each.pairing.cell): each for each in judged[len(controls) :]},
+        cells={(each.pairing.environment, each.pairing.cell): each for each in explored},
     )
+
+
+def judge_each(pairings: Sequence[Pairing], *, with_floor: bool = True) -> list[Judged]:
+    """Comparisons judged each alone, exploratory."""
+    rules = [make_rule(pairing.question, find_floor(pairing) if with_floor else None) for pairing in pairings]
+    decisions = decide_many([pairing.sample for pairing in pairings], rules)
+    return [
+        Judged(pairing=pairing, decision=decision, headline=False)
+        for pairing, decision in zip(pairings, decisions, strict=True)
+    ]
 
 
 def _judge_family(heads: Sequence[Pairing]) -> list[Judged]:

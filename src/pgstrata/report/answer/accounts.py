@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from pgstrata.compare.factors.axes import group_levels
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
 from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, begin, end
@@ -33,7 +34,6 @@ from pgstrata.report.sentences.contributions import (
     render_signed,
 )
 from pgstrata.report.sentences.names import count, name_factor
-from pgstrata.report.sentences.ordered import axis_groups
 
 _LONGEST_HINT = 1000
 _NARROWEST_NAME = 22
@@ -130,7 +130,7 @@ def level_sections(answer: Answer, cell: str) -> Iterator[Section]:
         alone = axis.cell == ALL_CELLS and len(experiment.cells) == 1
         if axis.cell != cell and not alone:
             continue
-        for group in axis_groups(experiment, axis):
+        for group in group_levels(experiment, axis.factor, axis.levels):
             accounts = [found[name] for name in group if name in found]
             if len(accounts) > 1:
                 yield _levels(name_factor(axis.factor), axis.levels, group, accounts)

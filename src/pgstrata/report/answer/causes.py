@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pgstrata.compare.environments.unobserved import UNSEEN
+from pgstrata.compare.factors.axes import group_levels
 from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.model.experiment import Cell
@@ -33,7 +34,7 @@ from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
-from pgstrata.report.sentences.ordered import axis_groups, primary_axes
+from pgstrata.report.sentences.ordered import primary_axes
 from pgstrata.units import render_duration
 
 _MOST_DRAWN: Final = 12
@@ -154,7 +155,7 @@ def _draw_levels(answer: Answer) -> list[Figure]:
     for axis in factors.values():
         for cell in experiment.cells:
             found = {item.environment: item for item in answer.accounts if item.cell == cell.identity}
-            for group in axis_groups(experiment, axis):
+            for group in group_levels(experiment, axis.factor, axis.levels):
                 named = {level: found[name] for level, name in zip(axis.levels, group, strict=True) if name in found}
                 if len(named) > 1 and len(figures) < _MOST_LEVELS:
                     figures.append(_draw_group(answer, axis, name_cell(cell, experiment), group, named))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.compare.headlines import DIFFERENT
-from pgstrata.compare.import_doubts import fewest_blocks, fewest_values
+from pgstrata.compare.import_doubts import fewest_values
 from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
@@ -27,6 +27,7 @@ from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import (
     Words,
+    needed_blocks,
     render_between,
     render_confidence,
     render_figures,
@@ -163,7 +164,7 @@ def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
     shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
     if answer.paired:
         blocks = _count_values(answer, item).replace("block", "usable block")
-        needed = fewest_blocks(item.level)
+        needed = needed_blocks(item)
         return f"too early to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
     fewest = fewest_values(item.level)
     there = f"{item.values} against {item.baseline_values}"

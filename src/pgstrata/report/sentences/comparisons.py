@@ -14,7 +14,6 @@ from pgstrata.report.answer.effort import Effort
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
-    is_small_and_early,
     name_reference,
     needed_blocks,
     render_between,
@@ -37,6 +36,7 @@ _RANKS = {
     Verdict.INCONCLUSIVE: 4,
     Verdict.INSUFFICIENT: 5,
 }
+SMALL_AND_EARLY = "small_and_early"
 BASELINE_COLLAPSED = frozenset({"baseline_collapsed", "both_collapsed"})
 _CONFIRM = "; small and found early, it may look larger than it is: confirm in a fresh study"
 
@@ -118,7 +118,8 @@ def _compare_words(case: Case) -> str:
 
 
 def _confirm(case: Case) -> str:
-    return _CONFIRM if any(map(is_small_and_early, case.items)) else ""
+    found_early = any(doubt.code == SMALL_AND_EARLY for item in case.items for doubt in item.warnings)
+    return _CONFIRM if found_early else ""
 
 
 def say_figures(

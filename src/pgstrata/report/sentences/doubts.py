@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pgstrata.compare.headlines import lead_comparisons, primary_comparisons
 from pgstrata.model.answer import Answer, Comparison
 from pgstrata.report.sentences.answer import SAID, capitalise
+from pgstrata.report.sentences.comparisons import SMALL_AND_EARLY
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_place
-from pgstrata.report.sentences.verdicts import SMALL_AND_EARLY
 
 _MOST_PLACES = 2
 

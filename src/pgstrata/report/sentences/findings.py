@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from pgstrata.model import doubts
 from pgstrata.report.sentences.names import count
 from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.units import render_bytes, render_duration, render_percent_change
+from pgstrata.units import render_apart, render_bytes, render_duration, render_percent_change
 
 _LONGEST_VALUE: Final = 60
 _CONTEXT: Final = 20
@@ -244,19 +244,6 @@ def _say_defaults(doubt: doubts.DefaultsDiffer) -> str:
 
 
 def _render_holders(holders: Mapping[str, Sequence[str]]) -> str:
-    """Each value with those that have it: 4MB in a, b; 8MB in c.
-
-    Long values, such as the options of configure, are shown from shortly before the place where they part.
-    """
-    first, last = min(holders), max(holders)
-    alike = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    start = max(0, alike - _CONTEXT) if any(len(value) > _LONGEST_VALUE for value in holders) else 0
-    return "; ".join(f"{_clip(value, start)} in {', '.join(names)}" for value, names in holders.items())
-
-
-def _clip(value: str, start: int) -> str:
-    if not value:
-        return "(empty)"
-    head = "..." if start else ""
-    tail = "..." if len(value) > start + _LONGEST_VALUE else ""
-    return f"{head}{value[start : start + _LONGEST_VALUE]}{tail}"
+    """Each value with those that have it: 4MB in a, b; 8MB in c."""
+    values = render_apart(tuple(holders), _LONGEST_VALUE, _CONTEXT)
+    return "; ".join(f"{value} in {', '.join(names)}" for value, names in zip(values, holders.values(), strict=True))

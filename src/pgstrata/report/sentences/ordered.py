@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from statistics import fmean
 
+from pgstrata.compare.factors.axes import group_levels
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.levels import read_levels
 from pgstrata.compare.verdicts.judging import ask
@@ -78,7 +79,7 @@ def say_step(step: AxisStep) -> str:
 def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
     """Every level in every block that has all of them: the mean over the combinations of all other factors."""
     plan = answer.study.plan
-    groups = axis_groups(plan.experiment, axis)
+    groups = group_levels(plan.experiment, axis.factor, axis.levels)
     runs = [run for run in answer.study.runs if axis.cell in {ALL_CELLS, run.cell}]
     arms = sort_runs(runs, frozenset({plan.experiment.metric}))
     logs = read_levels(arms, axis.metric, [name for group in groups for name in group], ask(plan).cells_of(axis.cell))
@@ -92,14 +93,3 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
                 LevelPoint(place=place, block=block, ratio=math.exp(mean - centre)) for place, mean in enumerate(means)
             ]
     return tuple(points)
-
-
-def axis_groups(experiment: Experiment, axis: OrderedAxis) -> list[list[str]]:
-    """Environments in the order of the levels, all else being equal within a group; only groups with all levels."""
-    found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
-    for environment in experiment.environments:
-        own = {level.factor: level.value for level in environment.levels}
-        if environment.control is None and axis.factor in own:
-            rest = frozenset((key, value) for key, value in own.items() if key != axis.factor)
-            found.setdefault(rest, {}).setdefault(own[axis.factor], environment.name)
-    return [[group[level] for level in axis.levels] for group in found.values() if set(axis.levels) <= group.keys()]

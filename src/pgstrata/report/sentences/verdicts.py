@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import assert_never
 
-from pgstrata.model.answer import Comparison, Interval, Lane, Verdict
+from pgstrata.model.answer import Comparison, FactorEffect, Interval, Lane, QuantileShift, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary
 from pgstrata.units import Direction, render_percent_change
 
-SMALL_AND_EARLY = "small_and_early"
-
-
-class Judged(Protocol):
-    """What has a verdict by a metric: comparisons, and contrasts of factors."""
-
-    @property
-    def metric(self) -> str: ...
-
-    @property
-    def verdict(self) -> Verdict: ...
-
-    @property
-    def effect(self) -> float | None: ...
-
-    @property
-    def interval(self) -> Interval | None: ...
+Judged = Comparison | FactorEffect | QuantileShift
+"""What has a verdict by a metric, with an effect and an interval."""
 
 
 # ------------------------------------------------------------------------------------------------ which comparisons
@@ -90,11 +75,6 @@ def verdict_label(judged: Judged, words: Words | None = None) -> str:
     """As `verdict_word`, for tables: a negligible difference says that it is one."""
     word = verdict_word(judged, words)
     return f"{word}, negligible" if judged.verdict is Verdict.NEGLIGIBLE else word
-
-
-def is_small_and_early(comparison: Comparison) -> bool:
-    """Whether a difference was found before the end and is so small that it may look larger than it is."""
-    return any(warning.code == SMALL_AND_EARLY for warning in comparison.warnings)
 
 
 def needed_blocks(comparison: Comparison) -> int:
