@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,7 +14,7 @@ from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.report.blocks.model import Fact
+from pgstrata.report.blocks.model import Fact, Facts
 from pgstrata.report.sentences.names import count, name_environment, name_place
 from pgstrata.report.sentences.verdicts import name_reference
 from pgstrata.sources.runs import may_enter
@@ -21,7 +22,7 @@ from pgstrata.units import render_bytes, render_value
 
 # Facts of a machine that readers look for, and one that is long.
 _FIRST = ("cpu", "cpus", "memory", "kernel", "os", "model")
-_LAST = ("cmdline",)
+_RANKS = {name: place for place, name in enumerate((*_FIRST, "", "cmdline"))}
 # The parts of a transaction's cost that belong beside every throughput.
 COSTS = ("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "latency_p95", "wal_per_tx")
 COST_TITLES: Mapping[str, str] = {
@@ -53,28 +54,23 @@ class CellRows:
     rows: tuple[EnvironmentRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOverhead:
-    """Seconds spent on one step around the measured windows: median of a run, and sum over all runs."""
-
-    step: str
-    median: float
-    total: float
-
-
 def arrange_cells(answer: Answer) -> tuple[CellRows, ...]:
     """The primary metric and its costs, cell by cell."""
     experiment = answer.study.plan.experiment
     found = {(item.environment, item.cell): item for item in primary_comparisons(answer)}
-    runs: dict[tuple[str, str], list[RunRecord]] = {}
-    for run in answer.study.runs:
-        if may_enter(run):
-            runs.setdefault((run.environment, run.cell), []).append(run)
+    runs = usable_runs(answer.study)
     return tuple(
         CellRows(
             cell=cell,
             rows=tuple(
-                _row(answer, environment, runs.get(key, ()), found.get(key))
+                EnvironmentRow(
+                    environment=environment,
+                    name=name_environment(environment, experiment),
+                    runs=len(runs[key]),
+                    value=median_of(runs[key], experiment.metric),
+                    costs=tuple(median_of(runs[key], metric) for metric in COSTS),
+                    comparison=found.get(key),
+                )
                 for environment in experiment.environments
                 for key in ((environment.name, cell.identity),)
             ),
@@ -83,18 +79,13 @@ def arrange_cells(answer: Answer) -> tuple[CellRows, ...]:
     )
 
 
-def _row(
-    answer: Answer, environment: Environment, runs: Sequence[RunRecord], comparison: Comparison | None
-) -> EnvironmentRow:
-    experiment = answer.study.plan.experiment
-    return EnvironmentRow(
-        environment=environment,
-        name=name_environment(environment, experiment),
-        runs=len(runs),
-        value=median_of(runs, experiment.metric),
-        costs=tuple(median_of(runs, metric) for metric in COSTS),
-        comparison=comparison,
-    )
+def usable_runs(study: Study) -> defaultdict[tuple[str, str], list[RunRecord]]:
+    """Those that may enter a comparison, by environment and cell; none where there are none."""
+    runs: defaultdict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+    for run in study.runs:
+        if may_enter(run):
+            runs[run.environment, run.cell].append(run)
+    return runs
 
 
 def arrange_headlines(answer: Answer) -> tuple[EnvironmentRow, ...]:
@@ -156,14 +147,13 @@ def render_status(run: RunRecord) -> str:
     return str(run.validity) if run.status is RunStatus.COMPLETED else str(run.status)
 
 
-def setup_overhead(study: Study) -> tuple[StepOverhead, ...]:
-    """Steps around the measured windows, the costliest first."""
-    steps: dict[str, list[float]] = {}
+def setup_overhead(study: Study) -> list[tuple[str, Sequence[float]]]:
+    """Seconds that each step around the measured windows took, run by run; the costliest step first."""
+    steps: dict[str, list[float]] = defaultdict(list)
     for run in study.runs:
         for step, seconds in run.dead_time.items():
-            steps.setdefault(step, []).append(seconds)
-    found = [StepOverhead(step=step, median=median(times), total=sum(times)) for step, times in steps.items()]
-    return tuple(sorted(found, key=lambda item: -item.total))
+            steps[step].append(seconds)
+    return sorted(steps.items(), key=lambda item: -sum(item[1]))
 
 
 # ------------------------------------------------------------------------------------------------ facts
@@ -209,11 +199,8 @@ def _machine_facts(found: Mapping[str, str]) -> tuple[Fact, ...]:
     host = {name.removeprefix("host.").removeprefix("client."): value for name, value in found.items()}
     if "memory" in host:
         host["memory"] = _render_memory(host["memory"])
-    names = [name for name in _FIRST if name in host]
-    names += [name for name in host if name not in (*_FIRST, *_LAST)] + [name for name in _LAST if name in host]
-    return tuple(
-        Fact(name=name, value=_render_memory(host[name]) if name == "memory" else host[name]) for name in names
-    )
+    names = sorted(host, key=lambda name: _RANKS.get(name, len(_FIRST)))
+    return tuple(Fact(name=name, value=host[name]) for name in names)
 
 
 def _render_memory(text: str) -> str:
@@ -221,22 +208,16 @@ def _render_memory(text: str) -> str:
     return render_bytes(float(number) * 1024) if number.isdigit() and unit == "kB" else text
 
 
-def group_servers(study: Study) -> tuple[tuple[tuple[str, ...], tuple[Fact, ...]], ...]:
-    """What the servers said of themselves, each with the names of the environments that have it."""
+def group_servers(study: Study) -> tuple[Facts, ...]:
+    """What the servers said of themselves, each below the names of the environments that have it."""
     experiment = study.plan.experiment
     groups: dict[tuple[Fact, ...], list[str]] = {}
-    for environment in experiment.environments:
-        if facts := _server_facts(study, environment):
+    for environment in observed_environments(study):
+        told = study.environments[environment.name].facts
+        names = [name for name in ("version", "supplier", "compiler") if told.get(f"server.{name}")]
+        if facts := tuple(Fact(name=name, value=told[f"server.{name}"]) for name in names):
             groups.setdefault(facts, []).append(name_environment(environment, experiment))
-    return tuple((tuple(names), facts) for facts, names in groups.items())
-
-
-def _server_facts(study: Study, environment: Environment) -> tuple[Fact, ...]:
-    fingerprint = study.environments.get(environment.name)
-    facts = fingerprint.facts if fingerprint is not None else {}
-    names = ("version", "supplier", "compiler")
-    found = [Fact(name=name, value=facts[f"server.{name}"]) for name in names if facts.get(f"server.{name}")]
-    return tuple(found)
+    return tuple(Facts(facts, title="; ".join(names)) for facts, names in groups.items())
 
 
 def asked_settings(study: Study) -> tuple[tuple[Fact, ...], Mapping[str, tuple[Fact, ...]]]:

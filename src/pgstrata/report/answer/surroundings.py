@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from pgstrata.compare import exclusive_settings
 from pgstrata.model.answer import Answer, Study
 from pgstrata.report.answer.environment_rows import (
@@ -52,8 +54,7 @@ def summarise_runs(study: Study) -> str:
 def measured_where(study: Study) -> Section:
     """The machine and the servers."""
     rig = Facts(rig_facts(study) or (Fact(name="nothing is known", value=""),))
-    servers = tuple(Facts(facts, title="; ".join(names)) for names, facts in group_servers(study))
-    groups = (Section("Rig", (rig,)), Section("Servers", servers))
+    groups = (Section("Rig", (rig,)), Section("Servers", group_servers(study)))
     return Section("Where it was measured", groups, parallel=True)
 
 
@@ -84,11 +85,11 @@ def _fingerprints(study: Study) -> tuple[Block, ...]:
     ]
     shown, left = differences[:_MOST_DIFFERENCES], len(differences) - _MOST_DIFFERENCES
     if shown:
+        told = [tuple("-" if value is None else value or "(empty)" for value in values) for _, values in shown]
         columns = tuple(
-            Column(title=name_environment(environment, experiment), words=True,
-                   cells=tuple("-" if values[place] is None else values[place] or "(empty)" for _, values in shown))
-            for place, environment in enumerate(observed_environments(study))
-        )  # fmt: skip
+            Column(title=name_environment(environment, experiment), cells=cells, words=True)
+            for environment, cells in zip(observed_environments(study), zip(*told, strict=True), strict=True)
+        )
         names = Column(title="fact", cells=tuple(name for name, _ in shown))
         blocks.append(Table(names=names, columns=columns, style="facts"))
     if left > 0:
@@ -131,13 +132,14 @@ def time_section(study: Study) -> OnPage | None:
     if not times:
         return None
     measured = render_duration(sum(run.measured_seconds for run in study.runs))
-    around = render_duration(sum(time.total for time in times))
-    totals = (measured, *(render_duration(time.total) for time in times))
+    around = render_duration(sum(sum(seconds) for _, seconds in times))
+    medians = (render_duration(median(seconds)) for _, seconds in times)
+    totals = (render_duration(sum(seconds)) for _, seconds in times)
     table = Table(
-        names=Column(title="step", cells=("measured", *(time.step for time in times))),
+        names=Column(title="step", cells=("measured", *(step for step, _ in times))),
         columns=(
-            Column(title="median of a run", cells=("", *(render_duration(time.median) for time in times))),
-            Column(title="all runs", cells=totals),
+            Column(title="median of a run", cells=("", *medians)),
+            Column(title="all runs", cells=(measured, *totals)),
         ),
         style="narrow",
     )
@@ -148,8 +150,9 @@ def time_section(study: Study) -> OnPage | None:
 def reproduction(study: Study) -> Section:
     """The experiment as it was written, and what to do with it."""
     experiment = study.plan.experiment
-    how = (f"With pgstrata {study.version}, ", Marked("pgstrata run experiment.toml", "code"), " with this as ",
-           Marked("experiment.toml", "code"), ":")  # fmt: skip
+    file = Marked("experiment.toml", "code")
+    command = Marked("pgstrata run experiment.toml", "code")
+    how = (f"With pgstrata {study.version}, ", command, " with this as ", file, ":")
     blocks: tuple[Block, ...] = (
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
         Paragraph(how),

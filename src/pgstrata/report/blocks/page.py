@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from pgstrata.model.answer import Verdict
-from pgstrata.report.blocks.model import Column, Document, Figure
+from pgstrata.report.blocks.model import Document
 from pgstrata.report.blocks.ties import tie
 
 # Colour never stands alone.
@@ -40,31 +40,17 @@ def emit_page(document: Document) -> str:
         lstrip_blocks=True,
         finalize=_tie_text,
     )
-    templates.filters["svg"] = _trusted_svg
-    templates.filters["verbatim"] = _Copied
-    templates.filters["sign"] = _sign
-    templates.filters["short"] = _is_short
-    templates.filters["kind"] = _name_kind
+    templates.filters |= {
+        # charts are drawn from escaped text by the renderer of the charts; they are the only markup that is not ours
+        "svg": lambda figure: Markup(figure.svg),  # noqa: S704
+        "verbatim": _Copied,
+        "sign": lambda verdict: f"{_SIGNS[verdict]} " if verdict in _SIGNS else "",
+        "short": lambda column: max(map(len, column.cells), default=0) <= _SHORT,
+        "kind": lambda block: type(block).__name__,
+    }
     return templates.get_template("page.html.j2").render(document=document).lstrip()
 
 
 def _tie_text(value: object) -> object:
     """A number and its unit stay in one line; charts and what is copied out are left alone."""
     return tie(value) if type(value) is str else value
-
-
-def _trusted_svg(figure: Figure) -> Markup:
-    """Charts are drawn from escaped text by the renderer of the charts; they are the only markup that is not ours."""
-    return Markup(figure.svg)  # noqa: S704
-
-
-def _sign(verdict: str) -> str:
-    return f"{_SIGNS[verdict]} " if verdict in _SIGNS else ""
-
-
-def _is_short(column: Column) -> bool:
-    return max(map(len, column.cells), default=0) <= _SHORT
-
-
-def _name_kind(block: object) -> str:
-    return type(block).__name__

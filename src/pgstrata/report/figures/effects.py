@@ -20,12 +20,11 @@ from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
-    render_interval,
+    render_shown,
     render_threshold,
     shown_interval,
     verdict_label,
 )
-from pgstrata.units import render_percent_change
 
 _LONGEST_IN_TITLE = 48
 _WIDTH = 470
@@ -104,7 +103,6 @@ def _effect_row(experiment: Experiment, comparison: Comparison, domain: tuple[fl
     low, high = (min(ends), max(ends)) if ends else (None, None)
     arrow = _arrow(change, domain)
     decided = comparison.verdict in {Verdict.BETTER, Verdict.WORSE}
-    figures = "" if comparison.effect is None else f"{render_percent_change(comparison.effect)} "
     return {
         "name": break_label(name_environment(experiment.environment(comparison.environment), experiment)),
         "change": change,
@@ -117,7 +115,7 @@ def _effect_row(experiment: Experiment, comparison: Comparison, domain: tuple[fl
         "colour": vega.OPEN if not decided else vega.BETTER if comparison.verdict is Verdict.BETTER else vega.WORSE,
         "shape": arrow or ("diamond" if decided else "circle"),
         "size": 170 if arrow else 110,
-        "words": f"{figures}{render_interval(shown_interval(comparison))}  {verdict_label(comparison)}".strip(),
+        "words": f"{render_shown(comparison)}  {verdict_label(comparison)}".strip(),
     }
 
 

@@ -11,8 +11,7 @@ from typing import TypeVar
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import Series
-from pgstrata.model.runs import RunRecord
-from pgstrata.report.answer.environment_rows import median_of
+from pgstrata.report.answer.environment_rows import median_of, usable_runs
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.sources.runs import may_enter
 
@@ -159,14 +158,11 @@ def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
 def take_steps(answer: Answer, axis: Axis) -> tuple[Step, ...]:
     """The primary metric along an axis."""
     experiment = answer.study.plan.experiment
-    runs: dict[tuple[str, str], list[RunRecord]] = {}
-    for run in answer.study.runs:
-        if may_enter(run):
-            runs.setdefault((run.environment, run.cell), []).append(run)
+    runs = usable_runs(answer.study)
     steps = []
     for cell in axis.cells:
         for environment in experiment.environments:
-            found = runs.get((environment.name, cell.identity), [])
+            found = runs[environment.name, cell.identity]
             value = median_of(found, experiment.metric)
             if value is None:
                 continue

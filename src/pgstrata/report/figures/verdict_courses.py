@@ -13,8 +13,7 @@ from pgstrata.report.figures.run_points import break_label
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.figures.verdict_looks import Look, Story, domain_of
 from pgstrata.report.sentences.names import name_environment
-from pgstrata.report.sentences.verdicts import render_interval, shown_interval, verdict_label
-from pgstrata.units import render_percent_change
+from pgstrata.report.sentences.verdicts import render_shown, verdict_label
 
 _HEIGHT = 150
 _MOST_TICKS = 12
@@ -72,19 +71,19 @@ def _row(look: Look, place: int, domain: tuple[float, float]) -> Mapping[str, An
 def _panel(experiment: Experiment, story: Story, place: int, domain: tuple[float, float]) -> Spec:
     comparison = story.comparison
     blocks = max(comparison.planned_blocks, story.looks[-1].n)
+    scale = {"domain": [0.4, blocks + 0.6], "nice": False}
     numbers = {"format": "d", "grid": False, "tickMinStep": 1, "tickCount": min(blocks, _MOST_TICKS)}
+    end = {"color": INK, "strokeDash": [3, 3], "opacity": 0.7}
     return {
         "title": _title(comparison, experiment),
         "width": (vega.WIDTH - 130) / 2,
         "height": _HEIGHT,
         "transform": [{"filter": f"datum.panel === {place}"}],
-        "encoding": {
-            "x": vega.number("n", title="block", scale={"domain": [0.4, blocks + 0.6], "nice": False}, axis=numbers)
-        },
+        "encoding": {"x": vega.number("n", title="block", scale=scale, axis=numbers)},
         "layer": [
             *vega.threshold_band(experiment.threshold, "y"),
             *_course(_COLOURS.get(comparison.verdict, vega.OPEN), domain),
-            *_ending(comparison),
+            *([vega.mark("rule", end, row={"n": comparison.decided_at + 0.5})] if comparison.decided_at else []),
         ],
     }
 
@@ -92,19 +91,13 @@ def _panel(experiment: Experiment, story: Story, place: int, domain: tuple[float
 def _title(comparison: Comparison, experiment: Experiment) -> Spec:
     return {
         "text": break_label(_name(comparison, experiment)).split("\n"),
-        "subtitle": [describe_course(comparison), _figures(comparison)],
+        "subtitle": [describe_course(comparison), render_shown(comparison)],
         "anchor": "start",
         "fontSize": 12,
         "subtitleFontSize": 11,
         "color": INK,
         "subtitleColor": INK,
     }
-
-
-def _figures(comparison: Comparison) -> str:
-    if comparison.effect is None:
-        return ""
-    return f"{render_percent_change(comparison.effect)} {render_interval(shown_interval(comparison))}".rstrip()
 
 
 def _course(colour: str, domain: tuple[float, float]) -> list[Spec]:
@@ -124,13 +117,4 @@ def _course(colour: str, domain: tuple[float, float]) -> list[Spec]:
         ),
         vega.mark("line", {"strokeWidth": 1.6, "color": colour}, where="isValid(datum.effect)", y=y("effect")),
         vega.mark("point", dot, y=y("block"), shape=shape, fill=fill),
-    ]
-
-
-def _ending(comparison: Comparison) -> list[Spec]:
-    """Where the verdict fell."""
-    if comparison.decided_at is None:
-        return []
-    return [
-        vega.mark("rule", {"color": INK, "strokeDash": [3, 3], "opacity": 0.7}, row={"n": comparison.decided_at + 0.5})
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -102,18 +102,18 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
 
 def say_measured(plan: Plan, floor: Floor) -> str:
     """A floor that was just measured by an A/A plan, and what it lets a comparison of two environments see."""
-    name = TOGETHER if floor.cell == ALL_CELLS else floor.cell
     size = render_effect(math.expm1(floor.s0))
     made = f"{floor.differences} differences of {floor.source}"
-    head = f"{name} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
+    head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
         return f"{head}; it is not relied upon: {floor.doubt}"
     few, many = (render_effect(_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, MAX_BLOCKS))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {MAX_BLOCKS} from {many} on"
 
 
-def _size(sight: Sight) -> float:
-    return math.inf if sight.effect is None else sight.effect
+def name_floor(floor: Floor) -> str:
+    """Its cell."""
+    return TOGETHER if floor.cell == ALL_CELLS else floor.cell
 
 
 def render_effect(effect: float | None) -> str:
@@ -133,13 +133,13 @@ def floor_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> dict[str, 
     sights = find_sights(plan, comparisons)
     if not sights:
         return None
-    first = sights[0] if sights[0].floor.cell == ALL_CELLS else max(sights, key=_size)
-    return _sight_json(first)
+    worst = max(sights, key=lambda sight: math.inf if sight.effect is None else sight.effect)
+    return _sight_json(sights[0] if sights[0].floor.cell == ALL_CELLS else worst)
 
 
 def floors_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
     """All floors that were known, those that are not relied upon with their `doubt`."""
-    sights: Mapping[str, Sight] = {sight.floor.cell: sight for sight in find_sights(plan, comparisons)}
+    sights = {sight.floor.cell: sight for sight in find_sights(plan, comparisons)}
     return [
         _sight_json(sights.get(floor.cell) or Sight(floor=floor, blocks=len(plan.blocks), effect=None))
         for floor in _ordered(plan)

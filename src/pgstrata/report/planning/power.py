@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.planning.floor import find_sights, find_visible, level_of, render_effect
+from pgstrata.report.planning.floor import find_sights, find_visible, level_of, name_floor, render_effect
 from pgstrata.stats.power import Power, forecast
 from pgstrata.units import render_count, render_duration
 
@@ -56,6 +56,11 @@ def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
     )
 
 
+def choose_outlook(outlooks: Sequence[Outlook]) -> Outlook:
+    """Of the headline, or of the noisiest cell."""
+    return outlooks[0] if outlooks[0].floor.cell == ALL_CELLS else max(outlooks, key=lambda one: one.floor.s0)
+
+
 # ---------------------------------------------------------------------------------------------------- text
 
 
@@ -64,20 +69,14 @@ def power_lines(plan: Plan) -> Iterator[str]:
     outlooks = find_outlooks(plan)
     if not outlooks:
         return
-    first = outlooks[0] if outlooks[0].floor.cell == ALL_CELLS else max(outlooks, key=_noise)
-    yield f"{_name(first)}: {_say_floor(first)}"
+    first = choose_outlook(outlooks)
+    yield f"{name_floor(first.floor)}: {_say_floor(first)}"
     yield from (f"  {_say_power(plan, power)}" for power in first.powers)
     yield f"  {_say_visible(first)}"
-    yield from (f"{_name(one)}: {_say_floor(one)}; {_say_visible(one)}" for one in outlooks if one is not first)
+    yield from (
+        f"{name_floor(one.floor)}: {_say_floor(one)}; {_say_visible(one)}" for one in outlooks if one is not first
+    )
     yield from (f"warning: {text}" for text in _warnings(plan, outlooks, first))
-
-
-def _noise(outlook: Outlook) -> float:
-    return outlook.floor.s0
-
-
-def _name(outlook: Outlook) -> str:
-    return "all cells together" if outlook.floor.cell == ALL_CELLS else outlook.floor.cell
 
 
 def _say_floor(outlook: Outlook) -> str:
@@ -105,23 +104,24 @@ def _say_visible(outlook: Outlook) -> str:
 
 def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterator[str]:
     threshold = plan.experiment.threshold
-    blind = [one for one in outlooks if one.visible is None or _exceeds(one.visible, threshold)]
+    # as printed: 3.01 % against 3 % would be a warning that contradicts itself
+    limit = render_effect(threshold)
+    blind = [
+        one
+        for one in outlooks
+        if one.visible is None or (one.visible > threshold and render_effect(one.visible) != limit)
+    ]
     if not blind:
         return
     # where the question is answered over all cells, single cells are exploratory
     who = first if first in blind else blind[0]
-    place = "" if who is first else f" in {_name(who)}, which is exploratory,"
-    limit = f"the budget holds {who.blocks} of {len(plan.blocks)} blocks; " if who.blocks < len(plan.blocks) else ""
+    place = "" if who is first else f" in {name_floor(who.floor)}, which is exploratory,"
+    held = f"the budget holds {who.blocks} of {len(plan.blocks)} blocks; " if who.blocks < len(plan.blocks) else ""
     seen = f"only differences from {render_effect(who.visible)} on" if who.visible is not None else "no difference"
     yield (
-        f"{limit}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
+        f"{held}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
         "longer runs, a quieter machine or a larger threshold would answer the question"
     )
-
-
-def _exceeds(visible: float, threshold: float) -> bool:
-    """As printed: 3.01 % against 3 % would be a warning that contradicts itself."""
-    return visible > threshold and render_effect(visible) != render_effect(threshold)
 
 
 # ---------------------------------------------------------------------------------------------------- JSON

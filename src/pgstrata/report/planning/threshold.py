@@ -12,7 +12,7 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.report.planning.floor import render_effect
-from pgstrata.report.planning.power import Outlook, find_outlooks
+from pgstrata.report.planning.power import Outlook, choose_outlook, find_outlooks
 
 COARSE: Final = 0.05
 """The threshold that is named instead, as a share."""
@@ -30,7 +30,7 @@ def say_threshold(plan: Plan) -> Iterator[str]:
     noisy = [one for one in find_outlooks(plan) if one.floor.s0 / math.sqrt(2) > _NOISY]
     if not noisy:
         return
-    fine = noisy[0] if noisy[0].floor.cell == ALL_CELLS else max(noisy, key=_noise)
+    fine = choose_outlook(noisy)
     other = replace(plan, experiment=replace(plan.experiment, threshold=COARSE))
     coarse = next(one for one in find_outlooks(other) if one.floor is fine.floor)
     where = "over all cells together" if fine.floor.cell == ALL_CELLS else f"in {fine.floor.cell}"
@@ -41,10 +41,6 @@ def say_threshold(plan: Plan) -> Iterator[str]:
         f"{_say_equal(fine)}, within {better} in {_say_equal(coarse)}; if differences below {better} do not matter to "
         f'you, write threshold = "{better}"'
     )
-
-
-def _noise(outlook: Outlook) -> float:
-    return outlook.floor.s0
 
 
 def _say_equal(outlook: Outlook) -> str:

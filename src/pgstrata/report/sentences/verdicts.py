@@ -100,6 +100,12 @@ def shown_interval(comparison: Comparison) -> Interval | None:
     return comparison.interval
 
 
+def render_shown(comparison: Comparison) -> str:
+    """As `render_figures`, with the interval that is shown; empty without an effect and an interval."""
+    change = "" if comparison.effect is None else render_percent_change(comparison.effect)
+    return f"{change} {render_interval(shown_interval(comparison))}".strip()
+
+
 def render_interval(interval: Interval | None) -> str:
     """[-4.2, -1.9] in percent, empty where there is no honest interval."""
     if interval is None:
