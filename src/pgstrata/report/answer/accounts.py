@@ -144,9 +144,10 @@ def _levels(factor: str, levels: Sequence[str], group: Sequence[str], accounts: 
     table = [[row.seconds for row in item.account.rows] for item in accounts]
     totals = [item.account.seconds for item in accounts]
     kept = [
-        place for place in range(len(keys))
+        place
+        for place in range(len(keys))
         if any(abs(rows[place]) >= total / 100 for rows, total in zip(table, totals, strict=True))
-    ]  # fmt: skip
+    ]
     names = [keys[place][1] or PART_NAMES[keys[place][0]] for place in kept]
     digits = choose_decimals(min(totals) / size / 500)
     columns = tuple(

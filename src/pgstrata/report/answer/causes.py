@@ -166,9 +166,7 @@ def _draw_group(
     answer: Answer, axis: OrderedAxis, cell: str, group: Sequence[str], named: Mapping[str, LevelAccount]
 ) -> Figure:
     experiment = answer.study.plan.experiment
-    slabs = stack_levels([
-        {(row.part, row.event): row.seconds for row in item.account.rows} for item in named.values()
-    ])  # fmt: skip
+    slabs = stack_levels([{(row.part, row.event): row.seconds for row in item.account.rows} for item in named.values()])
     stacks = [Stack(name=level, slabs=found) for level, found in zip(named, slabs, strict=True)]
     rest = {
         f"{name_factor(level.factor)} = {level.value}"
@@ -192,10 +190,14 @@ def make_why_document(answer: Answer) -> Document:
         for cell in study.plan.experiment.cells
     )
     return Document(
-        name=f"Study {study.name}", title="", summary="", doubts=(), colophon="",
+        name=f"Study {study.name}",
+        title="",
+        summary="",
+        doubts=(),
+        colophon="",
         answer=tuple(Paragraph(end(each.text)) for each in answer_sentences(answer) if not each.minor),
         sections=(*([Listing(unseen)] if unseen else []), *cells),
-    )  # fmt: skip
+    )
 
 
 def _why_cell(answer: Answer, cell: Cell) -> Iterator[Block]:

@@ -69,11 +69,15 @@ _TIMES = (
     "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
     "says otherwise. Dips are often checkpoints."
 )
-_MEANWHILE = (
-    "Medians over the runs of each environment, second by second (of runs longer than two minutes in longer steps): "
-    "the throughput, with a triangle where a checkpoint began in any run, and up to eight courses. First come those "
-    "whose level is clearly different from the baseline's (rates are compared per transaction), the farthest apart "
-    "first, then those that move most. All courses are in the study's catalogue, in its table "
+_MEANWHILE: Inline = (
+    (
+        "Medians over the runs of each environment, second by second (of runs longer than two minutes in longer "
+        "steps): the throughput, with a triangle where a checkpoint began in any run, and up to eight courses. First "
+        "come those whose level is clearly different from the baseline's (rates are compared per transaction), the "
+        "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
+    ),
+    Marked("series", "code"),
+    ".",
 )
 _BLOCKS = (
     "Every run; those of one block are joined. Where the machine drifts, whole blocks wander together, and the "
@@ -141,26 +145,29 @@ def how_it_went(answer: Answer) -> tuple[Section, ...]:
     rounds = sum(plan.design(cell.identity).rounds for cell in cells)
     slices = drawable_cells(answer, marks=rounds * MOST_VISITS * len(plan.experiment.environments), most=_MOST_SLICES)
     sliced = sum(plan.design(cell.identity).sliced for cell in cells)
+    lines = drawable_cells(answer, marks=panels, most=MOST_PANELS)
+    courses = drawable_cells(answer, marks=panels, most=_MOST_MEANWHILE)
+    dots = drawable_cells(answer, marks=len(answer.study.runs), most=_MOST_DOTS)
     parts = (
         _courses(answer),
         _folded(answer, "Turn by turn", _ROUNDS, draw_rounds, slices, of=sliced, more=_scatter(answer)),
-        _folded(answer, "Over time", _TIMES, draw_over_time, drawable_cells(answer, marks=panels, most=MOST_PANELS)),
-        _folded(
-            answer, "What host and server did meanwhile", (_MEANWHILE, Marked("series", "code"), "."), draw_meanwhile,
-            drawable_cells(answer, marks=panels, most=_MOST_MEANWHILE),
-        ),
-        _folded(
-            answer, "Block by block", _BLOCKS, draw_by_block,
-            drawable_cells(answer, marks=len(answer.study.runs), most=_MOST_DOTS),
-        ),
-    )  # fmt: skip
+        _folded(answer, "Over time", _TIMES, draw_over_time, lines),
+        _folded(answer, "What host and server did meanwhile", _MEANWHILE, draw_meanwhile, courses),
+        _folded(answer, "Block by block", _BLOCKS, draw_by_block, dots),
+    )
     return tuple(part for part in parts if part is not None)
 
 
 def _folded(
-    answer: Answer, title: str, explained: Inline, draw: Callable[[Answer, str, str], Figure | None],
-    cells: Iterable[Cell], *, of: int = 0, more: tuple[Block, ...] = (),
-) -> Section | None:  # fmt: skip
+    answer: Answer,
+    title: str,
+    explained: Inline,
+    draw: Callable[[Answer, str, str], Figure | None],
+    cells: Iterable[Cell],
+    *,
+    of: int = 0,
+    more: tuple[Block, ...] = (),
+) -> Section | None:
     """A chart for each cell, folded where there are many; None without any. `of` so many cells charts can be drawn."""
     experiment = answer.study.plan.experiment
     drawn = [draw(answer, cell.identity, name_cell(cell, experiment)) for cell in cells]

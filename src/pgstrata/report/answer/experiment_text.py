@@ -45,8 +45,13 @@ def _fold(line: str, width: int) -> Iterator[str]:
         yield from _fold_string(found["head"], found["text"], width)
     elif found := _ARRAY.match(line):
         yield from _wrap_comment(found["comment"] or "", width)
-        yield from wrap(f"{found['head']}{found['items']}]", width, subsequent_indent="  ", break_long_words=False,
-                        break_on_hyphens=False)  # fmt: skip
+        yield from wrap(
+            f"{found['head']}{found['items']}]",
+            width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     elif found := _TRAILING.match(line):
         yield from _wrap_comment(found["comment"], width)
         yield found["head"]

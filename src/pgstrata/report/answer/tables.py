@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import Answer, QuantileShift
@@ -77,8 +78,8 @@ def glance_table(answer: Answer, cells: Sequence[CellRows]) -> Table:
     for place, environment in enumerate(experiment.environments):
         if environment.name != experiment.baseline:
             effect, _, verdict = _effect_columns([cell.rows[place] for cell in cells])
-            columns.append(Column(title=name_environment(environment, experiment), cells=effect.cells,
-                                  beside=verdict.cells, verdicts=verdict.verdicts, words=True))  # fmt: skip
+            name = name_environment(environment, experiment)
+            columns.append(replace(effect, title=name, beside=verdict.cells, verdicts=verdict.verdicts, words=True))
     names = Column(title="cell", cells=tuple(name_cell(cell.cell, experiment) for cell in cells))
     return Table(names=names, columns=tuple(columns))
 

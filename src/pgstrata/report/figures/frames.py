@@ -105,9 +105,12 @@ def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -
     changes = {path: scatter.measure(counts) for path, counts in inclusive.items() if path}
     changes[()] = scatter.measure_whole(inclusive[()])
     return Flames(
-        blocks=len(blocks), samples=samples, whole=changes[()], inclusive=changes,
+        blocks=len(blocks),
+        samples=samples,
+        whole=changes[()],
+        inclusive=changes,
         own={name: scatter.measure(counts) for name, counts in own.items()},
-    )  # fmt: skip
+    )
 
 
 def _add(counts: _Counts, place: int, block: int, count: int, seconds: float) -> None:
@@ -155,9 +158,11 @@ class _Scatter:
 
     def _judge(self, counts: _Counts, error: float, freedom: int) -> Change:
         return Change(
-            value=_mean(counts.value, self.blocks), reference=_mean(counts.reference, self.blocks),
-            error=error, limit=_errors(freedom) * error,
-        )  # fmt: skip
+            value=_mean(counts.value, self.blocks),
+            reference=_mean(counts.reference, self.blocks),
+            error=error,
+            limit=_errors(freedom) * error,
+        )
 
 
 @lru_cache

@@ -106,9 +106,10 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     if throughput := _timelines(runs, (TPS.name, "")):
         panels.insert(0, MeanwhilePanel(title=METRICS[TPS.name].title, unit=Unit.PER_SECOND, lines=throughput))
     return Meanwhile(
-        panels=tuple(panels), left=len(first) + len(rest) - len(chosen),
+        panels=tuple(panels),
+        left=len(first) + len(rest) - len(chosen),
         checkpoints={name: found for name in names if (found := _seconds_of(runs[name], CHECKPOINTS))},
-    )  # fmt: skip
+    )
 
 
 def _course(key: _Key) -> Course:
@@ -169,9 +170,11 @@ def _timeline(environment: str, runs: Sequence[Series], width: int) -> Timeline:
     often = np.flatnonzero(2 * there >= max(1, len(runs)))
     kept = [int(step) for step in often if there[step]]
     return Timeline(
-        environment=environment, runs=len(runs), times=tuple((step + 0.5) * width for step in kept),
+        environment=environment,
+        runs=len(runs),
+        times=tuple((step + 0.5) * width for step in kept),
         values=tuple(float(np.nanmedian(values[:, step])) for step in kept),
-    )  # fmt: skip
+    )
 
 
 def _in_steps(series: Series, width: int, steps: int) -> FloatArray:

@@ -34,14 +34,15 @@ def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
     rows = [
         {
             "name": labels[item.environment],
-            "x": steps.index(name_percentile(item)) + (names.index(item.environment) + 1) / (len(names) + 1) * _GAP
+            "x": steps.index(name_percentile(item))
+            + (names.index(item.environment) + 1) / (len(names) + 1) * _GAP
             - _GAP / 2,
             "y": None if item.effect is None else vega.percent(item.effect),
             "low": vega.percent(item.interval.low) if item.interval else None,
             "high": vega.percent(item.interval.high) if item.interval else None,
         }
         for item in shown
-    ]  # fmt: skip
+    ]
     described = {"title": "latency, difference, %", "axis": vega.percent_axis(tickCount=6)}
     y, low = (vega.number(field, **described) for field in ("y", "low"))
     layers = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -145,10 +146,9 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
         return None
     kinks = _places_of_kinks(answer, axis)
     rows = [
-        {"name": labels[step.environment], "at": step.at, "value": step.value, "low": step.low, "high": step.high,
-         "kink": (step.environment, step.at) in kinks}
+        {"name": labels[step.environment], **asdict(step), "kink": (step.environment, step.at) in kinks}
         for step in steps
-    ]  # fmt: skip
+    ]
     described = {"title": experiment.metric, "scale": {"zero": True}, "axis": {"format": "~s", "tickCount": 5}}
     if _is_flattened(steps):
         ticks = choose_ticks(min(step.low for step in steps), max(step.high for step in steps))

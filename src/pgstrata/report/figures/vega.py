@@ -30,14 +30,11 @@ WHOLE: Final = WIDTH - 90
 MINUS: Final = "replace(datum.label, '\u2212', '-')"
 # A label that `break_label` broke into lines, as an expression of the library.
 LINES: Final = "split(datum.label, '\\n')"
-# Colours are those of Okabe and Ito: told apart with every kind of colour vision, on white and on black.
-_ENVIRONMENTS: Final[Mapping[str, Sequence[Any]]] = {
-    "color": (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d"),
-    "shape": (
-        "circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"
-    ),
-    "strokeDash": ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4]),
-}  # fmt: skip
+# Okabe and Ito: told apart with every kind of colour vision, on white and on black.
+_COLOURS = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4])
+_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": _COLOURS, "shape": _SHAPES, "strokeDash": _DASHES}
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
 # Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
 _LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))

@@ -75,10 +75,9 @@ def _rows(
     level = total.reference
     for place, part in enumerate(parts, 1):
         start, level = level, level + part.difference
-        row: dict[str, Any] = {
-            "kind": "part", "y": place, "name": name_part(part), "from": start / size, "to": level / size,
-            "colour": colour_of(part), "opacity": 0.9 if part.resolved else PALE, "words": say_difference(part),
-        }  # fmt: skip
+        row: dict[str, Any] = {"kind": "part", "y": place, "name": name_part(part), "words": say_difference(part)}
+        row |= {"from": start / size, "to": level / size}
+        row |= {"colour": colour_of(part), "opacity": 0.9 if part.resolved else PALE}
         if part.interval is not None:
             row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
         rows.append(row)
@@ -125,17 +124,20 @@ def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
 
 
 def _y(rows: Sequence[Row], field: str) -> Spec:
-    """Rows from above, with their names."""
+    """Rows from above, with their names in lines; as JSON they end no string of the expression."""
+    names = json.dumps([break_label(row["name"]) for row in rows])
     axis = {
-        "title": None, "values": [row["y"] for row in rows], "labelExpr": _names(rows), "grid": False,
-        "ticks": False, "domain": False, "labelLimit": _LABELS, "labelPadding": 8, "labelLineHeight": _LINE,
-    }  # fmt: skip
+        "title": None,
+        "values": [row["y"] for row in rows],
+        "labelExpr": f"split({names}[datum.value], '\\n')",
+        "grid": False,
+        "ticks": False,
+        "domain": False,
+        "labelLimit": _LABELS,
+        "labelPadding": 8,
+        "labelLineHeight": _LINE,
+    }
     return vega.number(field, scale={"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}, axis=axis)
-
-
-def _names(rows: Sequence[Row]) -> str:
-    """The names as an expression of the library, in lines; as JSON they end no string of it."""
-    return f"split({json.dumps([break_label(row['name']) for row in rows])}[datum.value], '\\n')"
 
 
 # ------------------------------------------------------------------------------------------------ levels
@@ -147,15 +149,13 @@ def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     rows = []
     for place, stack in enumerate(stacks):
         total = sum(slab.seconds for slab in stack.slabs)
+        bar = {"kind": "slab", "y": place, "above": place - _BAR, "below": place + _BAR}
         up = down = 0.0
         for slab in stack.slabs:
             start = up if slab.seconds >= 0 else down
             end = start + slab.seconds
             up, down = (end, down) if slab.seconds >= 0 else (up, end)
-            rows.append({
-                "kind": "slab", "y": place, "above": place - _BAR, "below": place + _BAR, "part": slab.name,
-                "from": start / size, "to": end / size,
-            })  # fmt: skip
+            rows.append({**bar, "part": slab.name, "from": start / size, "to": end / size})
         rows.append({"kind": "total", "y": place, "to": up / size, "words": render_duration(total)})
     legend = legend_of([slab for stack in stacks for slab in stack.slabs])
     chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
