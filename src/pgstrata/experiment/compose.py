@@ -7,6 +7,7 @@ parsed like any other file, so nothing is checked here that `parse` checks.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,12 +39,6 @@ class Composed:
     text: str
     conninfo: Mapping[str, Secret]
     remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Assignment:
-    key: str
-    levels: tuple[str, ...]
 
 
 def compose_try(  # noqa: PLR0913 - the options of the command
@@ -87,7 +82,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
     """
     factors = _collect(assignments)
     secrets: dict[str, Secret] = {}
-    lines = [_factor_line(factor, resolve_path, secrets) for factor in factors]
+    lines = [_factor_line(key, levels, resolve_path, secrets) for key, levels in factors.items()]
     names = tuple(workload) or ("simple-update",)
     clients = clients or max(4, cpus)
     remarks: list[str] = []
@@ -133,23 +128,19 @@ def fitting_run(budget: float, environments: int, cells: int, servers: int) -> i
     return min(_GOOD_RUN, max(_SHORT_RUN, int(seconds)))
 
 
-def _choose_run(budget: str, factors: Sequence[_Assignment], cells: int, controls: int) -> tuple[str, str]:
+def _choose_run(budget: str, factors: Mapping[str, Sequence[str]], cells: int, controls: int) -> tuple[str, str]:
     try:
         seconds = parse_duration(budget)
     except ValueError:
         raise UsageError(f"{budget!r} is not a duration", where="budget", remedy="write 90s, 10m or 1h30m") from None
-    environments, servers = controls, 1
-    count = 1
-    for factor in factors:
-        count *= len(factor.levels)
-        servers = len(factor.levels) if factor.key == "server" else servers
-    environments += count
-    run = fitting_run(seconds, environments, cells, servers)
+    environments = controls + math.prod(len(levels) for levels in factors.values())
+    run = fitting_run(seconds, environments, cells, len(factors.get("server", ("embedded",))))
     remark = f"runs of {run} s, so that {render_duration(seconds)} hold enough blocks; --run changes it"
     return f"{run}s", remark
 
 
-def _collect(assignments: Sequence[str]) -> tuple[_Assignment, ...]:
+def _collect(assignments: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Levels by the key of their factor."""
     if not assignments:
         raise UsageError("nothing varies", remedy="name a factor and its levels: server=16,18")
     levels: dict[str, list[str]] = {}
@@ -163,7 +154,7 @@ def _collect(assignments: Sequence[str]) -> tuple[_Assignment, ...]:
         if any(not part for part in parts):
             raise UsageError(f"{key.strip()} has an empty level", remedy=f"write {key.strip()}=LEVEL,LEVEL")
         levels.setdefault(name, []).extend(parts)
-    return tuple(_Assignment(key=key, levels=tuple(values)) for key, values in levels.items())
+    return levels
 
 
 def _key(key: str) -> str:
@@ -184,14 +175,14 @@ def _key(key: str) -> str:
     raise UsageError(f"{key!r} is neither a factor nor the name of a setting", remedy=remedy)
 
 
-def _factor_line(factor: _Assignment, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
-    key = factor.key if "." not in factor.key else _toml(factor.key)
-    levels: list[object] = list(factor.levels)
-    if factor.key == "server":
-        levels = [_server(level, resolve_path, secrets) for level in factor.levels]
-    elif factor.key == "checksums":
-        levels = [{"true": True, "on": True, "false": False, "off": False}.get(one, one) for one in factor.levels]
-    return f"{key} = {_toml(levels)}"
+def _factor_line(
+    key: str, levels: Sequence[object], resolve_path: Callable[[str], str], secrets: dict[str, Secret]
+) -> str:
+    if key == "server":
+        levels = [_server(str(level), resolve_path, secrets) for level in levels]
+    elif key == "checksums":
+        levels = [{"true": True, "on": True, "false": False, "off": False}.get(str(one), one) for one in levels]
+    return f"{key if '.' not in key else _toml(key)} = {_toml(levels)}"
 
 
 def _server(level: str, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
@@ -207,10 +198,10 @@ def _server(level: str, resolve_path: Callable[[str], str], secrets: dict[str, S
     return level
 
 
-def _question(factors: Sequence[_Assignment]) -> str:
-    parts = [
-        f"{factor.key.removeprefix('settings.')} ({', '.join(map(mask_conninfo, factor.levels))})" for factor in factors
-    ]
+def _question(factors: Mapping[str, Sequence[str]]) -> str:
+    parts = (
+        f"{key.removeprefix('settings.')} ({', '.join(map(mask_conninfo, levels))})" for key, levels in factors.items()
+    )
     return f"What changes with {' and '.join(parts)}?"
 
 

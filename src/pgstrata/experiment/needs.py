@@ -38,15 +38,20 @@ class HostLine:
     root: bool = True
 
 
+def needed(there: Callable[[HostCase], bool], lack: str, *files: str) -> Need:
+    """What is there or not; `lack` says that it is missing, `files` are looked at for it."""
+    return Need(lack=lambda case: "" if there(case) else lack, files=files)
+
+
 def file_needed(*paths: str, lack: str, shown: tuple[str, ...] = ()) -> Need:
     """One of these files; `shown` are others that the note is made of."""
-    return Need(lack=lambda case: "" if set(paths) & case.abilities.files.keys() else lack, files=(*paths, *shown))
+    return needed(lambda case: bool(set(paths) & case.abilities.files.keys()), lack, *paths, *shown)
 
 
 def writable(path: str) -> Need:
     """A mount that is not read-only, as that of most containers is."""
     lack = f"{path} is read-only here: start pgstrata outside the container"
-    return Need(lack=lambda case: lack if case.abilities.read_only(path) else "")
+    return needed(lambda case: not case.abilities.read_only(path), lack)
 
 
 def programs_needed(*programs: str) -> Need:
@@ -83,22 +88,22 @@ def group_line(key: str, controller: str, option: str, *, old: str = "", since: 
     return HostLine(key=key, needs=(Need(lack=lack),), note=lambda case: f"cgroup version {version(case)}")
 
 
+LOOP_NEEDED: Final = needed(
+    lambda case: "/dev/loop-control" in case.abilities.existing or "loop" in case.abilities.modules,
+    "needs loop devices: modprobe loop (CONFIG_BLK_DEV_LOOP), or a container that may use them",
+)
+
+
 def file_system_line(kind: str) -> HostLine:
     """A file system on a loop device: of the kernel, and the programs that make and mount it."""
 
-    def loop(case: HostCase) -> str:
-        there = "/dev/loop-control" in case.abilities.existing or "loop" in case.abilities.modules
-        remedy = "modprobe loop (CONFIG_BLK_DEV_LOOP), or a container that may use them"
-        return "" if there else f"needs loop devices: {remedy}"
-
-    def kernel(case: HostCase) -> str:
+    def known(case: HostCase) -> bool:
         lines = case.abilities.files.get("/proc/filesystems", "").splitlines()
-        known = {line.split()[-1] for line in lines if line.split()} | case.abilities.modules
-        return "" if kind in known else f"needs a kernel with {kind} (CONFIG_{kind.upper()}_FS)"
+        return kind in {line.split()[-1] for line in lines if line.split()} | case.abilities.modules
 
+    kernel = needed(known, f"needs a kernel with {kind} (CONFIG_{kind.upper()}_FS)", "/proc/filesystems")
     makers = programs_needed(f"mkfs.{kind}", "losetup", "mount")
-    needs = (Need(lack=loop), Need(lack=kernel, files=("/proc/filesystems",)), makers)
-    return HostLine(key=f"filesystem={kind}", needs=needs, note=lambda _: "on a loop device")
+    return HostLine(key=f"filesystem={kind}", needs=(LOOP_NEEDED, kernel, makers), note=lambda _: "on a loop device")
 
 
 def listed_devices(case: HostCase) -> str:
@@ -119,14 +124,9 @@ def schedulers(case: HostCase) -> str:
     return ", ".join(sorted({word.strip("[]") for line in case.abilities.schedulers for word in line.split()}))
 
 
-SCHEDULERS_NEEDED: Final = Need(
-    lack=lambda case: (
-        ""
-        if "," in schedulers(case)
-        else "needs a kernel with more schedulers than one (CONFIG_MQ_IOSCHED_DEADLINE, ...)"
-    )
+SCHEDULERS_NEEDED: Final = needed(
+    lambda case: "," in schedulers(case),
+    "needs a kernel with more schedulers than one (CONFIG_MQ_IOSCHED_DEADLINE, ...)",
 )
 
-SEVERAL_CPUS: Final = Need(
-    lack=lambda case: "" if case.abilities.cpus > 1 else "there is one CPU only", files=("/proc/self/status",)
-)
+SEVERAL_CPUS: Final = needed(lambda case: case.abilities.cpus > 1, "there is one CPU only", "/proc/self/status")

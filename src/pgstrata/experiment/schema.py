@@ -65,12 +65,8 @@ def _key(kind: Kind[_T], meaning: str, *, usual: object = None, absent: Any = ..
     return field(default_factory=lambda: absent, metadata={"key": key})  # type: ignore[no-any-return]
 
 
-def _list(kind: Kind[_T], meaning: str) -> tuple[_T, ...]:
-    return field(default=(), metadata={"key": Key(meaning=meaning, kind=kind, listed=True)})
-
-
-def _tables(path: str, meaning: str) -> Any:
-    return field(default=(), metadata={"key": Key(meaning=meaning, table=path, listed=True)})
+def _list(meaning: str, *, of: str = "", kind: Kind[Any] = TABLE) -> Any:
+    return field(default=(), metadata={"key": Key(meaning=meaning, kind=kind, table=of, listed=True)})
 
 
 def _table(path: str, meaning: str, default: Any) -> Any:
@@ -104,8 +100,8 @@ class CellTable:
     latency_limit: float | None = _key(
         SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped."
     )
-    scripts: tuple[ScriptTable, ...] = _tables(
-        "cells.scripts", "pgbench scripts of your own instead of a built-in workload."
+    scripts: tuple[ScriptTable, ...] = _list(
+        "pgbench scripts of your own instead of a built-in workload.", of="cells.scripts"
     )
     options: Mapping[str, Any] = _key(TABLE, "Options of the workload by name.", absent={})
     profile: bool = _key(FLAG, "Whether pgbench keeps the latency of each statement (its option -r).", usual=False)
@@ -143,8 +139,8 @@ class ExperimentFile:
     blocks: int = _key(count("blocks", 1, MAX_BLOCKS), "Most blocks that are measured.", usual=MAX_BLOCKS)
     budget: float | None = _key(SECONDS, "Time after which no further block is begun.")
     controls: tuple[ControlKind, ...] = _list(
-        choice("control", ControlKind),
         "Environments that must not differ from the baseline. Available: same, rebuild.",
+        kind=choice("control", ControlKind),
     )
     reset: Reset = _key(choice("reset", Reset), "What happens to the data between runs.", usual="clone")
     interleave: Interleave = _key(
@@ -170,10 +166,10 @@ class ExperimentFile:
     )
     factors: Mapping[str, Any] = _table("factors", "What varies.", dict)
     common: Mapping[str, Any] = _table("common", "What all environments share.", dict)
-    environments: tuple[Mapping[str, Any], ...] = _tables(
-        "environments", "Environments one by one, instead of [factors]."
+    environments: tuple[Mapping[str, Any], ...] = _list(
+        "Environments one by one, instead of [factors].", of="environments"
     )
-    cells: tuple[CellTable, ...] = _tables("cells", "What is measured in every environment.")
+    cells: tuple[CellTable, ...] = _list("What is measured in every environment.", of="cells")
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
 
 

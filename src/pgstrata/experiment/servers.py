@@ -63,18 +63,14 @@ def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> Se
     if colon and kind in _KINDS:
         return _parse_kind(kind, rest.strip(), conninfo or {})
     if text.startswith((".", "~")) or ("/" in text and ":" not in text):
-        return _parse_prefix(text)
+        return _parse_folder(ServerKind.PREFIX, text)
     raise _unknown(text)
 
 
 def _parse_kind(kind: str, rest: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
     if kind == "dsn":
         return _parse_dsn(rest, conninfo)
-    if kind == "prefix":
-        return _parse_prefix(rest)
-    if kind == "build":
-        return _parse_source(rest)
-    return _parse_maven(rest)
+    return _parse_maven(rest) if kind == "maven" else _parse_folder(ServerKind(kind), rest)
 
 
 def _parse_maven(major: str) -> ServerSpec:
@@ -93,23 +89,15 @@ def _parse_maven(major: str) -> ServerSpec:
     )
 
 
-def _parse_prefix(path: str) -> ServerSpec:
+def _parse_folder(kind: ServerKind, path: str) -> ServerSpec:
     folder = path if path == "/" else path.rstrip("/")
-    if not folder or "\0" in folder or "\n" in folder:
-        raise WrongValueError(
-            "prefix: names no folder", "write the folder that holds bin/postgres: prefix:/usr/lib/postgresql/16"
-        )
-    return ServerSpec(kind=ServerKind.PREFIX, value=folder)
-
-
-def _parse_source(path: str) -> ServerSpec:
-    source = path if path == "/" else path.rstrip("/")
-    if not source or "\0" in source or "\n" in source:
-        raise WrongValueError(
-            "build: names no source",
-            "write the folder that holds PostgreSQL's configure, a tarball, or a commit: build:/src/pg@master",
-        )
-    return ServerSpec(kind=ServerKind.BUILD, value=source)
+    if folder and "\0" not in folder and "\n" not in folder:
+        return ServerSpec(kind=kind, value=folder)
+    if kind is ServerKind.PREFIX:
+        remedy = "write the folder that holds bin/postgres: prefix:/usr/lib/postgresql/16"
+        raise WrongValueError("prefix: names no folder", remedy)
+    remedy = "write the folder that holds PostgreSQL's configure, a tarball, or a commit: build:/src/pg@master"
+    raise WrongValueError("build: names no source", remedy)
 
 
 def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:

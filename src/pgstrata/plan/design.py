@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -166,11 +166,7 @@ def _layers_apart(environments: Iterable[Environment]) -> Iterable[str]:
         yield f"{', '.join(shared)} cannot differ between servers that are up together on one host"
 
 
-def _moving(environments: Iterable[Environment]) -> set[str]:
+def _moving(environments: Sequence[Environment]) -> set[str]:
     """Settings that move work in time and differ between environments."""
-    values: dict[str, set[str | None]] = {}
-    environments = list(environments)
     names = {name for environment in environments for name in environment.settings if MOVES_WORK.fullmatch(name)}
-    for name in names:
-        values[name] = {environment.settings.get(name) for environment in environments}
-    return {name for name, found in values.items() if len(found) > 1}
+    return {name for name in names if len({environment.settings.get(name) for environment in environments}) > 1}
