@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from pgstrata.model import doubts
 from pgstrata.report.sentences.names import count
-from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.stats.tables import MAX_BLOCKS
 from pgstrata.units import render_apart, render_bytes, render_duration, render_percent_change
 
 _LONGEST_VALUE: Final = 60
