@@ -34,7 +34,7 @@ def test_an_axis_reaches_to_a_huge_difference_where_there_is_no_other(desk):
 
 def test_a_difference_outside_the_axis_is_an_arrow_with_its_figures_and_the_axis_says_so(desk):
     answer = desk.verdict_answer(desk.comparison(), far(desk))
-    figure = draw_effects(answer, "simple-update-s10-c2", "x")
+    figure = draw_effects(answer, "simple-update-s10-c2")
     assert "+797 % [+688, +864]" in figure.svg
     assert "arrows point to what lies outside" in figure.svg
     assert marks(figure, "#0072b2") == 1
@@ -43,18 +43,18 @@ def test_a_difference_outside_the_axis_is_an_arrow_with_its_figures_and_the_axis
 def test_an_interval_that_leaves_the_axis_ends_in_an_arrow(desk):
     wide = far(desk, verdict=Verdict.INCONCLUSIVE, effect=1.1, interval=Interval(low=0.95, high=6.0))
     answer = desk.verdict_answer(desk.comparison(), desk.comparison(environment="pg16-control"), wide)
-    figure = draw_effects(answer, "simple-update-s10-c2", "x")
+    figure = draw_effects(answer, "simple-update-s10-c2")
     assert "arrows point to what lies outside" in figure.svg
     assert marks(figure, "#7f8790") >= 3
 
 
 def test_an_axis_without_anything_outside_says_nothing_of_arrows(desk):
-    figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2", "x")
+    figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2")
     assert "arrow" not in figure.svg
 
 
 def test_the_figures_of_an_axis_have_the_minus_sign_of_the_text(desk):
-    figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2", "x")
+    figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2")
     assert "\u2212" not in figure.svg
     assert ">-4<" in figure.svg
 

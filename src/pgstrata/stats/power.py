@@ -72,10 +72,8 @@ def forecast(
     return tuple(powers)
 
 
-def smallest_effect(
-    s0: float, delta: float, blocks: int, *, alpha: float = C_DIFF.alpha, probability: float = POWER
-) -> float | None:
-    """The smallest effect, as a share, that is found within the planned blocks with that probability.
+def smallest_effect(s0: float, delta: float, blocks: int, *, alpha: float = C_DIFF.alpha) -> float | None:
+    """The smallest effect, as a share, that is found within the planned blocks by four studies of five.
 
     Studies that end with "no difference" before are lost to it.
 
@@ -88,11 +86,11 @@ def smallest_effect(
     level = _check(s0, alpha)
     end = min(max(blocks, 0), MAX_BLOCKS)
     low, high = 0.0, max(_LARGE * s0, math.log1p(FAST[0].least)) + _LARGE * s0
-    if _course(s0, delta, high, level)[0][end] < probability:
+    if _course(s0, delta, high, level)[0][end] < POWER:
         return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _course(s0, delta, middle, level)[0][end] < probability:
+        if _course(s0, delta, middle, level)[0][end] < POWER:
             low = middle
         else:
             high = middle

@@ -152,7 +152,7 @@ def _headlines(answer: Answer) -> Section | None:
         f"The geometric mean over the {cells} cells, block by block, against {baseline}. These are the headlines: "
         f"corrected for their number, so that none of them loses its verdict afterwards. {_band(answer)}"
     )
-    chart = draw_effects(answer, ALL_CELLS, "")
+    chart = draw_effects(answer, ALL_CELLS)
     blocks: tuple[Block, ...] = (
         _help(explained),
         *([chart] if chart else []),
@@ -195,7 +195,7 @@ def _cell(answer: Answer, cell: CellRows, *, drawn: bool) -> Section:
     """The comparison, its chart if `drawn`, how it was measured; percentiles and statements where they were asked."""
     experiment = answer.study.plan.experiment
     name = name_cell(cell.cell, experiment)
-    chart = draw_effects(answer, cell.cell.identity, "") if drawn else None
+    chart = draw_effects(answer, cell.cell.identity) if drawn else None
     values = begin(f"{METRICS[experiment.metric].title}: {say_values(answer.study.plan, cell.cell)}")
     title = f"{name} (exploratory)" if headline_comparisons(answer) else name
     blocks: tuple[Block, ...] = (

@@ -34,7 +34,7 @@ _MOST_REACH = 4
 _STEPS = (0, 10, 30, 100, 300, 1000, 3000, 10000)
 
 
-def draw_effects(answer: Answer, cell: str, title: str) -> Figure | None:
+def draw_effects(answer: Answer, cell: str) -> Figure | None:
     """Each environment's difference from the baseline in a cell, with interval; None where there is nothing to draw."""
     found = [item for item in primary_comparisons(answer) if item.cell == cell]
     if not found:
@@ -45,7 +45,7 @@ def draw_effects(answer: Answer, cell: str, title: str) -> Figure | None:
     outside = any(row["arrow"] or row["low_end"] is not None or row["high_end"] is not None for row in rows)
     label = "; ".join(f"{row['name']}: {row['words']}".replace("\n", "") for row in rows)
     chart = _effects_chart(experiment, rows, domain, outside=outside)
-    return vega.figure(title, f"Differences with intervals. {label}", chart, rows)
+    return vega.figure("", f"Differences with intervals. {label}", chart, rows)
 
 
 def _effects_chart(
