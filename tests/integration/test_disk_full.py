@@ -30,6 +30,7 @@ settings.shared_buffers = "32MB"
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 50
 run = "1s"
 warmup = "0s"
 """
@@ -152,8 +153,12 @@ def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
     study = place.root / "study-full-wal"
     # as much WAL on a busy machine as on an idle one, and not more than the whole disk holds
     place.file("SELECT pg_logical_emit_message(false, 'wal', repeat('x', 300000));\n", "wal.sql")
-    writing = 'scripts = [{ file = "wal.sql" }]\nrate = 100'
-    text = EXPERIMENT.replace('workload = "simple-update"', writing).replace('"1s"', '"3s"')
+    writing = 'scripts = [{ file = "wal.sql" }]'
+    text = (
+        EXPERIMENT.replace('workload = "simple-update"', writing)
+        .replace('"1s"', '"3s"')
+        .replace("rate = 50", "rate = 100")
+    )
     file = place.file(text, "full.toml")
     code, said = run_until(place, file, study, disk, '"text": "measure"', 4 * MB)
     assert (code, "Traceback" in said) == (4, False), said

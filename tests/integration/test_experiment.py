@@ -21,33 +21,22 @@ server = "embedded"
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 50
 run = "{run}"
 warmup = "0s"
 """
 
 
-def test_a_whole_experiment_goes_through_one_shell(sandbox):
+def test_a_whole_experiment_goes_through_one_shell_and_tells_every_run_in_lines_of_json(sandbox):
     study = sandbox.root / "study-shell"
     file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
-    done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_TRANSPORT": "shell"})
+    done = sandbox.pgstrata("run", file, "--study", study, "--events", environ={"PGSTRATA_TRANSPORT": "shell"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(sandbox.records(study)) == 2
-    assert not sandbox.wait_for_silence()
-
-
-def test_tcp_is_asserted_from_inside(sandbox):
-    study = sandbox.root / "study-tcp"
-    file = sandbox.file(ONE.format(blocks=1, run="1s", common='connection = "tcp"'))
-    assert sandbox.pgstrata("run", file, "--study", study).returncode == 0
-    assert all(record["facts"]["connection.kind"] == "tcp" for record in sandbox.records(study).values())
-
-
-def test_events_are_json_lines_that_tell_every_run(sandbox):
-    file = sandbox.file(ONE.format(blocks=1, run="1s", common=""))
-    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-events", "--events")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert {"study_started", "run_finished", "block_finished", "study_finished"} <= {event["kind"] for event in events}
     assert sum(event["kind"] == "run_finished" for event in events) == 2
+    assert not sandbox.wait_for_silence()
 
 
 def test_try_writes_the_file_says_where_and_runs_it(sandbox):
@@ -182,11 +171,8 @@ def test_custom_scripts_run_with_their_weights(sandbox):
 
 def test_a_script_with_an_error_is_found_before_anything_is_measured(sandbox, observed):
     sandbox.file("SELEKT 1;\n", "bad.sql")
-    file = sandbox.file(
-        ONE.format(blocks=3, run="1s", common="").replace(
-            'workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'
-        )
-    )
+    text = ONE.format(blocks=3, run="1s", common="").replace("rate = 50\n", "")
+    file = sandbox.file(text.replace('workload = "simple-update"', 'scripts = [{ file = "bad.sql" }]'))
     study = sandbox.root / "study-bad"
     done = sandbox.pgstrata("run", file, "--study", study)
     assert done.returncode == 1

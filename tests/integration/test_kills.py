@@ -20,6 +20,7 @@ settings.shared_buffers = "64MB"
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 50
 run = "1s"
 warmup = "0s"
 """

@@ -77,13 +77,13 @@ class Place:
         process.communicate(timeout=60)
 
     def state(self):
-        """THP, mounts, loop devices, groups and the parameters of both networks."""
+        """THP, groups, the parameters of both networks, and loop devices and mounts of this folder: others have theirs."""
         inside = subprocess.run(self.far.inside("cat", str(OF_THE_NETWORK)), capture_output=True, check=True).stdout
         groups = {str(path) for path in Path("/sys/fs/cgroup").rglob("pgstrata*")}
-        loops = {path.name for path in Path("/sys/block").glob("loop*/loop")} | {
-            path.parent.name for path in Path("/sys/block").glob("loop*/loop/backing_file")
-        }
-        mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
+        backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+        loops = {name for name in backing if name.startswith(f"{self.folder}/")}
+        mounted = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
+        mounts = {name for name in mounted if name.startswith(f"{self.folder}/")}
         return THP.read_text(), inside, OF_THE_NETWORK.read_bytes(), groups, loops, mounts
 
 

@@ -26,6 +26,7 @@ server = "embedded"
 workload = "select-only"
 scale = 1
 clients = 2
+rate = 50
 run = "1s"
 warmup = "0s"
 """
