@@ -14,14 +14,8 @@ from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import Column, begin
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.commands.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
-from pgstrata.report.json.fields import (
-    SCHEMA,
-    axis_fields,
-    comparison_fields,
-    pick_fields,
-    render_document,
-    warning_fields,
-)
+from pgstrata.report.json.comparisons import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count

@@ -12,14 +12,8 @@ from pgstrata.report.answer.environment_rows import host_facts
 from pgstrata.report.answer.run_seconds import seconds_json
 from pgstrata.report.answer.slice_scatter import find_scatter
 from pgstrata.report.json.causes import why_fields
-from pgstrata.report.json.fields import (
-    SCHEMA,
-    axis_fields,
-    comparison_fields,
-    pick_fields,
-    render_document,
-    warning_fields,
-)
+from pgstrata.report.json.comparisons import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
 
