@@ -40,7 +40,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Tests that run beside each other have their folders where they are made and removed at once."""
     if config.getoption("--part") == "together" and config.option.basetemp is None:
-        config.option.basetemp = tempfile.mkdtemp(prefix="pgstrata-pytest-", dir=parent_folder())
+        config.option.basetemp = tempfile.mkdtemp(prefix="pgs-", dir=parent_folder())
         config.add_cleanup(partial(shutil.rmtree, config.option.basetemp, ignore_errors=True))
 
 

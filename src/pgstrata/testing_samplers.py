@@ -28,7 +28,7 @@ Moments = Callable[[bytes], Sequence[float]]
 """Of what a sampler wrote: when it looked, in seconds of the wall clock; nothing where it does not say."""
 _SLACK: Final = 0.4
 """Seconds that a first or a last sample may be late on a busy machine."""
-_HUNDREDTHS: Final = 0.02
+_EARLY: Final = 0.5
 """Seconds by which a moment may be told too early: samplers that ask the kernel get hundredths, rounded down."""
 _SOON: Final = 15.0
 
@@ -90,15 +90,15 @@ class SamplerConformance:
         sampling.process.signal(StopSignal.STOP, group=True)
         time.sleep(1.0)  # where the CPUs are busy, whoever is to stop has to be given one before it does
         stopped = time.time()
-        time.sleep(0.4)
+        time.sleep(1.0)
         resumed = time.time()
         sampling.process.signal(StopSignal.CONT, group=True)
         time.sleep(0.3 + period)
         _end(sampling)
         found = moments(sampling.host.read(sampling.output))
-        # the kernel tells the time since it booted in hundredths, without what is left
-        assert not [moment for moment in found if stopped < moment < resumed - _HUNDREDTHS]
-        assert not found or (found[0] < stopped and found[-1] >= resumed - _HUNDREDTHS)
+        # what lies between the wall clock and the first look makes all moments seem earlier, on busy CPUs by tenths
+        assert not [moment for moment in found if stopped < moment < resumed - _EARLY]
+        assert not found or (found[0] < stopped and found[-1] >= resumed - _EARLY)
 
     def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
         sampling = _start(sampler, subject, folder)
