@@ -14,7 +14,7 @@ from pgstrata.errors import ExitCode, UsageError
 from pgstrata.model.floor import FLOOR_LIFETIME
 from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import measured_json, say_measured
-from pgstrata.report.sentences.answer import answer_sentences
+from pgstrata.report.sentences.answer import alarm_sentences
 from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.units import render_duration
 
@@ -44,7 +44,7 @@ def measure_and_tell(
         outcome = measure_floor(plan, stored, sink, budget=budget)
     finally:
         sink.close()
-    alarms = [sentence.text for sentence in answer_sentences(load_answer(stored)) if sentence.alarm]
+    alarms = list(alarm_sentences(load_answer(stored)))
     if json:
         print(_render_json(outcome, alarms))
     else:

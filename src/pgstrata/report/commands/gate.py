@@ -11,7 +11,7 @@ from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.json.fields import render_document
-from pgstrata.report.sentences.answer import answer_sentences, capitalise, say_comparison
+from pgstrata.report.sentences.answer import alarm_sentences, capitalise, say_comparison
 from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.report.sentences.verdicts import render_threshold, verdict_label
 
@@ -20,7 +20,7 @@ def say_reason(gate: Gate) -> str:
     """Why it is this exit code, in a sentence without a full stop."""
     match gate.reason:
         case GateReason.CONTROL_DIFFERS:
-            return _alarms(gate)[0]
+            return alarm_sentences(gate.answer)[0]
         case GateReason.NOTHING_TO_COMPARE:
             return "there is nothing to compare"
         case GateReason.WORSE | GateReason.UNDECIDED:
@@ -31,11 +31,6 @@ def say_reason(gate: Gate) -> str:
             return "nothing is worse"
         case _:
             assert_never(gate.reason)
-
-
-def _alarms(gate: Gate) -> tuple[str, ...]:
-    """Controls that came out different, as sentences."""
-    return tuple(sentence.text for sentence in answer_sentences(gate.answer) if sentence.alarm)
 
 
 def _name_verdicts(gate: Gate) -> str:
@@ -56,7 +51,7 @@ def _label(item: Comparison) -> str:
 def render_gate(gate: Gate) -> str:
     """Controls that differ, a line for each headline, what limits them, the exit code; for logs no line is broken."""
     # first of all what makes the rest worth nothing: logs are read from the top
-    lines = [f"{text}." for text in _alarms(gate)]
+    lines = [f"{text}." for text in alarm_sentences(gate.answer)]
     lines += [f"{_mark(gate)}{capitalise(say_comparison(gate.answer, item))}." for item in gate.headlines]
     if gate.exploratory:
         lines.append(f"exploratory: asked was {_say(gate.asked)}, but the plan froze {_say(gate.frozen)}")

@@ -74,7 +74,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         *([common] if leads and common else []),
     ]
     return (
-        *(Sentence(text=shout(text), alarm=True) for text in _alarms(answer, effort)),
+        *(Sentence(text=text, alarm=True) for text in alarm_sentences(answer)),
         *(Sentence(text=capitalise(text)) for text in texts),
         *(Sentence(text=capitalise(text), minor=True) for text in beside),
     )
@@ -106,11 +106,12 @@ def _explored(answer: Answer, effort: Effort) -> list[str]:
 # ------------------------------------------------------------------------------------------------ controls
 
 
-def _alarms(answer: Answer, effort: Effort) -> list[str]:
+def alarm_sentences(answer: Answer) -> tuple[str, ...]:
     """Controls that came out different, whole ones before single cells."""
-    faulty, leads = faulty_controls(answer), lead_comparisons(answer)
+    faulty, leads, effort = faulty_controls(answer), lead_comparisons(answer), measure_effort(answer.study)
     groups = ([item for item in faulty if item in leads], [item for item in faulty if item not in leads])
-    return [text for items in groups for text in _say_all(make_cases(answer, effort, items), say_case, summarise)]
+    texts = (text for items in groups for text in _say_all(make_cases(answer, effort, items), say_case, summarise))
+    return tuple(map(shout, texts))
 
 
 def _calm_controls(answer: Answer, controls: Sequence[Case]) -> list[str]:
