@@ -123,9 +123,10 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
     base = parsed.environment(parsed.baseline)
     if base.server.kind is ServerKind.DSN:
         raise UsageError(
-            "a running server (dsn:) cannot be built from commits", where=str(file),
+            "a running server (dsn:) cannot be built from commits",
+            where=str(file),
             remedy="take the server out: --git says what is built",
-        )  # fmt: skip
+        )
     folder = os.path.normpath(repository.absolute())
     commits = Repository(here=LocalHost(), folder=folder).range(text)
     levels = tuple(_of_commit(base, folder, commit) for commit in commits)
@@ -234,11 +235,15 @@ class Bisect:
 
     def _made(
         self, place: int, side: LevelSide, found: Comparison | None, threshold: float, name: str, reason: str
-    ) -> BisectStep:  # fmt: skip
+    ) -> BisectStep:
         return BisectStep(
-            level=self.question.name(place), side=str(side), comparison=found, threshold=threshold,
-            study=str(self.folder / name), reason=reason,
-        )  # fmt: skip
+            level=self.question.name(place),
+            side=str(side),
+            comparison=found,
+            threshold=threshold,
+            study=str(self.folder / name),
+            reason=reason,
+        )
 
     def _is_fault_of_level(self, error: PgstrataError) -> bool:
         """It cannot be built or started, or is not what it should be; not what the user or the host has to mend."""
@@ -256,9 +261,10 @@ class Bisect:
             return {}
         except (OSError, ValueError) as error:
             raise StudyError(
-                f"the list of levels that were skipped cannot be read: {error}", where=str(path),
+                f"the list of levels that were skipped cannot be read: {error}",
+                where=str(path),
                 remedy="remove the file: these levels are tried again then",
-            ) from None  # fmt: skip
+            ) from None
         return {str(name): str(reason) for name, reason in found.items()} if isinstance(found, dict) else {}
 
     def _keep_skipped(self, skipped: Mapping[str, str]) -> None:
@@ -346,9 +352,11 @@ def carry_out(question: Question, folder: Path, events: Events, *, budget: float
     """
     given, studies = budget is not None, StudyFolders(folder)
     measure = StudyMeasure(
-        studies=studies, events=events, budget=budget if given else question.experiment.budget,
+        studies=studies,
+        events=events,
+        budget=budget if given else question.experiment.budget,
         spent=spent_in(studies) if given else 0.0,
-    )  # fmt: skip
+    )
 
     def tell(text: str) -> None:
         events.emit(Event(kind=EventKind.NOTE, text=text))

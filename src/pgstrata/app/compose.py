@@ -121,8 +121,10 @@ def _write_new(file: Path, text: str) -> None:
     try:
         create(file, text.encode())
     except FileExistsError:
-        raise UsageError("there is such a file already; it is not overwritten", where=str(file),
-                         remedy="name another one") from None  # fmt: skip
+        raise UsageError(
+            "there is such a file already; it is not overwritten", where=str(file), remedy="name another one"
+        ) from None
     except OSError as error:
-        raise UsageError(f"the file cannot be written: {error.strerror}", where=str(file),
-                         remedy="name another place") from None  # fmt: skip
+        raise UsageError(
+            f"the file cannot be written: {error.strerror}", where=str(file), remedy="name another place"
+        ) from None

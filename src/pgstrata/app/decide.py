@@ -23,8 +23,9 @@ def _read_bytes(file: Path, source: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     except FileNotFoundError:
-        raise UsageError("there is no such file", where=source,
-                         remedy="name a file of results, or - for standard input") from None  # fmt: skip
+        raise UsageError(
+            "there is no such file", where=source, remedy="name a file of results, or - for standard input"
+        ) from None
     except (OSError, ValueError, AttributeError) as error:
         # a standard input that was closed before the start is None, one that was closed since raises ValueError
         reason = error.strerror if isinstance(error, OSError) else "it is closed"
@@ -37,5 +38,8 @@ def _decode(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"the file is not UTF-8: {error.reason} at byte {error.start}", where=f"{source}:{line}",
-                         remedy="save it as CSV in UTF-8") from None  # fmt: skip
+        raise UsageError(
+            f"the file is not UTF-8: {error.reason} at byte {error.start}",
+            where=f"{source}:{line}",
+            remedy="save it as CSV in UTF-8",
+        ) from None

@@ -185,8 +185,9 @@ def _changes(site: Site) -> Probe:
     found = host_state(site.transport, site.ledger)
     left = len(found.dirty) + len(found.unreadable)
     doubt = f"an earlier pgstrata left {left} changed here (`{restore_command(site.transport.name)}`)" if left else ""
-    return Probe(name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing",
-                 value=left, doubt=doubt)  # fmt: skip
+    return Probe(
+        name="changes", title="left changed by pgstrata", text=str(left) if left else "nothing", value=left, doubt=doubt
+    )
 
 
 def _limits(host: Host, data: str) -> Probe:

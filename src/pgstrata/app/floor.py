@@ -79,16 +79,18 @@ def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Pl
     blocks = FLOOR_BLOCKS if blocks is None else blocks
     if not LEAST_DIFFERENCES <= blocks <= MAX_BLOCKS:
         raise UsageError(
-            f"a noise floor cannot be made of {blocks} blocks", where="--blocks",
+            f"a noise floor cannot be made of {blocks} blocks",
+            where="--blocks",
             remedy=f"each gives one difference: use {LEAST_DIFFERENCES} to {MAX_BLOCKS}",
-        )  # fmt: skip
+        )
     if file is None:
         return _plan_named(wishes, blocks)
     if wishes != FloorWishes():
         raise UsageError(
-            "an experiment file says what is measured", where=str(file),
+            "an experiment file says what is measured",
+            where=str(file),
             remedy="leave out --workload, --scale, --clients, --run and --server, or the file",
-        )  # fmt: skip
+        )
     return _plan_twice(file, blocks)
 
 
@@ -118,9 +120,10 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
     if asked.experiment.only_host is None:
         names = " and ".join(host.text for host in asked.experiment.hosts)
         raise PlanRefusedError(
-            f"a noise floor is of servers on one machine, and these are on {names}", where=str(file),
+            f"a noise floor is of servers on one machine, and these are on {names}",
+            where=str(file),
             remedy='write controls = ["same"] into the experiment: its report shows how equals differ there',
-        )  # fmt: skip
+        )
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)
     return make_plan(twice, workloads, capacity_here(), drivers=driver_capabilities(), designs=asked.designs)
@@ -138,8 +141,9 @@ def choose_study(studies: StudyRepository, plan: Plan, file: Path | None) -> Sto
         study = studies.named(stem if number == 1 else f"{stem}-{number}")
         if not study.begun():
             return study
-    raise UsageError("there are a thousand studies of that name", where=str(studies.named(stem)),
-                     remedy="use --study DIR")  # fmt: skip
+    raise UsageError(
+        "there are a thousand studies of that name", where=str(studies.named(stem)), remedy="use --study DIR"
+    )
 
 
 def _goes_on(study: StoredStudy, plan: Plan) -> bool:

@@ -53,8 +53,9 @@ def _ask_again(study: StoredStudy, answer: Answer, metric: str, threshold: float
 
 def _known(metric: str) -> str:
     if metric not in METRICS:
-        raise UsageError(f"there is no metric {metric!r}", where="--metric",
-                         remedy=f"choose one of {', '.join(METRICS)}")  # fmt: skip
+        raise UsageError(
+            f"there is no metric {metric!r}", where="--metric", remedy=f"choose one of {', '.join(METRICS)}"
+        )
     return metric
 
 

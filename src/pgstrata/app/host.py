@@ -43,10 +43,11 @@ def refuse_dirty(site: Site) -> None:
         return
     unreadable = (f"{path} is an entry that cannot be read" for path in state.unreadable)
     raise HostNotFitError(
-        "an earlier pgstrata has left this host changed", where=state.host,
+        "an earlier pgstrata has left this host changed",
+        where=state.host,
         details=(*(say_entry(entry) for entry in state.dirty), *unreadable),
         remedy=f"`{restore_command(state.host)}` undoes it, `{restore_command(state.host, 'status')}` shows all of it",
-    )  # fmt: skip
+    )
 
 
 def show_host(destination: str | None = None) -> HostState:

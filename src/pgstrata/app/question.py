@@ -137,8 +137,11 @@ def read_experiment(path: Path) -> str:
             "there is no such file", where=str(path), remedy="`pgstrata init` writes one to start from"
         ) from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"the file is not UTF-8: {error.reason} at byte {error.start}", where=str(path),
-                         remedy="save it as UTF-8, as TOML asks for") from None  # fmt: skip
+        raise UsageError(
+            f"the file is not UTF-8: {error.reason} at byte {error.start}",
+            where=str(path),
+            remedy="save it as UTF-8, as TOML asks for",
+        ) from None
     except OSError as error:
         remedy = "name the file in it" if path.is_dir() else "check its owner and permissions"
         raise UsageError(f"the file cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None

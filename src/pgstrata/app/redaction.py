@@ -37,7 +37,7 @@ def _hide_run(run: RunRecord) -> RunRecord:
         statements=tuple(replace(each, text=_hash(each.text)) for each in run.statements),
         query_plans=(),
         queries=None if run.queries is None else _hide_counts(run.queries),
-    )  # fmt: skip
+    )
 
 
 def _hide_counts(counts: QueryCounts) -> QueryCounts:

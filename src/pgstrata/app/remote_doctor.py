@@ -43,8 +43,11 @@ def examine_there(destination: str) -> Examination:
     """
     clock = SystemClock()
     with open_site(destination) as site:
-        connection = tuple(guard("clock_offset", "clock and round trip", lambda: judge_connection(
-            measure_clock(site.transport, clock))))  # fmt: skip
+        connection = tuple(
+            guard(
+                "clock_offset", "clock and round trip", lambda: judge_connection(measure_clock(site.transport, clock))
+            )
+        )
         with with_programs(site, find_installations_there(site)) as installations:
             found = examine(site, clock, installations)
     return replace(found, probes=(*connection, *found.probes))

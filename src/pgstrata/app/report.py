@@ -22,6 +22,7 @@ def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: b
         write_beside(target, text.encode())
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
-        raise kind(f"the report cannot be written: {error.strerror}", where=str(target),
-                   remedy="give another place with -o") from None  # fmt: skip
+        raise kind(
+            f"the report cannot be written: {error.strerror}", where=str(target), remedy="give another place with -o"
+        ) from None
     return target

@@ -179,8 +179,9 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
         hosts.tidy(spec)
     rig = make_rig(plan, machine, store, events, hosts.study, hosts)
     with scratch(rig.client, rig.scratch, hosts.study):
-        conduct = Conduct(rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early,
-                          begun=begun)  # fmt: skip
+        conduct = Conduct(
+            rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
+        )
         return conduct, conduct.carry_out()
 
 

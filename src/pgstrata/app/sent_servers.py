@@ -68,10 +68,11 @@ class SentServers:
     def _require_there(self, spec: ServerSpec) -> None:
         if not self.transport.exists(f"{spec.value}/bin/postgres"):
             raise UsageError(
-                "there is no bin/postgres on that host", where=f"{self.transport.name}:{spec.value}",
+                "there is no bin/postgres on that host",
+                where=f"{self.transport.name}:{spec.value}",
                 remedy="prefix:DIR is an installation over there: name the folder that holds its bin/postgres, or take "
                 "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
-            )  # fmt: skip
+            )
 
     def client_tools(self) -> Build:
         """psql and the programs of drivers over there, with which data are made."""
@@ -82,9 +83,10 @@ class SentServers:
         here = os.uname().machine
         if self.machine != here:
             raise HostNotFitError(
-                f"{what} is for {here} here, and that host is {self.machine}", where=self.transport.name,
+                f"{what} is for {here} here, and that host is {self.machine}",
+                where=self.transport.name,
                 remedy="servers and tools are sent from a machine of the same architecture: start pgstrata on one",
-            )  # fmt: skip
+            )
 
     def send(self, build: Build) -> Build:
         """A build of this machine's cache over there; sent unless it is there already.

@@ -85,11 +85,18 @@ def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str
     done = opened.transport.run(Command(argv=making.argv), check=False)
     where = opened.spec.text
     if done.code == commands.FOREIGN_FOLDER:
-        raise HostNotFitError(f"the folder {done.text.strip()} there does not belong to {owner}", where=where,
-                              remedy="remove it, or let PGSTRATA_DATA and the like name others over there")  # fmt: skip
+        raise HostNotFitError(
+            f"the folder {done.text.strip()} there does not belong to {owner}",
+            where=where,
+            remedy="remove it, or let PGSTRATA_DATA and the like name others over there",
+        )
     if done.code:
-        raise HostNotFitError(f"folders of pgstrata cannot be made there: {', '.join(folders)}", where=where,
-                              details=done.last_words(), remedy="check who may write there")  # fmt: skip
+        raise HostNotFitError(
+            f"folders of pgstrata cannot be made there: {', '.join(folders)}",
+            where=where,
+            details=done.last_words(),
+            remedy="check who may write there",
+        )
 
 
 def observe_room(opened: OpenedHost) -> HostCapacity:

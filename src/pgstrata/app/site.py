@@ -56,8 +56,11 @@ class Site:
         """The file of a lock of the user's own, empty where the host has one for all. UsageError: it is no path."""
         path = self.environ.get(LOCK_VARIABLE, "")
         if path and not path.startswith("/"):
-            raise UsageError(f"{path!r} is not an absolute path", where=LOCK_VARIABLE,
-                             remedy=f"set {LOCK_VARIABLE} to an absolute path")  # fmt: skip
+            raise UsageError(
+                f"{path!r} is not an absolute path",
+                where=LOCK_VARIABLE,
+                remedy=f"set {LOCK_VARIABLE} to an absolute path",
+            )
         return path
 
     @property
@@ -81,9 +84,12 @@ class Site:
 def site_here(transport: Host) -> Site:
     """This machine, by what this process knows."""
     return Site(
-        transport=transport, uid=os.getuid(), places=find_machine_places(), environ=os.environ,
+        transport=transport,
+        uid=os.getuid(),
+        places=find_machine_places(),
+        environ=os.environ,
         machine=os.uname().machine,
-    )  # fmt: skip
+    )
 
 
 def observe_site(transport: Host) -> Site:

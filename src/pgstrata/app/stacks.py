@@ -36,11 +36,14 @@ def _load(stored: StoredStudy, study: Study) -> Iterator[RunStacks]:
         samples, seconds = sum(folded.stacks.values()), run.value(SAMPLED_CPU)
         whole = bool(folded.whole and samples and seconds)
         yield RunStacks(
-            environment=run.environment, cell=run.cell, block=run.block,
+            environment=run.environment,
+            cell=run.cell,
+            block=run.block,
             seconds=seconds / samples if samples and seconds else 0.0,
-            stacks=folded.stacks if whole else {}, user_only=folded.user_only,
+            stacks=folded.stacks if whole else {},
+            user_only=folded.user_only,
             lacking="" if whole else folded.lacking or (_STRANGER if run.environment in strangers else _why(folded)),
-        )  # fmt: skip
+        )
 
 
 def _why(folded: Folded) -> str:

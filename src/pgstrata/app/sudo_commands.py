@@ -38,9 +38,11 @@ def _version(abilities: Abilities) -> int:
 def _keeping(site: Site) -> Iterator[Elevated]:
     for argv in own_commands(site.ledger):
         yield Elevated(
-            key=_LEDGER, what=f"the ledger, {site.ledger}", programs=programs_in("\n".join(argv)),
+            key=_LEDGER,
+            what=f"the ledger, {site.ledger}",
+            programs=programs_in("\n".join(argv)),
             do=(*site.privilege, *argv),
-        )  # fmt: skip
+        )
 
 
 def _changing(site: Site, key: str, change: Change) -> Elevated:

@@ -136,9 +136,10 @@ def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:
         for name, build in builds.items():
             if build.assertions:
                 raise PlanRefusedError(
-                    "this server is built with assertions, which cost more than most differences", where=name,
+                    "this server is built with assertions, which cost more than most differences",
+                    where=name,
                     remedy="use a build without --enable-cassert, or set [allow] assertions = true",
-                )  # fmt: skip
+                )
     if _confounded(builds.values(), "system", _system) and not allow.mixed_compilers:
         raise PlanRefusedError(
             "some servers are built by meson and others by configure, whose effect could not be told from the servers'",
@@ -176,9 +177,10 @@ def _refuse_without_tls(plan: Plan, builds: Mapping[str, Build]) -> None:
         build = builds[environment.name]
         if environment.connection is ConnectionKind.TLS and build.configure and not has_tls(build.configure):
             raise PlanRefusedError(
-                "this server is built without TLS", where=environment.title,
+                "this server is built without TLS",
+                where=environment.title,
                 remedy='use one of the catalogue, such as server = "18", or connection = "tcp"',
-            )  # fmt: skip
+            )
 
 
 def _may_encrypt(plan: Plan) -> bool:

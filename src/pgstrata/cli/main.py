@@ -96,9 +96,13 @@ def plan(file: File, json: Json = False, seed: Seed = None) -> None:
 
 @app.command()
 def run(
-    file: File, study: StudyOption = None, budget: Budget = None, seed: Seed = None, events: EventsOption = False,
+    file: File,
+    study: StudyOption = None,
+    budget: Budget = None,
+    seed: Seed = None,
+    events: EventsOption = False,
     no_query_text: NoQueryText = False,
-) -> None:  # fmt: skip
+) -> None:
     """Carry out an experiment; the same command resumes it."""
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress

@@ -69,13 +69,17 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
         block = render_duration(outcome.block_seconds)
         took = f" after {render_duration(outcome.preparing)} of building and trying" if outcome.preparing else ""
         both = "both" if took else "that"
-        print(f"nothing was measured: the budget, or what is left of it{took}, is less than a block, "
-              f"which needs {block}",
-              f"  -> `pgstrata run {file} --study {outcome.study} --budget TIME` with more than {both}",
-              sep="\n", file=out)  # fmt: skip
+        print(
+            f"nothing was measured: the budget, or what is left of it{took}, is less than a block, which needs {block}",
+            f"  -> `pgstrata run {file} --study {outcome.study} --budget TIME` with more than {both}",
+            sep="\n",
+            file=out,
+        )
     elif outcome.ending is Ending.BUDGET:
-        print(f"the budget is spent: {counted}; `pgstrata run {file} --study {outcome.study} --budget TIME` goes on",
-              file=out)  # fmt: skip
+        print(
+            f"the budget is spent: {counted}; `pgstrata run {file} --study {outcome.study} --budget TIME` goes on",
+            file=out,
+        )
     elif outcome.ending is Ending.DECIDED:
         print(f"everything is decided: {counted} were needed", file=out)
     else:
@@ -104,8 +108,9 @@ class Sink(Events):
             self._out.flush()
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                raise DiskFullError("the progress cannot be written: the disk is full", where="standard output",
-                                    remedy=_GO_ON) from None  # fmt: skip
+                raise DiskFullError(
+                    "the progress cannot be written: the disk is full", where="standard output", remedy=_GO_ON
+                ) from None
             raise InterruptedByUserError(
                 f"stopped, because nobody takes the progress any more ({error.strerror})", remedy=_GO_ON
             ) from None

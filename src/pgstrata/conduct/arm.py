@@ -88,8 +88,12 @@ def guarded(arm: ActiveArm, action: Callable[[], None]) -> None:
 def make_arm(plan: Plan, planned: PlannedRun) -> ActiveArm:
     """An arm before anything has happened."""
     experiment = plan.experiment
-    return ActiveArm(planned=planned, environment=experiment.environment(planned.environment),
-               cell=experiment.cell(planned.cell), environments=experiment.environments)  # fmt: skip
+    return ActiveArm(
+        planned=planned,
+        environment=experiment.environment(planned.environment),
+        cell=experiment.cell(planned.cell),
+        environments=experiment.environments,
+    )
 
 
 @contextmanager

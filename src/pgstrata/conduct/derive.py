@@ -50,9 +50,7 @@ def derive_record(
         # one that failed before its time was known may have left output all the same
         window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
-        measurements = (
-            *_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements
-        )  # fmt: skip
+        measurements = (*_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements)
         doubts = _doubts(evidence, window, collectors)
     except ParseError as error:
         unreadable = Reason(code="unreadable", text=str(error))
@@ -62,8 +60,11 @@ def derive_record(
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)
     if any(reason.code in DROPPING for reason in judged[2]):
         measurements = tuple(found for found in measurements if not found.metric.startswith("latency_"))
-    return replace(_record(header, judged, measurements, result, sampled), query_plans=plans,
-                   queries=_queries(evidence, window, collectors))  # fmt: skip
+    return replace(
+        _record(header, judged, measurements, result, sampled),
+        query_plans=plans,
+        queries=_queries(evidence, window, collectors),
+    )
 
 
 def _record(

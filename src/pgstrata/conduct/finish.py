@@ -64,8 +64,11 @@ def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
         result = rig.driver(arm.cell).parse(arm.files)
     except ParseError:
         return  # the record will say that the evidence is unreadable, and keep it
-    died = [line for line in log.decode("utf-8", "replace").splitlines()
-            if "PANIC:" in line or "was terminated by signal" in line]  # fmt: skip
+    died = [
+        line
+        for line in log.decode("utf-8", "replace").splitlines()
+        if "PANIC:" in line or "was terminated by signal" in line
+    ]
     if died:
         arm.fail(f"the server died during the run: {died[0].strip()}")
         if _out_of_memory(rig, arm):

@@ -151,8 +151,11 @@ def _try_script(rig: Rig, arm: ActiveArm, server: RunningServer, number: int) ->
         code = process.wait(timeout=_TRIAL_TIMEOUT).code
     except TimeoutError:
         process.signal(StopSignal.KILL, group=True)
-        raise ServerFailedError(f"the script did not end within {_TRIAL_TIMEOUT:.0f} s when it was tried once",
-                                where=script.file, remedy="a transaction must be short") from None  # fmt: skip
+        raise ServerFailedError(
+            f"the script did not end within {_TRIAL_TIMEOUT:.0f} s when it was tried once",
+            where=script.file,
+            remedy="a transaction must be short",
+        ) from None
     result = driver.parse(driver.collect(folder))
     rig.client.remove_tree(scratch_folder(rig, arm))
     if code != 0 or result.errors:

@@ -269,8 +269,9 @@ def _await_turns(rig: Rig, arm: ActiveArm, process: Process, output: str, expect
         if passed > 2 * expected + _GRACE:
             raise HostLostError(
                 f"the turns of {arm.planned.identity} did not end in time",
-                where=rig.client.name, remedy="the host is overloaded, or date, kill or sleep hang there",
-            )  # fmt: skip
+                where=rig.client.name,
+                remedy="the host is overloaded, or date, kill or sleep hang there",
+            )
         rig.clock.sleep(_POLL if expected - passed > _POLL else _POLL_AT_END)
         done = max((mark.round for mark in parse_marks(_read(rig, output))), default=0)
         if done > told:

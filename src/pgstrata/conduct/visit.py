@@ -158,9 +158,13 @@ def _clone_name(planned: PlannedRun) -> str:
 
 
 def _take_down(
-    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], kept: Residents, up: dict[str, RunningServer],
+    rig: Rig,
+    plan: Plan,
+    arms: Sequence[ActiveArm],
+    kept: Residents,
+    up: dict[str, RunningServer],
     tell: Callable[[RunRecord], None],
-) -> None:  # fmt: skip
+) -> None:
     finished = [finish(rig, plan, arm, *_stop(rig, plan, arm, up)) for arm in arms]
     # what was measured is safe before anything else can fail; half of a stage in slices would be worth nothing
     rig.store.commit(*finished)

@@ -163,14 +163,18 @@ class ClusterDatasets:
         """`folder` is in a file system that was made for the clone, empty for that of all data."""
         if folder:
             return DiskFullError(
-                f"the file system that was made for the data is full while {doing}", where=folder,
-                details=(error.what, *error.details[-5:]), remedy=LARGER_FILE_SYSTEM,
-            )  # fmt: skip
+                f"the file system that was made for the data is full while {doing}",
+                where=folder,
+                details=(error.what, *error.details[-5:]),
+                remedy=LARGER_FILE_SYSTEM,
+            )
         return DiskFullError(
-            f"the disk is full while {doing}", where=self.root, details=(error.what, *error.details[-5:]),
+            f"the disk is full while {doing}",
+            where=self.root,
+            details=(error.what, *error.details[-5:]),
             remedy="free space there, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system; "
             "the same command then goes on",
-        )  # fmt: skip
+        )
 
     def _check_space(self, cell: Cell) -> None:
         needed = workload_of(cell, self.workloads).bytes_per_scale * cell.scale * _HEADROOM
@@ -220,10 +224,11 @@ class ClusterDatasets:
     def _fill(self, partial: str, environment: Environment, build: Build, cell: Cell) -> None:
         building = replace(environment, settings=_BUILD_SETTINGS, connection=ConnectionKind.SOCKET)
         clone = Clone(
-            dataset=Dataset(identity="", location="", bytes=0, seconds_building=0), location=f"{partial}/data",
+            dataset=Dataset(identity="", location="", bytes=0, seconds_building=0),
+            location=f"{partial}/data",
             database="postgres",
             folder=partial,
-        )  # fmt: skip
+        )
         server = self.control.start(building, build, clone)
         try:
             self._load(server, environment, cell)
@@ -309,8 +314,12 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
     """Readable, and different wherever data could differ: kind, scale, build, initdb options, set-up, a second time."""
     options = (f"{key}={value}" for key, value in sorted(environment.initdb.items()))
     parts = (
-        _RECIPE, build.digest, "checksums" if environment.checksums else "checksums switched off", *options,
-        *setup_scripts(environment, cell), *built_again(environment),
-    )  # fmt: skip
+        _RECIPE,
+        build.digest,
+        "checksums" if environment.checksums else "checksums switched off",
+        *options,
+        *setup_scripts(environment, cell),
+        *built_again(environment),
+    )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
     return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"

@@ -54,5 +54,9 @@ def _verify_counts(sql: Sql, address: Address, statement: str) -> None:
     rows = tuple(sql.query(address, statement).records())
     wrong = tuple(", ".join(f"{k} {v}" for k, v in row.items()) for row in rows if row.get("ok") != "t")
     if wrong or not rows:
-        raise ServerFailedError("the dataset is not what it must be", where=address.database, details=wrong,
-                                remedy="build it again; report this if it happens twice")  # fmt: skip
+        raise ServerFailedError(
+            "the dataset is not what it must be",
+            where=address.database,
+            details=wrong,
+            remedy="build it again; report this if it happens twice",
+        )

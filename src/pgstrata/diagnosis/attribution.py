@@ -86,7 +86,10 @@ def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...
             samples=side.samples,
             rows=tuple(
                 AccountRow(
-                    part=part, event=event, query="", seconds=float(side.values[rows].sum(axis=0).mean()),
+                    part=part,
+                    event=event,
+                    query="",
+                    seconds=float(side.values[rows].sum(axis=0).mean()),
                     samples=round(side.counts[rows].sum()),
                 )
                 for (part, event, _), rows in groups.items()
@@ -94,7 +97,7 @@ def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...
             origin=origin,
         )
         for side in accounts.sides
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,12 +35,16 @@ def compare_plans(uses: Iterable[PlanUse], *, environment: str, reference: str, 
         for plan, other in sound if plan.shape != other.shape
     )  # fmt: skip
     return PlansCompared(
-        environment=environment, reference=reference, cell=cell, alike=len(sound) - len(differences),
+        environment=environment,
+        reference=reference,
+        cell=cell,
+        alike=len(sound) - len(differences),
         differences=differences,
         unsteady=tuple(text for text in both if len(ours[text]) > 1 or len(theirs[text]) > 1),
-        unexplained=tuple((plan.statement, plan.error or other.error) for plan, other in pairs
-                          if plan.error or other.error),
-    )  # fmt: skip
+        unexplained=tuple(
+            (plan.statement, plan.error or other.error) for plan, other in pairs if plan.error or other.error
+        ),
+    )
 
 
 def _by_statement(uses: Iterable[PlanUse], environment: str) -> dict[str, list[PlanUse]]:

@@ -35,8 +35,11 @@ def find_tcp_route(said: str, name: str) -> TcpRoute:
     client, _, server, port = words
     for address in (client, server):
         if "%" in address:
-            raise HostNotFitError(f"{address} is an address on one link only", where=name,
-                                  remedy="name the host by an address that holds everywhere")  # fmt: skip
+            raise HostNotFitError(
+                f"{address} is an address on one link only",
+                where=name,
+                remedy="name the host by an address that holds everywhere",
+            )
     return TcpRoute(server=_plain(server), client=_plain(client), known_port=int(port))
 
 

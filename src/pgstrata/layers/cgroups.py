@@ -188,9 +188,11 @@ class Groups:
             ledger.change(base_change(base, self._host.user, wanted, pids, (" ".join(missing), own)))
         except LevelNotTakenError as error:
             raise HostNotFitError(
-                f"no cgroups can be made below {top}: {error.what}", where=self._host.name, details=error.details,
+                f"no cgroups can be made below {top}: {error.what}",
+                where=self._host.name,
+                details=error.details,
                 remedy=_BUSY if any(line.startswith("processes in ") for line in error.details) else error.remedy,
-            ) from error  # fmt: skip
+            ) from error
 
     def _hierarchy_own(self, hierarchy: Hierarchy) -> str:
         memberships = self._host.read_files((_OWN,)).get(_OWN, b"").decode("utf-8", "surrogateescape")

@@ -85,9 +85,13 @@ class CpuLayer:
     name = "cpu"
 
     def __init__(
-        self, host: Host, key: str, client: Host | None = None, frequency: Frequency | None = None,
+        self,
+        host: Host,
+        key: str,
+        client: Host | None = None,
+        frequency: Frequency | None = None,
         environments: Iterable[Environment] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         environments = tuple(environments)
         self._host = host
         self._client = client or host
@@ -169,12 +173,14 @@ class CpuLayer:
         raise HostNotFitError(
             f"{self._host.user} cannot start a server with "
             f"{', '.join(f'{key} = {levels[key]}' for key in levels) or 'a cgroup of its own'}",
-            where=self._host.name, details=tuple(tried.complaints.strip().splitlines()[-3:]),
+            where=self._host.name,
+            details=tuple(tried.complaints.strip().splitlines()[-3:]),
             remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), inherited from "
             "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
             "/etc/security/limits.conf and a new login. A kernel with CONFIG_RT_GROUP_SCHED also refuses them in groups"
-            if real_time else "see what the programs said",
-        )  # fmt: skip
+            if real_time
+            else "see what the programs said",
+        )
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
         """What the kernel says of the postmaster and its group; LevelNotTakenError where that is not what was asked."""

@@ -124,9 +124,11 @@ def parse_shared_memory(smaps: bytes) -> SharedMemory:
         raise ParseError("no shared mapping was found", where="/proc/PID/smaps", details=(repr(smaps[:80]),))
     eligible = found.get("THPeligible")
     return SharedMemory(
-        bytes=found["Size"] * 1024, page=found["KernelPageSize"] * 1024,
-        eligible=None if eligible is None else eligible > 0, transparent=found.get("ShmemPmdMapped", 0) * 1024,
-    )  # fmt: skip
+        bytes=found["Size"] * 1024,
+        page=found["KernelPageSize"] * 1024,
+        eligible=None if eligible is None else eligible > 0,
+        transparent=found.get("ShmemPmdMapped", 0) * 1024,
+    )
 
 
 def _shared_mappings(text: str) -> Iterator[Mapping[str, int]]:

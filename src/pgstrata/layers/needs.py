@@ -54,9 +54,12 @@ _SAID: Final = re.compile(r"^(\d+)$", re.MULTILINE)
 # is after the memory was mapped and before its data are looked at (PostmasterMain).
 _LOGGED: Final = re.compile(r"invoking IpcMemoryCreate\(size=(\d+)\)")
 _LOGGING: Final = {
-    "log_min_messages": "debug3", "log_destination": "stderr", "logging_collector": "off", "listen_addresses": "",
+    "log_min_messages": "debug3",
+    "log_destination": "stderr",
+    "logging_collector": "off",
+    "listen_addresses": "",
     "huge_pages": "off",
-}  # fmt: skip
+}
 
 
 def find_needs(host: Host, environment: Environment, build: Build, dataset: Dataset) -> Needs:

@@ -99,21 +99,28 @@ def storage_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
     for kind in FileSystem:
         words = mkfs_words(kind, "", label)
         for change in (
-            folder_change(place), image_change(place, _SIZE), loop_change(place, 512),
+            folder_change(place),
+            image_change(place, _SIZE),
+            loop_change(place, 512),
             mkfs_change(place, "/dev/LOOP", kind, words, _SIZE),
-            mount_change(place, "/dev/LOOP", kind, mount_options("", image=True)), data_change(place, ground.user),
-        ):  # fmt: skip
+            mount_change(place, "/dev/LOOP", kind, mount_options("", image=True)),
+            data_change(place, ground.user),
+        ):
             yield f"filesystem={kind}", change
     kind = FileSystem.EXT4
     for change in (
-        folder_change(place), device_change(place.base, "/dev/DEVICE", label, mkfs_words(kind, "", label)),
-        mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False)), data_change(place, ground.user),
-    ):  # fmt: skip
+        folder_change(place),
+        device_change(place.base, "/dev/DEVICE", label, mkfs_words(kind, "", label)),
+        mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False)),
+        data_change(place, ground.user),
+    ):
         yield "storage.device", change
     # beside what filesystem and storage.device are made of
     for change in (
-        folder_change(place), mount_change(place, "tmpfs", "tmpfs", ("size=BYTES",)), data_change(place, ground.user),
-    ):  # fmt: skip
+        folder_change(place),
+        mount_change(place, "tmpfs", "tmpfs", ("size=BYTES",)),
+        data_change(place, ground.user),
+    ):
         yield "storage.wal, storage.installation", change
     yield "storage.scheduler", scheduler_change("DISK", f"{_QUEUE}/scheduler", "SCHEDULER")
     yield "storage.read_ahead", read_ahead_change("DISK", f"{_QUEUE}/read_ahead_kb", 128)

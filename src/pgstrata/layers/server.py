@@ -125,9 +125,13 @@ class ClusterControl:
             raise
         self._processes[process.pid] = process
         server = RunningServer(
-            environment=environment, build=build, clone=clone, address=address, postmaster_pid=process.pid,
+            environment=environment,
+            build=build,
+            clone=clone,
+            address=address,
+            postmaster_pid=process.pid,
             launch=launch,
-        )  # fmt: skip
+        )
         try:
             self._await_ready(server, process)
         except BaseException:
@@ -215,9 +219,11 @@ class ClusterControl:
         )
         if full:
             raise DiskFullError(
-                "the disk is full: the server cannot start", where=server.clone.folder, details=details,
+                "the disk is full: the server cannot start",
+                where=server.clone.folder,
+                details=details,
                 remedy="free space there, or set PGSTRATA_DATA to a folder on a larger file system",
-            )  # fmt: skip
+            )
         if any("could not bind IPv" in line or "Address already in use" in line for line in lines):
             what = f"no free TCP port was found in {_PORT_TRIES} tries"
             raise _PortTakenError(what, where=server.build.prefix, remedy="free a TCP port")
@@ -337,8 +343,11 @@ class ServerLayer:
             )
         wanted = "on" if server.environment.checksums else "off"
         if server.environment.server.kind is not ServerKind.DSN and row["checksums"] != wanted:
-            raise LevelNotTakenError(f"data checksums {wanted} were asked for, the server says {row['checksums']}",
-                                     where=where, remedy="remove the dataset, it will be built again")  # fmt: skip
+            raise LevelNotTakenError(
+                f"data checksums {wanted} were asked for, the server says {row['checksums']}",
+                where=where,
+                remedy="remove the dataset, it will be built again",
+            )
         return {
             "server.version": row["version"],
             "server.version_num": row["number"],

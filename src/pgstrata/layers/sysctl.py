@@ -189,8 +189,10 @@ class SysctlLayer:
             )
         return HostNotFitError(
             f"the user {self._host.user} cannot read the parameter {asked.name}, so that nobody could see whether the "
-            "server has it", where=self._host.name, remedy="take it out of the experiment; set it before the run",
-        )  # fmt: skip
+            "server has it",
+            where=self._host.name,
+            remedy="take it out of the experiment; set it before the run",
+        )
 
 
 def sysctl_path(name: str) -> str:

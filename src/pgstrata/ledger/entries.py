@@ -110,12 +110,15 @@ class EntryFiles:
 
 def _not_written(folder: str, said: str) -> PgstrataError:
     if find_disk_full(said):
-        return DiskFullError("the file system is full: the ledger of this host cannot be kept", where=folder,
-                             remedy="free space there")  # fmt: skip
+        return DiskFullError(
+            "the file system is full: the ledger of this host cannot be kept", where=folder, remedy="free space there"
+        )
     return CommandFailedError(
-        "the ledger of this host cannot be written", where=folder, details=tuple(said.splitlines()[-_LINES_SHOWN:]),
+        "the ledger of this host cannot be written",
+        where=folder,
+        details=tuple(said.splitlines()[-_LINES_SHOWN:]),
         remedy="check that the folder is there and writable for who may change the host",
-    )  # fmt: skip
+    )
 
 
 def _note_of(folder: str, entry: Entry) -> str:
@@ -232,8 +235,11 @@ def observe_owner(host: Host, study: str) -> ChangeOwner:
     pid = host.transport_pids[0]
     started = start_times(host, (pid,)).get(pid)
     if started is None:
-        raise PgstrataError(f"process {pid} of pgstrata itself cannot be seen", where=f"{host.name}: /proc",
-                            remedy="mount /proc without hidepid for this user")  # fmt: skip
+        raise PgstrataError(
+            f"process {pid} of pgstrata itself cannot be seen",
+            where=f"{host.name}: /proc",
+            remedy="mount /proc without hidepid for this user",
+        )
     return ChangeOwner(boot_id=observe_boot(host), pid=pid, started=started, user=host.user, study=study)
 
 

@@ -48,9 +48,11 @@ class HostLedger:
         except PgstrataError as error:
             self._undo([entry])
             raise LevelNotTakenError(
-                f"{change.what} cannot be set to {change.value}: {error.what}", where=error.where,
-                remedy=error.remedy, details=error.details,
-            ) from error  # fmt: skip
+                f"{change.what} cannot be set to {change.value}: {error.what}",
+                where=error.where,
+                remedy=error.remedy,
+                details=error.details,
+            ) from error
         self._at(LedgerStep.CHANGED)
         if done.code:
             self._undo([entry])
@@ -73,11 +75,12 @@ class HostLedger:
         privilege = self._files.privilege
         if privilege and (said := self._refusal(privilege)) is not None:
             raise HostNotFitError(
-                f"{self._host.user} may not change this host: {' '.join(privilege)} is refused", where=self._host.name,
+                f"{self._host.user} may not change this host: {' '.join(privilege)} is refused",
+                where=self._host.name,
                 details=said,
                 remedy="start pgstrata as root (or let ssh log in as root there), or allow this user to use sudo "
                 "without a password: `pgstrata doctor` lists what it would run so",
-            )  # fmt: skip
+            )
         self._files.make_folder()
         self._owner = observe_owner(self._host, self._study)
         return self._owner
@@ -114,8 +117,10 @@ class HostLedger:
     def _refused(self, change: Change, done: Completed) -> LevelNotTakenError:
         return LevelNotTakenError(
             f"{change.what} cannot be set to {change.value} (exit code {done.code})",
-            where=self._host.name, details=done.last_words(5), remedy="choose a level that this host accepts",
-        )  # fmt: skip
+            where=self._host.name,
+            details=done.last_words(5),
+            remedy="choose a level that this host accepts",
+        )
 
     def _undo(self, entries: list[Entry]) -> None:
         if not entries:

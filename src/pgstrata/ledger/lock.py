@@ -70,8 +70,10 @@ def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
     while True:
         process = host.spawn(
             Command(argv=commands.hold_lock(path, identity).argv),
-            stdout="/dev/null", stderr="/dev/null", on_parent_death=StopSignal.KILL,
-        )  # fmt: skip
+            stdout="/dev/null",
+            stderr="/dev/null",
+            on_parent_death=StopSignal.KILL,
+        )
         code = _await(host, process, path, identity, clock)
         if code is None:
             return HostLock(path=path, process=process)
@@ -124,16 +126,18 @@ def _held(host: Host, path: str, holder: str) -> HostHeldError:
         said = f"process {fields['pid']} of {fields['user']}, {fields['study']}, since {fields['since']}"
         who = "".join(letter if letter.isprintable() else "?" for letter in said)
     return HostHeldError(
-        f"another pgstrata is at work on this host ({who})", where=f"{host.name}: {path}",
+        f"another pgstrata is at work on this host ({who})",
+        where=f"{host.name}: {path}",
         remedy="wait for it or stop it: two at a time would measure each other. Who wants that all the same gives one "
         f"of them another lock: {LOCK_VARIABLE}=FILE",
-    )  # fmt: skip
+    )
 
 
 def _unusable(path: str, code: int) -> HostNotFitError:
     if code == commands.NO_FLOCK:
         return HostNotFitError("the program flock is missing", remedy="install the package util-linux")
     return HostNotFitError(
-        f"the lock of this host cannot be used (exit code {code})", where=path,
+        f"the lock of this host cannot be used (exit code {code})",
+        where=path,
         remedy=f"it has to be a file that you may read and write; {LOCK_VARIABLE}=FILE names another one",
-    )  # fmt: skip
+    )

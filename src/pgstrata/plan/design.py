@@ -92,9 +92,13 @@ def _choose(
 def sliced(cell: Cell, reason: str, *, settle: bool) -> Design:
     """The design in slices of a cell."""
     design = Design(
-        cell=cell.identity, interleave=Interleave.SLICES, reason=reason, settle=settle,
-        slice_seconds=SLICE_SECONDS, discarded=DISCARDED_ROUNDS,
-    )  # fmt: skip
+        cell=cell.identity,
+        interleave=Interleave.SLICES,
+        reason=reason,
+        settle=settle,
+        slice_seconds=SLICE_SECONDS,
+        discarded=DISCARDED_ROUNDS,
+    )
     return default_rounds(design)
 
 

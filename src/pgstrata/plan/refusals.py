@@ -85,10 +85,11 @@ def raise_if_any(reasons: Sequence[tuple[str, str]], where: str = "") -> None:
     if len(reasons) == 1:
         raise PlanRefusedError(reasons[0][0], where=where, remedy=reasons[0][1])
     raise PlanRefusedError(
-        f"the plan is refused for {len(reasons)} reasons", where=where,
+        f"the plan is refused for {len(reasons)} reasons",
+        where=where,
         details=tuple(f"{what} -> {remedy}" for what, remedy in reasons),
         remedy="change the experiment file as each reason says",
-    )  # fmt: skip
+    )
 
 
 def _hot_rows(experiment: Experiment, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:

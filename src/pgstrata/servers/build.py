@@ -118,13 +118,15 @@ class Builder:
         if not can:
             raise UsageError(
                 f"this is no source of PostgreSQL: there is no {CONFIGURE_FILE} and no {MESON_FILE} in it",
-                where=spec.text, remedy="name the top folder of the source, or a tarball with that one folder in it",
-            )  # fmt: skip
+                where=spec.text,
+                remedy="name the top folder of the source, or a tarball with that one folder in it",
+            )
         if asked and asked not in can:
             raise UsageError(
-                f"this source cannot be built by {asked}", where=spec.text,
+                f"this source cannot be built by {asked}",
+                where=spec.text,
                 remedy=f"write build.system = {can[0].value!r}, or leave it out",
-            )  # fmt: skip
+            )
         if asked:
             return (System(asked),)
         if len(can) > 1 and not all(has_program(self.here, name) for name in ("meson", "ninja")):

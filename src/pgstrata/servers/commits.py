@@ -90,18 +90,21 @@ class Repository:
         done = self._git("rev-parse", "--git-dir")
         if done.code != 0:
             raise UsageError(
-                "there is no git repository that can be read", where=self.folder, details=done.last_words(),
+                "there is no git repository that can be read",
+                where=self.folder,
+                details=done.last_words(),
                 remedy="name a clone of PostgreSQL's repository",
-            )  # fmt: skip
+            )
 
     def _commit(self, name: str, where: str) -> str:
         # what begins with a hyphen would be an option, and is no name of a commit either
         done = None if name.startswith("-") else self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if done is None or done.code != 0:
             raise UsageError(
-                f"there is no commit {name!r} in {self.folder}", where=where,
+                f"there is no commit {name!r} in {self.folder}",
+                where=where,
                 remedy="`git log` lists commits, `git branch -a` and `git tag` names; perhaps `git fetch` brings it",
-            )  # fmt: skip
+            )
         return done.text.strip()
 
     def _base(self, first: str, last: str) -> str:

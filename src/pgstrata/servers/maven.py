@@ -60,19 +60,25 @@ def explain_maven_failure(jar: Jar, text: str) -> PgstrataError:
         return DiskFullError("the disk is full", where=jar.level, remedy=DISK_REMEDY)
     if "JAVA_HOME" in text or re.search(r"java: (?:command )?not found", text):
         return HostNotFitError(
-            "mvn finds no Java", where=jar.level, details=lines[:2],
+            "mvn finds no Java",
+            where=jar.level,
+            details=lines[:2],
             remedy=f"install one (Debian, Ubuntu: apt-get install default-jre-headless), or use {_OTHERS}",
-        )  # fmt: skip
+        )
     if "PKIX path building failed" in text or "SSLHandshakeException" in text:
         return HostNotFitError(
-            "Maven does not trust the certificate of its repository", where=jar.level, details=lines[:1],
+            "Maven does not trust the certificate of its repository",
+            where=jar.level,
+            details=lines[:1],
             remedy="import the certificate into Java's trust store (keytool -importcert)",
-        )  # fmt: skip
+        )
     if any(sign in text for sign in _NETWORK):
         return HostNotFitError(
-            "Maven's repository cannot be reached", where=jar.level, details=lines[:1],
+            "Maven's repository cannot be reached",
+            where=jar.level,
+            details=lines[:1],
             remedy=f"check the network, or the proxy in ~/.m2/settings.xml; or use {_OTHERS}",
-        )  # fmt: skip
+        )
     if "Could not find artifact" in text or "artifact could not be resolved" in text or "from the specified" in text:
         return HostNotFitError(
             "Maven's repository has no such server", where=jar.level, details=lines[:1], remedy=_REPOSITORY_REMEDY

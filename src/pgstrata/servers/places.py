@@ -103,8 +103,11 @@ def _refuse_unfit_for_sockets(run: str) -> None:
             remedy=f"name a folder whose path has at most {SOCKET_PATH_LIMIT - _SOCKET_RESERVE} bytes, such as /tmp/pg",
         )
     if "," in run:
-        raise UsageError("a folder for sockets cannot have a comma in its name", where=f"PGSTRATA_RUN={run}",
-                         remedy="PostgreSQL takes it for the end of the name: choose another one")  # fmt: skip
+        raise UsageError(
+            "a folder for sockets cannot have a comma in its name",
+            where=f"PGSTRATA_RUN={run}",
+            remedy="PostgreSQL takes it for the end of the name: choose another one",
+        )
 
 
 def server_user(uid: int, environ: Mapping[str, str], *, known: Callable[[str], bool]) -> str | None:

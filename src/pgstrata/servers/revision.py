@@ -81,9 +81,10 @@ def find_source(here: Host, value: str) -> Source:
             repository = Repository(here=here, folder=folder)
             return Revision(repository=repository, name=name, commit=repository.find(name, where))
     raise UsageError(
-        "there is nothing", where=where,
+        "there is nothing",
+        where=where,
         remedy="name the top folder of PostgreSQL's source, a tarball, or a commit: build:DIR@COMMIT",
-    )  # fmt: skip
+    )
 
 
 def _splits(value: str) -> Iterator[tuple[str, str]]:

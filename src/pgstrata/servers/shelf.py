@@ -19,9 +19,12 @@ DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (an
 DOWNLOAD_TIMEOUT: Final = 20 * 60.0
 # What pip and mvn both say where there is no way out; each has more of its own.
 NETWORK_SIGNS: Final = (
-    "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
-    "Connection refused", "Connection reset",
-)  # fmt: skip
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+    "Connection refused",
+    "Connection reset",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

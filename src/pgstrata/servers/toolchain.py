@@ -61,10 +61,11 @@ def describe_compiler(host: Host, compiler: str) -> str:
     done = host.run(Command(argv=(compiler, "--version"), environment={"LC_ALL": "C"}, folder="/"), check=False)
     if done.code != 0:
         raise HostNotFitError(
-            "the compiler does not start", where=compiler,
+            "the compiler does not start",
+            where=compiler,
             details=done.last_words(),
             remedy="name another build.compiler",
-        )  # fmt: skip
+        )
     return done.text.strip().partition("\n")[0]
 
 

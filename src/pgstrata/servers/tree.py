@@ -161,10 +161,11 @@ def _tar(here: Host, *arguments: str) -> Completed:
 
 def _bad_archive(done: Completed, where: str) -> UsageError:
     return UsageError(
-        "the tarball cannot be unpacked", where=where,
+        "the tarball cannot be unpacked",
+        where=where,
         details=done.last_words(),
         remedy="name a whole tarball with one folder in it that holds PostgreSQL's source",
-    )  # fmt: skip
+    )
 
 
 def _unreadable(path: str, error: OSError) -> UsageError:

@@ -169,8 +169,9 @@ def _say_width(line: int, fields: int, width: int) -> _Fault:
         if fields < width
         else "put a field that holds the separator into quotation marks, and write numbers with a decimal point"
     )
-    return _Fault(line=line, what=f"{fields} {'field' if fields == 1 else 'fields'}, the header has {width}",
-                  remedy=remedy)  # fmt: skip
+    return _Fault(
+        line=line, what=f"{fields} {'field' if fields == 1 else 'fields'}, the header has {width}", remedy=remedy
+    )
 
 
 def _choose_metric(rows: Sequence[_Record], source: str, asked: str | None) -> str:
@@ -179,8 +180,11 @@ def _choose_metric(rows: Sequence[_Record], source: str, asked: str | None) -> s
     known = tuple(dict.fromkeys(row.fields["metric"] for row in rows))
     listed = ", ".join(known)
     if asked is None and len(known) > 1:
-        raise UsageError(f"the file mixes {len(known)} metrics: {listed}", where=source,
-                         remedy=f"choose one, such as --metric {known[0]}")  # fmt: skip
+        raise UsageError(
+            f"the file mixes {len(known)} metrics: {listed}",
+            where=source,
+            remedy=f"choose one, such as --metric {known[0]}",
+        )
     if asked is not None and asked not in known:
         raise UsageError(f"the file has no metric {_quote(asked)}", where=source, remedy=f"choose one of {listed}")
     return asked or known[0]

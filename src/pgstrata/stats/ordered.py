@@ -218,9 +218,13 @@ def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> LevelStep | No
         return None
     place = axis.edges.index(edge) + 1
     return LevelStep(
-        before=place - 1, after=place, p=p, effect=estimate.centre, interval=estimate.interval,
+        before=place - 1,
+        after=place,
+        p=p,
+        effect=estimate.centre,
+        interval=estimate.interval,
         blocks=estimate.n if axis.paired else 0,
-    )  # fmt: skip
+    )
 
 
 def _paired_estimate(left: FloatArray, right: FloatArray) -> Estimate | None:

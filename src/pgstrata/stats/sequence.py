@@ -77,9 +77,12 @@ def look_at_all(samples: Sequence[FloatArray], deltas: FloatArray) -> Looks:
     for look in FAST:
         middle[:, look.n - 1] = np.median(d[:, : look.n], axis=-1)
     return Looks(
-        zero=zero, edge=edge, middle=middle,
-        lowest=np.minimum.accumulate(d, axis=-1), highest=np.maximum.accumulate(d, axis=-1),
-    )  # fmt: skip
+        zero=zero,
+        edge=edge,
+        middle=middle,
+        lowest=np.minimum.accumulate(d, axis=-1),
+        highest=np.maximum.accumulate(d, axis=-1),
+    )
 
 
 def sums_beside(d: FloatArray, deltas: FloatArray) -> tuple[FloatArray, FloatArray]:

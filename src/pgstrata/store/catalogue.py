@@ -342,9 +342,7 @@ def _load_series(connection: sqlite3.Connection, wanted: str, names: tuple[str, 
     found: dict[int, list[Series]] = {}
     query = f'SELECT run, metric, subject, times, "values" FROM series{wanted} ORDER BY run, position'
     for run, metric, subject, times, values in connection.execute(query, names):
-        item = Series(
-            metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)), subject=subject
-        )  # fmt: skip
+        item = Series(metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)), subject=subject)
         found.setdefault(run, []).append(item)
     return found
 
@@ -363,7 +361,7 @@ def _load_sessions(connection: sqlite3.Connection) -> dict[int, list[SessionCoun
     for run, blocker, state, wait_type, event, text, samples in connection.execute(query):
         item = SessionCount(
             state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples, blocker=blocker
-        )  # fmt: skip
+        )
         found.setdefault(run, []).append(item)
     return found
 
@@ -374,6 +372,6 @@ def _load_processes(connection: sqlite3.Connection) -> dict[int, list[ProcessCou
     for run, kind, state, wait_type, event, text, samples in connection.execute(query):
         item = ProcessCount(
             kind=kind, state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples
-        )  # fmt: skip
+        )
         found.setdefault(run, []).append(item)
     return found

@@ -27,9 +27,13 @@ def explain_difference(folder: Path, kept: Plan, wanted: Plan) -> StudyError:
 
 def _diff_texts(kept: Experiment, wanted: Experiment) -> tuple[str, ...]:
     lines = difflib.unified_diff(
-        kept.text.splitlines(), wanted.text.splitlines(), "the study's experiment", "the experiment given", n=0,
+        kept.text.splitlines(),
+        wanted.text.splitlines(),
+        "the study's experiment",
+        "the experiment given",
+        n=0,
         lineterm="",
-    )  # fmt: skip
+    )
     changed = [line for line in lines if not line.startswith("@@")]
     shown = tuple(line[:_MOST_CHARACTERS] for line in changed[:_MOST_LINES])
     rest = len(changed) - len(shown)

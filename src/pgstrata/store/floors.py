@@ -86,9 +86,10 @@ class FloorStore:
         except OSError as error:
             kind = DiskFullError if files.is_full(error) else HostNotFitError
             raise kind(
-                f"the noise floor cannot be kept: {error.strerror}", where=str(path),
+                f"the noise floor cannot be kept: {error.strerror}",
+                where=str(path),
                 remedy="check owner and permissions of that folder, or choose another one with PGSTRATA_STATE",
-            ) from error  # fmt: skip
+            ) from error
         self._forget(record, oldest, besides=path)
         return path
 

@@ -261,9 +261,10 @@ def _make_folder(folder: Path) -> None:
         files.make_folders(folder)
     except (FileExistsError, NotADirectoryError):
         raise StudyError(
-            "there is a file in the way, where the study's folder would be", where=str(folder),
+            "there is a file in the way, where the study's folder would be",
+            where=str(folder),
             remedy="name a folder that is empty or does not exist yet",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _refuse_occupied(folder: Path) -> None:

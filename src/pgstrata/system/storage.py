@@ -205,22 +205,26 @@ class Place:
 def folder_change(place: Place) -> Change:
     """The folder with its mount point; others may pass through it, as the server's user must."""
     return Change(
-        what=f"folder {place.base}", value="there", lasting=True,
+        what=f"folder {place.base}",
+        value="there",
+        lasting=True,
         read=ShellScript(text='[ ! -e "$1" ] || echo there', arguments=(place.base,)),
         do=ShellScript(text='mkdir -m 711 -- "$1" && mkdir -m 711 -- "$1/mount"', arguments=(place.base,)),
         undo=ShellScript(text=_UNDO_FOLDER, arguments=(place.base,)),
-    )  # fmt: skip
+    )
 
 
 def image_change(place: Place, size: int) -> Change:
     """The image, all its blocks reserved."""
     return Change(
-        what=f"image {place.image}", value=str(size), lasting=True,
+        what=f"image {place.image}",
+        value=str(size),
+        lasting=True,
         read=ShellScript(text='[ ! -e "$1" ] || stat -c %s -- "$1"', arguments=(place.image,)),
         do=ShellScript(text=_MAKE_IMAGE, arguments=(place.image, str(size))),
         undo=ShellScript(text=_UNDO_IMAGE, arguments=(place.image,)),
         timeout=making_seconds(size),
-    )  # fmt: skip
+    )
 
 
 def loop_change(place: Place, block: int) -> Change:
@@ -230,22 +234,24 @@ def loop_change(place: Place, block: int) -> Change:
     """
     arguments = (place.image, str(block))
     return Change(
-        what=f"loop device of {place.image}", value="dio=1",
+        what=f"loop device of {place.image}",
+        value="dio=1",
         read=ShellScript(text=_READ_LOOP, arguments=arguments),
         do=ShellScript(text=_MAKE_LOOP, arguments=arguments),
         undo=ShellScript(text=_UNDO_LOOP, arguments=arguments),
-    )  # fmt: skip
+    )
 
 
 def mkfs_change(place: Place, device: str, kind: str, words: Sequence[str], size: int) -> Change:
     """A file system on the device, its `size` bytes written; read, and wiped, through the image, surely pgstrata's."""
     return Change(
-        what=f"file system of {place.image}", value=kind,
+        what=f"file system of {place.image}",
+        value=kind,
         read=ShellScript(text=_READ_MKFS, arguments=(place.image,)),
         do=ShellScript(text=_MAKE_FILE_SYSTEM, arguments=(device, place.base, *words)),
         undo=ShellScript(text=_UNDO_MKFS, arguments=(place.image,)),
         timeout=making_seconds(size),
-    )  # fmt: skip
+    )
 
 
 def device_change(base: str, device: str, label: str, words: Sequence[str]) -> Change:
@@ -256,53 +262,61 @@ def device_change(base: str, device: str, label: str, words: Sequence[str]) -> C
     not taken for the former state, to be kept.
     """
     return Change(
-        what=f"file system of {device}", value="made", lasting=True,
+        what=f"file system of {device}",
+        value="made",
+        lasting=True,
         read=ShellScript(text=_READ_DEVICE, arguments=(device, label)),
         do=ShellScript(text=_MAKE_ON_DEVICE, arguments=(device, base, *words)),
         undo=ShellScript(text=_UNDO_DEVICE, arguments=(device, label)),
-    )  # fmt: skip
+    )
 
 
 def mount_change(place: Place, device: str, kind: str, options: Sequence[str]) -> Change:
     """The mount; what still uses it when it is undone is waited for, five seconds."""
     arguments = (place.mount, device, kind, ",".join(options))
     return Change(
-        what=f"mount {place.mount}", value=f"{device} {kind}",
+        what=f"mount {place.mount}",
+        value=f"{device} {kind}",
         read=ShellScript(text=_READ_MOUNT, arguments=arguments[:1]),
         do=ShellScript(text=_MAKE_MOUNT, arguments=arguments),
         undo=ShellScript(text=_UNDO_MOUNT, arguments=arguments[:1]),
-    )  # fmt: skip
+    )
 
 
 def data_change(place: Place, user: str) -> Change:
     """The folder of the server's user in the mounted file system."""
     return Change(
-        what=f"folder {place.data}", value=f"{user} 700",
+        what=f"folder {place.data}",
+        value=f"{user} 700",
         read=ShellScript(text='[ ! -e "$1" ] || stat -c "%U %a" -- "$1"', arguments=(place.data,)),
         do=ShellScript(
-            text='mkdir -m 700 -- "$1" && chown -- "$2:" "$1"', arguments=(place.data, user),
+            text='mkdir -m 700 -- "$1" && chown -- "$2:" "$1"',
+            arguments=(place.data, user),
         ),
         undo=ShellScript(
-            text='[ -z "$3" ] || exit 0; rm -rf --one-file-system -- "$1"', arguments=(place.data, user),
+            text='[ -z "$3" ] || exit 0; rm -rf --one-file-system -- "$1"',
+            arguments=(place.data, user),
         ),
-    )  # fmt: skip
+    )
 
 
 def scheduler_change(disk: str, file: str, scheduler: str) -> Change:
     """The scheduler of a device; read as the word in brackets, then what is set in the queue (`nr_requests=64`)."""
     return Change(
-        what=f"scheduler of {disk}", value=scheduler,
+        what=f"scheduler of {disk}",
+        value=scheduler,
         read=ShellScript(text=_READ_SCHEDULER, arguments=(file,)),
         do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, scheduler)),
         undo=ShellScript(text=_UNDO_SCHEDULER, arguments=(file, scheduler)),
-    )  # fmt: skip
+    )
 
 
 def read_ahead_change(disk: str, file: str, kilobytes: int) -> Change:
     """The read-ahead of a device, or of a file system that has its own; read in kB."""
     return Change(
-        what=f"read-ahead of {disk}", value=str(kilobytes),
+        what=f"read-ahead of {disk}",
+        value=str(kilobytes),
         read=ShellScript(text='[ ! -r "$1" ] || cat "$1"', arguments=(file,)),
         do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, str(kilobytes))),
         undo=ShellScript(text=_UNDO_VALUE, arguments=(file, str(kilobytes))),
-    )  # fmt: skip
+    )

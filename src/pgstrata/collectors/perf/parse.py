@@ -61,10 +61,14 @@ def parse_folded(text: bytes) -> Folded:
     except ValueError:
         raise ParseError("unknown rate or CPU time", where=SAMPLES) from None
     return Folded(
-        hertz=hertz, stacks=stacks, counts=counts, user_only=said.get("event", "").endswith(":u"),
-        whole="whole" in said and "ended" not in said, lacking=said.get("lacking", ""),
+        hertz=hertz,
+        stacks=stacks,
+        counts=counts,
+        user_only=said.get("event", "").endswith(":u"),
+        whole="whole" in said and "ended" not in said,
+        lacking=said.get("lacking", ""),
         cpu=cpu,
-    )  # fmt: skip
+    )
 
 
 def measure_folded(folded: Folded, window: Window) -> Iterator[Measurement]:

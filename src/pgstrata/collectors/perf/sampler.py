@@ -37,8 +37,10 @@ class PerfSampler:
         words = (str(postmaster), str(HERTZ), f"{folder}/perf.data", _MOST_BYTES, fold)
         process = subject.host.spawn(
             Command(argv=("sh", "-c", script, "pgstrata-perf", *words)),
-            stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.TERM,
-        )  # fmt: skip
+            stdout=output,
+            stderr=f"{output}.err",
+            on_parent_death=StopSignal.TERM,
+        )
         return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err", patience=_PATIENCE)
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:

@@ -122,10 +122,14 @@ def see_clients(before: bytes, after: bytes, window: Window) -> Window:
 def _seen_by_client(window: Window) -> Window:
     """The window on the client's own host, where no server is."""
     return replace(
-        window, postmaster_pid=None, transport_pids=window.client_transport_pids,
+        window,
+        postmaster_pid=None,
+        transport_pids=window.client_transport_pids,
         resident_pids=window.client_resident_pids,
-        sampler_pids=window.client_sampler_pids, sampler_backends=(), apart=False,
-    )  # fmt: skip
+        sampler_pids=window.client_sampler_pids,
+        sampler_backends=(),
+        apart=False,
+    )
 
 
 _Value = tuple[str, float]

@@ -34,8 +34,10 @@ class SecondsSampler:
         parents = (*(() if postmaster is None else (postmaster,)), *subject.host.transport_pids)
         process = subject.host.spawn(
             Command(argv=("sh", "-c", script, "pgstrata-seconds", *_folders(subject), *map(str, parents))),
-            stdout=output, stderr=f"{output}.err", on_parent_death=StopSignal.KILL,
-        )  # fmt: skip
+            stdout=output,
+            stderr=f"{output}.err",
+            on_parent_death=StopSignal.KILL,
+        )
         return Sampling(host=subject.host, process=process, output=output, errors=f"{output}.err")
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:

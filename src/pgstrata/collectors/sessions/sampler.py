@@ -81,9 +81,11 @@ def render_script(statement: str, application: str, *, reconnects: int = 0) -> s
     if reconnects:
         statement += _read("look.sql")
     parameters = {
-        "application": quote_literal(application), "constant": constants_expression(), "settle": f"{SETTLE:g}",
+        "application": quote_literal(application),
+        "constant": constants_expression(),
+        "settle": f"{SETTLE:g}",
         "reconnects": str(reconnects),
-    }  # fmt: skip
+    }
     for name, value in parameters.items():
         statement = statement.replace(f":'{name}'", value)
     return render_watch(statement, SECONDS, begin=begin)

@@ -12,7 +12,7 @@ from pgstrata.sources.runs import may_enter
 
 def compare_queries(
     runs: Sequence[RunRecord], *, environment: str, reference: str, cell: str
-) -> QueriesCompared | None:  # fmt: skip
+) -> QueriesCompared | None:
     """What each statement adds to the difference; None where no block has counts of both.
 
     Only runs that may enter an estimate count, and of them only those of which nothing was lost.
@@ -26,9 +26,13 @@ def compare_queries(
         return None
     lost = dict.fromkeys(side.lost for pair in pairs for side in pair if side.lost)
     return QueriesCompared(
-        environment=environment, reference=reference, cell=cell, blocks=len(whole),
-        changes=query_changes(whole) if whole else (), lost=tuple(lost),
-    )  # fmt: skip
+        environment=environment,
+        reference=reference,
+        cell=cell,
+        blocks=len(whole),
+        changes=query_changes(whole) if whole else (),
+        lost=tuple(lost),
+    )
 
 
 def _by_block(runs: Sequence[RunRecord], environment: str) -> dict[int, QueryCounts]:

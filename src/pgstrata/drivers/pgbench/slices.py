@@ -115,9 +115,12 @@ def parse_counts(text: bytes) -> SliceCounts:
                 raise _unknown(line)
     origin = min((row[1] for row in rows), default=0)
     return SliceCounts(
-        slices=tuple(_slice(row, origin) for row in rows), latencies=latencies,
-        latency_sum=total * _MICROSECOND, outside=outside, origin=origin * _MICROSECOND,
-    )  # fmt: skip
+        slices=tuple(_slice(row, origin) for row in rows),
+        latencies=latencies,
+        latency_sum=total * _MICROSECOND,
+        outside=outside,
+        origin=origin * _MICROSECOND,
+    )
 
 
 def _edge(number: int) -> float:

@@ -20,18 +20,22 @@ DEVICES: Final = "/etc/pgstrata/devices"
 
 def device_script(asked: str, devices: str = DEVICES) -> ShellScript:
     """Prints what a device is, and the real paths of those that are on the list."""
-    text = SBIN + WALK + (
-        'real=$(readlink -f -- "$1")\n'
-        'printf "== check\\ndevice=%s\\n" "$real"\n'
-        '[ -b "$real" ] || echo kind=none\n'
-        'file=/sys/class/block/${real##*/}/size; [ ! -r "$file" ] || printf "sectors=%s\\n" "$(cat "$file")"\n'
-        'if [ -r "$2" ]; then\n'
-        'while read -r path rest || [ -n "$path" ]; do\n'
-        'case $path in /dev/*) printf "allowed=%s\\n" "$(readlink -f -- "$path")" ;; esac\n'
-        'done <"$2"\n'
-        "fi\n"
-        'device "${real##*/}" 0 0\n'
-    )  # fmt: skip
+    text = (
+        SBIN
+        + WALK
+        + (
+            'real=$(readlink -f -- "$1")\n'
+            'printf "== check\\ndevice=%s\\n" "$real"\n'
+            '[ -b "$real" ] || echo kind=none\n'
+            'file=/sys/class/block/${real##*/}/size; [ ! -r "$file" ] || printf "sectors=%s\\n" "$(cat "$file")"\n'
+            'if [ -r "$2" ]; then\n'
+            'while read -r path rest || [ -n "$path" ]; do\n'
+            'case $path in /dev/*) printf "allowed=%s\\n" "$(readlink -f -- "$path")" ;; esac\n'
+            'done <"$2"\n'
+            "fi\n"
+            'device "${real##*/}" 0 0\n'
+        )
+    )
     return ShellScript(text=text, arguments=(asked, devices))
 
 
@@ -42,7 +46,8 @@ def accept_device(seen: Observed, asked: str, devices: str, *, where: str) -> st
         raise HostNotFitError(f"{asked} is no block device", where=where, remedy="see lsblk for those that there are")
     if real not in seen.allowed:
         raise HostNotFitError(
-            f"{asked} is not on the list of devices that pgstrata may overwrite", where=where,
+            f"{asked} is not on the list of devices that pgstrata may overwrite",
+            where=where,
             remedy=f"if nothing on it is needed, write its path on a line of its own into {devices}",
-        )  # fmt: skip
+        )
     return real

@@ -37,9 +37,10 @@ def installed_bytes(host: Host, build: Build, where: str) -> int:
     size = int(said[0]) if said else 0
     if size > _MOST:
         raise HostNotFitError(
-            f"{build.prefix} takes {render_bytes(size)}: all of it would be copied for each run", where=where,
+            f"{build.prefix} takes {render_bytes(size)}: all of it would be copied for each run",
+            where=where,
             remedy="name an installation that lies in a folder of its own",
-        )  # fmt: skip
+        )
     return round(size * _ROOM)
 
 
@@ -58,18 +59,22 @@ def install(host: Host, build: Build, place: Place, where: str) -> str:
         host.run(Command(argv=("sync", "-f", prefix)), timeout=_TIMEOUT)
     except CommandFailedError as error:
         raise HostNotFitError(
-            f"the installation in {build.prefix} cannot be copied", where=where, details=(error.what, *error.details),
+            f"the installation in {build.prefix} cannot be copied",
+            where=where,
+            details=(error.what, *error.details),
             remedy=f"all of it must be readable by the user {host.user}, whom servers run as",
-        ) from error  # fmt: skip
+        ) from error
     moved = build.moved(prefix)
     version = Command(argv=(moved.program("postgres"), "--version"), environment=moved.process_environment, folder="/")
     done = host.run(version, timeout=_TIMEOUT, check=False)
     if done.code:
         lines = (done.stderr or done.stdout).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
         raise HostNotFitError(
-            f"a copy of the installation in {build.prefix} does not start (status {done.code})", where=where,
-            details=tuple(lines), remedy=f"{_RELOCATABLE}; noexec in storage.mount prevents it too",
-        )  # fmt: skip
+            f"a copy of the installation in {build.prefix} does not start (status {done.code})",
+            where=where,
+            details=tuple(lines),
+            remedy=f"{_RELOCATABLE}; noexec in storage.mount prevents it too",
+        )
     return prefix
 
 
@@ -80,8 +85,11 @@ def assert_installation(server: RunningServer, former: str, seen: Observed, sql:
     """
     inside, real = seen.facts["inside"], seen.facts["real"]
     if inside != real:
-        raise LevelNotTakenError(f"the server runs {inside}, it should run {real}", where=where,
-                                 remedy="name an installation whose bin/postgres is the server itself")  # fmt: skip
+        raise LevelNotTakenError(
+            f"the server runs {inside}, it should run {real}",
+            where=where,
+            remedy="name an installation whose bin/postgres is the server itself",
+        )
     if not former:
         return
     kept = seen.facts.get("kept", "")

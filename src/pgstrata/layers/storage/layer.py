@@ -32,8 +32,10 @@ from pgstrata.ports.ledger import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
 _SUBJECTS: Final[Mapping[Role, str]] = {
-    Role.DATA: "the data lie", Role.WAL: "the WAL lies", Role.INSTALLATION: "the installation lies",
-}  # fmt: skip
+    Role.DATA: "the data lie",
+    Role.WAL: "the WAL lies",
+    Role.INSTALLATION: "the installation lies",
+}
 
 
 class StorageLayer:
@@ -128,8 +130,11 @@ class StorageLayer:
 
     def _assert_seen(self, environment: Environment, stacks: Iterable[Role], where: str) -> None:
         if self.concerns(environment) and (lost := set(Role) - set(stacks)):
-            raise LevelNotTakenError(f"what {_SUBJECTS[min(lost)]} on cannot be seen", where=where,
-                                     remedy="install the package util-linux, which has findmnt")  # fmt: skip
+            raise LevelNotTakenError(
+                f"what {_SUBJECTS[min(lost)]} on cannot be seen",
+                where=where,
+                remedy="install the package util-linux, which has findmnt",
+            )
 
     def _run(self, argv: tuple[str, ...]) -> str:
         return self._host.run(Command(argv=argv)).text
@@ -138,8 +143,11 @@ class StorageLayer:
 def _assert_data_folder(seen: Observed, where: str) -> None:
     inside, real = seen.facts["inside"], seen.facts["real"]
     if inside and inside != real:
-        raise LevelNotTakenError(f"the server works in {inside}, its data should lie in {real}", where=where,
-                                 remedy="this is a defect of pgstrata: please report it")  # fmt: skip
+        raise LevelNotTakenError(
+            f"the server works in {inside}, its data should lie in {real}",
+            where=where,
+            remedy="this is a defect of pgstrata: please report it",
+        )
 
 
 def _assert_wal(environment: Environment, seen: Mapping[Role, Observed], where: str) -> None:
@@ -148,8 +156,11 @@ def _assert_wal(environment: Environment, seen: Mapping[Role, Observed], where: 
         return
     inside, folder = seen[Role.WAL].facts["inside"], seen[Role.WAL].facts["real"] or seen[Role.DATA].facts["real"]
     if not inside.startswith(f"{folder}/"):
-        raise LevelNotTakenError(f"the server writes its WAL in {inside}, it should be in {folder}", where=where,
-                                 remedy="this is a defect of pgstrata: please report it")  # fmt: skip
+        raise LevelNotTakenError(
+            f"the server writes its WAL in {inside}, it should be in {folder}",
+            where=where,
+            remedy="this is a defect of pgstrata: please report it",
+        )
 
 
 def assert_file_system(site: StorageSite, stack: DeviceStack, device: str, where: str) -> None:
@@ -165,9 +176,10 @@ def assert_file_system(site: StorageSite, stack: DeviceStack, device: str, where
             right, asked = True, site.kind
     if stack.mount.type != site.kind or not right:
         raise LevelNotTakenError(
-            f"{asked} was asked for, {_SUBJECTS[site.role]} on {stack.render()}", where=where,
+            f"{asked} was asked for, {_SUBJECTS[site.role]} on {stack.render()}",
+            where=where,
             remedy="see `pgstrata host status`: was the mount changed, or the image moved?",
-        )  # fmt: skip
+        )
     if site.medium is not Medium.MEMORY:
         check_mount_options(site.options, stack.mount.options, where=where)
 

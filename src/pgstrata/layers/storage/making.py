@@ -104,25 +104,35 @@ class Making:
         packages = {name: package for site in sites for name, package in site.packages.items()}
         seen = self._run(check_script(self.folder, names, packages))
         if "folder" not in seen.facts:
-            raise HostNotFitError("this is no folder that can be used", where=self.folder,
-                                  remedy="set PGSTRATA_DATA to a folder of your own")  # fmt: skip
+            raise HostNotFitError(
+                "this is no folder that can be used",
+                where=self.folder,
+                remedy="set PGSTRATA_DATA to a folder of your own",
+            )
         if seen.missing:
             package = packages[seen.missing[0]]
-            raise HostNotFitError(f"the program {seen.missing[0]} is missing", where=self.host.name,
-                                  remedy=f"install the package {package} (apt-get install {package})")  # fmt: skip
+            raise HostNotFitError(
+                f"the program {seen.missing[0]} is missing",
+                where=self.host.name,
+                remedy=f"install the package {package} (apt-get install {package})",
+            )
         if "taken" in seen.facts:
             raise HostNotFitError(
-                "this is there already: another pgstrata left it, or it is not pgstrata's", where=seen.facts["taken"],
+                "this is there already: another pgstrata left it, or it is not pgstrata's",
+                where=seen.facts["taken"],
                 remedy="see `pgstrata host status` and `pgstrata host restore`; what they do not know, remove yourself",
-            )  # fmt: skip
+            )
         self._check_room(sites, seen)
         return seen
 
     def _check_room(self, sites: Iterable[StorageSite], seen: Observed) -> None:
         sizes = [site.size for site in sites if site.medium is Medium.LOOP]
         if sizes and "loops" in seen.facts:
-            raise HostNotFitError("this host has no loop devices (/dev/loop-control)", where=self.host.name,
-                                  remedy="modprobe loop; in a container, give it the device")  # fmt: skip
+            raise HostNotFitError(
+                "this host has no loop devices (/dev/loop-control)",
+                where=self.host.name,
+                remedy="modprobe loop; in a container, give it the device",
+            )
         free = int(seen.facts["free"])
         if sizes and free < sum(sizes) + _SPARE:
             together = " and ".join(render_bytes(size) for size in sizes)
@@ -134,8 +144,9 @@ class Making:
         if kept > memory:
             raise HostNotFitError(
                 f"{render_bytes(kept)} in memory were asked for: {render_bytes(memory)} are available",
-                where=self.host.name, remedy="set a smaller max_wal_size, or use a disk",
-            )  # fmt: skip
+                where=self.host.name,
+                remedy="set a smaller max_wal_size, or use a disk",
+            )
 
     def _run(self, script: ShellScript) -> Observed:
         return parse_observed(self.host.run(Command(argv=script.argv)).text)
@@ -186,11 +197,13 @@ def _loop_device(state: str, place: Place) -> str:
     """The path of the device of which the state is given; LevelNotTakenError where it is buffered."""
     device, _, flags = state.partition(" ")
     if not device.startswith("/dev/") or "\n" in state:
-        raise LevelNotTakenError(f"the image has no loop device of its own: {state!r}", where=place.image,
-                                 remedy="see losetup --list")  # fmt: skip
+        raise LevelNotTakenError(
+            f"the image has no loop device of its own: {state!r}", where=place.image, remedy="see losetup --list"
+        )
     if flags != "dio=1":
         raise LevelNotTakenError(
             f"the loop device {device} has no direct I/O: the page cache of this host would be measured",
-            where=place.image, remedy="set PGSTRATA_DATA to a folder on ext4, xfs or btrfs",
-        )  # fmt: skip
+            where=place.image,
+            remedy="set PGSTRATA_DATA to a folder on ext4, xfs or btrfs",
+        )
     return device

@@ -52,17 +52,18 @@ class Maker:
 
 
 MAKERS: Final[Mapping[FileSystem, Maker]] = {
-    FileSystem.EXT4: Maker(package="e2fsprogs", options=("-q", "-F", "-b", "4096"), least=64 * MB,
-                           valued="CEGIJLMNORTUbdegilmorstz"),
+    FileSystem.EXT4: Maker(
+        package="e2fsprogs", options=("-q", "-F", "-b", "4096"), least=64 * MB, valued="CEGIJLMNORTUbdegilmorstz"
+    ),
     FileSystem.XFS: Maker(package="xfsprogs", options=("-q", "-f", "-K"), least=300 * MB, valued="Lbcdilmnprs"),
-    FileSystem.BTRFS: Maker(package="btrfs-progs", options=("-q", "-f", "-K"), least=128 * MB,
-                            valued="ALORUbdlmnrs"),
-}  # fmt: skip
+    FileSystem.BTRFS: Maker(package="btrfs-progs", options=("-q", "-f", "-K"), least=128 * MB, valued="ALORUbdlmnrs"),
+}
 # A second -F lets mkfs.ext4 write on a device that is in use, -z writes a file; -L is what pgstrata knows its own by.
 _LETTERS_REFUSED: Final[Mapping[str, str]] = {
-    "F": "-F would let mkfs write on a device that is in use", "L": "the label is pgstrata's own mark",
+    "F": "-F would let mkfs write on a device that is in use",
+    "L": "the label is pgstrata's own mark",
     "z": "-z would write a file",
-}  # fmt: skip
+}
 _DASHES: Final = 2
 _EXT4_EXTENDED: Final = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
 
@@ -139,9 +140,10 @@ def check_mount_options(asked: Sequence[str], seen: Sequence[str], *, where: str
         other = bool(value) and name in values and value not in {values[name], values[name].partition(":")[0]}
         if missing or other or (name.startswith("no") and name[2:] in values):
             raise LevelNotTakenError(
-                f"the mount option {option} was asked for, the mount has {','.join(seen)}", where=where,
+                f"the mount option {option} was asked for, the mount has {','.join(seen)}",
+                where=where,
                 remedy="write it as the mount shows it, or choose one that this kernel takes",
-            )  # fmt: skip
+            )
 
 
 def image_size(kind: FileSystem, asked: str, needed: int) -> int:
@@ -159,8 +161,9 @@ def image_size(kind: FileSystem, asked: str, needed: int) -> int:
     if size < MAKERS[kind].least:
         raise UsageError(
             f"{kind} needs at least {render_bytes(MAKERS[kind].least)}, {render_bytes(size)} were asked for",
-            where="storage.size", remedy="give a larger size, or leave storage.size out: it then follows the data",
-        )  # fmt: skip
+            where="storage.size",
+            remedy="give a larger size, or leave storage.size out: it then follows the data",
+        )
     return size
 
 

@@ -19,8 +19,11 @@ def tune(layers: Mapping[str, str], stack: DeviceStack | None, folder: str, ledg
     """Set what is asked for; HostNotFitError where there is no such thing, LevelNotTakenError where it did not take."""
     if stack is None or not stack.devices:
         kind = stack.mount.type if stack else "nothing that can be seen"
-        raise HostNotFitError(f"the data lie on {kind}, which has no block device", where=folder,
-                              remedy="set PGSTRATA_DATA to a folder on a disk, or add filesystem")  # fmt: skip
+        raise HostNotFitError(
+            f"the data lie on {kind}, which has no block device",
+            where=folder,
+            remedy="set PGSTRATA_DATA to a folder on a disk, or add filesystem",
+        )
     if scheduler := layers.get(SCHEDULER):
         _set_schedulers(stack, scheduler, ledger, where)
     if READ_AHEAD in layers:
@@ -29,19 +32,26 @@ def tune(layers: Mapping[str, str], stack: DeviceStack | None, folder: str, ledg
 
 def _set_schedulers(stack: DeviceStack, scheduler: str, ledger: Ledger, where: str) -> None:
     if not stack.scheduled:
-        raise HostNotFitError(f"no device below has a choice of schedulers: {stack.render()}", where=where,
-                              remedy="take storage.scheduler out")  # fmt: skip
+        raise HostNotFitError(
+            f"no device below has a choice of schedulers: {stack.render()}",
+            where=where,
+            remedy="take storage.scheduler out",
+        )
     for device in stack.scheduled:
         if scheduler not in device.schedulers:
             raise HostNotFitError(
-                f"{device.disk} has no scheduler {scheduler}, it has {', '.join(device.schedulers)}", where=where,
+                f"{device.disk} has no scheduler {scheduler}, it has {', '.join(device.schedulers)}",
+                where=where,
                 remedy="choose one of these, or load its module (such as modprobe bfq)",
-            )  # fmt: skip
+            )
         state = change_host(ledger, scheduler_change(device.disk, device.scheduler_file, scheduler), where)
         seen = state.partition("\n")[0]
         if seen != scheduler:
-            raise LevelNotTakenError(f"scheduler {scheduler} was asked for, {device.disk} has {seen}", where=where,
-                                     remedy="choose one that this device takes")  # fmt: skip
+            raise LevelNotTakenError(
+                f"scheduler {scheduler} was asked for, {device.disk} has {seen}",
+                where=where,
+                remedy="choose one that this device takes",
+            )
 
 
 def _set_read_ahead(stack: DeviceStack, size: int, ledger: Ledger, where: str) -> None:
@@ -50,9 +60,10 @@ def _set_read_ahead(stack: DeviceStack, size: int, ledger: Ledger, where: str) -
     seen = change_host(ledger, read_ahead_change(device.disk, device.read_ahead_file, kilobytes), where)
     if seen != str(kilobytes) or size % 1024:
         raise LevelNotTakenError(
-            f"a read-ahead of {size} bytes was asked for, {device.disk} has {seen} kB", where=where,
+            f"a read-ahead of {size} bytes was asked for, {device.disk} has {seen} kB",
+            where=where,
             remedy="give a multiple of the page size, such as 128kB, or 0 for none",
-        )  # fmt: skip
+        )
 
 
 def assert_queue(layers: Mapping[str, str], stack: DeviceStack, where: str) -> None:
@@ -60,8 +71,11 @@ def assert_queue(layers: Mapping[str, str], stack: DeviceStack, where: str) -> N
     seen = {SCHEDULER: scheduler_of(stack), READ_AHEAD: read_ahead_of(stack)}
     for key, value in seen.items():
         if layers.get(key, value) != value:
-            raise LevelNotTakenError(f"{key} = {layers[key]} was asked for, it is {value or 'not there'}", where=where,
-                                     remedy="somebody else changed it: keep this host to pgstrata")  # fmt: skip
+            raise LevelNotTakenError(
+                f"{key} = {layers[key]} was asked for, it is {value or 'not there'}",
+                where=where,
+                remedy="somebody else changed it: keep this host to pgstrata",
+            )
 
 
 def scheduler_of(stack: DeviceStack) -> str:

@@ -57,8 +57,9 @@ def refuse_meaningless(environment: Environment) -> None:
     layers, where = environment.layers, f"environment {environment.name}"
     unknown = sorted(key for key in layers if key.startswith(PREFIX) and key not in _KEYS)
     if unknown:
-        raise UsageError(f"{unknown[0]} is not known to this version", where=where,
-                         remedy=f"known are {', '.join(sorted(_KEYS))}")  # fmt: skip
+        raise UsageError(
+            f"{unknown[0]} is not known to this version", where=where, remedy=f"known are {', '.join(sorted(_KEYS))}"
+        )
     for _, what, remedy in meaningless(environment):
         raise UsageError(what, where=where, remedy=remedy)
 

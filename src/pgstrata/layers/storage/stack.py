@@ -124,22 +124,26 @@ def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> 
 
     `names` are of folders to be made in it, without spaces.
     """
-    text = SBIN + WALK + (
-        'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
-        'printf "== check\\nfolder=%s\\n" "$folder"\n'
-        "for name in $2; do\n"
-        '! [ -e "$folder/$name" ] && ! [ -L "$folder/$name" ] || printf "taken=%s\\n" "$folder/$name"\n'
-        "done\n"
-        "[ -e /dev/loop-control ] || echo loops=none\n"
-        "while read -r name size _; do\n"
-        '[ "$name" != MemAvailable: ] || printf "memory=%s\\n" "$size"\n'
-        "done </proc/meminfo\n"
-        'set -- "$folder" $(stat -f -c "%a %S" -- "$folder") "$@"\n'
-        'printf "free=%s\\n" $(( $2 * $3 ))\n'
-        "shift 5\n"
-        'for program in "$@"; do command -v "$program" >/dev/null || printf "missing=%s\\n" "$program"; done\n'
-        'place "$folder" 0\n'
-    )  # fmt: skip
+    text = (
+        SBIN
+        + WALK
+        + (
+            'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
+            'printf "== check\\nfolder=%s\\n" "$folder"\n'
+            "for name in $2; do\n"
+            '! [ -e "$folder/$name" ] && ! [ -L "$folder/$name" ] || printf "taken=%s\\n" "$folder/$name"\n'
+            "done\n"
+            "[ -e /dev/loop-control ] || echo loops=none\n"
+            "while read -r name size _; do\n"
+            '[ "$name" != MemAvailable: ] || printf "memory=%s\\n" "$size"\n'
+            "done </proc/meminfo\n"
+            'set -- "$folder" $(stat -f -c "%a %S" -- "$folder") "$@"\n'
+            'printf "free=%s\\n" $(( $2 * $3 ))\n'
+            "shift 5\n"
+            'for program in "$@"; do command -v "$program" >/dev/null || printf "missing=%s\\n" "$program"; done\n'
+            'place "$folder" 0\n'
+        )
+    )
     return ShellScript(text=text, arguments=(folder, " ".join(names), *programs))
 
 
@@ -325,9 +329,11 @@ def _mount(section: _Section) -> Mount:
     pairs = {match.group("name"): _unescape(match.group("value")) for match in _PAIR.finditer(line)}
     try:
         return Mount(
-            target=pairs["TARGET"], source=pairs["SOURCE"], type=pairs["FSTYPE"],
+            target=pairs["TARGET"],
+            source=pairs["SOURCE"],
+            type=pairs["FSTYPE"],
             options=tuple(pairs["OPTIONS"].split(",")),
-        )  # fmt: skip
+        )
     except KeyError as error:
         raise ParseError(f"findmnt gave no {error.args[0]}: {line!r}", where="storage") from error
 

@@ -78,9 +78,11 @@ def _label(effect: FactorEffect) -> str:
     if effect.given is None:
         return verdict_label(effect)
     words = {
-        Verdict.BETTER: "depends", Verdict.WORSE: "depends", Verdict.NEGLIGIBLE: "hardly depends",
+        Verdict.BETTER: "depends",
+        Verdict.WORSE: "depends",
+        Verdict.NEGLIGIBLE: "hardly depends",
         Verdict.EQUIVALENT: "does not depend",
-    }  # fmt: skip
+    }
     return words.get(effect.verdict, verdict_label(effect))
 
 
