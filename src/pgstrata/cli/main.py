@@ -138,11 +138,9 @@ def report(
     no_query_text: NoQueryText = False,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
-    from pgstrata.app.report import write_report
-    from pgstrata.store.repository import StudyFolder as Stored
+    from pgstrata.cli.answer import report_answer
 
-    target = output or study / "report.html"
-    print(f"report: {write_report(Stored(study), target, pairs=pairs, query_text=not no_query_text)}")
+    report_answer(study, output, pairs=pairs, query_text=not no_query_text)
 
 
 @app.command()
@@ -261,10 +259,9 @@ def bisect(
 @app.command()
 def reparse(study: StudyFolder) -> None:
     """Derive everything anew from the evidence of a study."""
-    from pgstrata.app.reparse import reparse as rebuild
-    from pgstrata.store.repository import StudyFolder as Stored
+    from pgstrata.cli.answer import derive_anew
 
-    print(f"{rebuild(Stored(study))} runs derived anew from their evidence")
+    derive_anew(study)
 
 
 @app.command()
