@@ -137,7 +137,7 @@ warmup = "0s"
 
 @pytest.mark.alone
 def test_a_client_at_its_limit_and_transactions_that_fail(sandbox, observed):
-    sandbox.file("\\set x random(1, 1000000)\n" * 4000 + "SELECT 1;\n", "heavy.sql")
+    sandbox.file("\\set x random(1, 1000000)\n" * 16000 + "SELECT 1;\n", "heavy.sql")
     sandbox.file("SELECT 1;\n", "one.sql")
     sandbox.file(
         "BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT bbalance FROM pgbench_branches WHERE bid = 1;\n"
@@ -185,7 +185,7 @@ warmup = "0s"
     late = found["rate_not_kept"][0]
     assert late.status is RunStatus.COLLAPSED or late.value("neighbour_share") > MUCH_BACKGROUND_LOAD
     assert late.value("latency_mean") is None
-    busy = any(run.value("neighbour_share") > 0.1 for run in runs)
+    busy = any(run.value("neighbour_share") > 0.1 or run.value("steal_cpu") > 0.02 for run in runs)
     if busy and not {"client_saturated", "near_ceiling"} <= found.keys():
         pytest.skip("a client needs CPUs to be at its limit, and this machine's are busy with something else")
     assert found["client_saturated"][0].validity is Validity.INVALID
