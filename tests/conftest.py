@@ -2,14 +2,14 @@
 
 import os
 import shutil
-import tempfile
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from working_folder import parent_folder
+import leftovers
+from working_folder import make_folder
 
 # The same examples on every machine, so that a change and nothing else decides whether a submission passes;
 # --hypothesis-profile=explore looks for new ones.
@@ -38,9 +38,11 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Tests that run beside each other have their folders where they are made and removed at once."""
+    """What killed tests left goes first; tests beside each other have folders where those are made and removed at once."""
+    if not hasattr(config, "workerinput"):
+        leftovers.sweep()
     if config.getoption("--part") == "together" and config.option.basetemp is None:
-        config.option.basetemp = tempfile.mkdtemp(prefix="pgs-", dir=parent_folder())
+        config.option.basetemp = str(make_folder("pgs-"))
         config.add_cleanup(partial(shutil.rmtree, config.option.basetemp, ignore_errors=True))
 
 

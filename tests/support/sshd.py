@@ -3,6 +3,7 @@
 The namespaces share files, users and processes with this machine, and have nothing but the network for themselves.
 """
 
+import fcntl
 import os
 import shutil
 import socket
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PORT = 2222
+_NETWORKS = Path("/run/pgstrata-test-networks.lock")
+"""Held while a network is chosen, until its route tells all others that it is taken."""
 
 
 def why_not():
@@ -110,15 +113,11 @@ def far_hosts(folder, count=1, options=()):
     be up side by side.
     """
     _Rigs.made += 1
-    name = f"pgstrata-test-{os.getpid()}-{_Rigs.made}"
+    name = f"pgstrata-far-{os.getpid()}-{_Rigs.made}"  # `leftovers` reads in names who made them
+    bridge = f"pg{os.getpid()}-{_Rigs.made}"
     with ExitStack() as stack:
         _privilege_separation()
-        network = _free_network(os.getpid() * 8 + _Rigs.made)
-        bridge = f"pgs{os.getpid() % 1_000_000}-{_Rigs.made}"
-        _ip("link", "add", bridge, "type", "bridge")
-        stack.callback(_ip, "link", "del", bridge, check=False)
-        _ip("address", "add", f"{network}.254/24", "dev", bridge)
-        _ip("link", "set", bridge, "up")
+        network = _make_bridge(stack, bridge)
         config = _client_config(folder, network, count)
         found = []
         for number in range(1, count + 1):
@@ -140,12 +139,24 @@ def far_hosts(folder, count=1, options=()):
         yield found
 
 
-def _free_network(first):
-    """The first three numbers of a network that no other rig uses, the search beginning with the `first`."""
+def _make_bridge(stack, bridge):
+    """A bridge on a network that nobody else has: the first three numbers of it."""
+    with _NETWORKS.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        network = _free_network(_ip("route", "show"))
+        _ip("link", "add", bridge, "type", "bridge")
+        stack.callback(_ip, "link", "del", bridge, check=False)
+        _ip("address", "add", f"{network}.254/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+    return network
+
+
+def _free_network(routes):
     # 198.18.0.0/15 is for benchmarks of networks (RFC 2544): nobody else's.
-    routes = _ip("route", "show")
-    networks = (f"198.{18 + number // 256}.{number % 256}" for number in ((first + n) % 512 for n in range(512)))
-    return next(network for network in networks if f"{network}.0/24" not in routes)
+    for network in (f"198.{18 + number // 256}.{number % 256}" for number in range(512)):
+        if f"{network}.0/24" not in routes:
+            return network
+    raise RigImpossibleError("all networks of 198.18.0.0/15 are taken: `ip route` names whose they are")
 
 
 def _attach(stack, far, bridge):
