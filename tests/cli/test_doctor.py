@@ -92,6 +92,7 @@ def test_a_host_with_nothing_but_a_shell_is_examined_to_the_end():
     for name in ("timing", "fsync"):
         assert probes[name].failure.endswith("there is no server to ask yet: pgstrata servers fetch embedded")
     assert factors["settings.*"].possible is Possible.YES
+    assert factors["checksums"].possible is Possible.YES
     assert "package postgresql" in factors["server=prefix:"].note
     assert all(finding.note for finding in found.layers if finding.possible is not Possible.YES)
 

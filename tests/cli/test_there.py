@@ -114,8 +114,14 @@ def test_what_a_killed_coordinator_left_on_another_host_is_shown_and_restored_fr
     assert pgstrata(far, "host", "restore", "--host", "far1").stdout == "nothing to restore\n"
 
 
+def _of_doctors():
+    """What lies in /tmp of the names that doctor gives; tests beside this one make other ones there."""
+    return {path for pattern in ("pgstrata-doctor*", ".pgstrata*") for path in Path("/tmp").glob(pattern)}
+
+
 @pytest.mark.root
 def test_doctor_examines_a_host_that_ssh_reaches_and_leaves_nothing_there(far):
+    before = _of_doctors()
     done = pgstrata(far, "doctor", "--host", "far1", "--json")
     assert done.returncode in {0, 4}, done.stderr
     document = json.loads(done.stdout)
@@ -127,6 +133,7 @@ def test_doctor_examines_a_host_that_ssh_reaches_and_leaves_nothing_there(far):
     assert str(far.folder.parent) in probes["disk"]["text"]
     assert not (far.folder.parent / "data").exists()
     assert not list((far.folder.parent / "tmp").iterdir())
+    assert _of_doctors() <= before
 
 
 @pytest.mark.root

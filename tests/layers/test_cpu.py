@@ -301,7 +301,8 @@ def test_with_a_quota_in_the_experiment_every_server_has_a_group_and_no_needless
         f"{folder}/cpu.max": "max 100000\n",
         f"{folder}/cpu.stat": "usage_usec 5\n",
     }
-    assert layer.observe(make_server(free, 9), None)["cpu.quota"] == "max"
+    facts = layer.observe(make_server(free, 9), None)
+    assert facts == {"cpu.quota": "max", "cpu.throttled": ""}, "what the kernel does not count is not told as none"
     host.files[f"{folder}/cpu.max"] = "50000 100000\n"
     with pytest.raises(LevelNotTakenError, match=r"cpu.quota = max was asked for, and the kernel says 0\.5"):
         layer.observe(make_server(free, 9), None)

@@ -1,5 +1,7 @@
 """What a host has, read from its own words."""
 
+from pathlib import Path
+
 import pytest
 
 from pgstrata.collectors.hostfacts.abilities import (
@@ -64,3 +66,5 @@ def test_this_host_is_looked_at():
     assert found.superuser is (host.user == "root")
     assert found.cpus >= 1
     assert "mount" in found.programs
+    administers = has_capability(Path("/proc/self/status").read_text(), 21)
+    assert found.root is (found.superuser and administers)
