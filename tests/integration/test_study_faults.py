@@ -134,7 +134,9 @@ def test_what_the_users_environment_says_of_postgresql_reaches_no_server_of_ours
     assert done.returncode == 0, done.stdout + done.stderr
     records = sandbox.records(study)
     assert sorted(record["facts"]["connection.kind"] for record in records.values()) == ["socket", "tcp"]
-    for path in study.glob("evidence/b01/*/*/settings.tsv"):
+    settings = list(study.glob("evidence/b01/*/*/settings.tsv"))
+    assert len(settings) == len(records)
+    for path in settings:
         rows = dict(line.split("\t")[:2] for line in path.read_text().splitlines())
         assert (rows["work_mem"], rows["enable_indexscan"], rows["TimeZone"]) == ("4096", "on", "GMT")
 
