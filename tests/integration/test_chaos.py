@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,19 @@ pytestmark = [
 @pytest.fixture
 def prepared():
     """Makes a chaos that can begin, in a folder of its own; on a disk, which loop devices read past the page cache."""
-    made = []
-    root = Path(tempfile.mkdtemp(prefix="pgstrata-chaos-", dir="/tmp"))
-    root.chmod(0o755)
+    with ExitStack() as stack:
+        root = Path(tempfile.mkdtemp(prefix="pgstrata-chaos-", dir="/tmp"))
+        stack.callback(shutil.rmtree, root, ignore_errors=True)
+        root.chmod(0o755)
 
-    def prepare(kind, seed):
-        folder = root / kind.__name__
-        folder.mkdir(mode=0o755)
-        made.append(kind(folder, seed))
-        made[-1].prepare(blocks=1)
-        return made[-1]
+        def prepare(kind, seed):
+            folder = root / kind.__name__
+            folder.mkdir(mode=0o755)
+            chaos = stack.enter_context(closing(kind(folder, seed)))
+            chaos.prepare(blocks=1)
+            return chaos
 
-    yield prepare
-    for chaos in made:
-        chaos.close()
-    shutil.rmtree(root, ignore_errors=True)
+        yield prepare
 
 
 def go_round(chaos, rounds):

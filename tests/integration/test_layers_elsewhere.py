@@ -5,6 +5,7 @@ The host is a network of its own on this machine: kernel parameters below `net` 
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -76,14 +77,18 @@ class Place:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
 
+    def _counts(self, path):
+        """Whether a mount or an image is not that of a test beside this one."""
+        return Path(path).is_relative_to(self.folder) or not re.search(r"/(?:pgstrata|pgs)-", path)
+
     def state(self):
-        """THP, groups, the parameters of both networks, and loop devices and mounts of this folder: others have theirs."""
+        """THP, groups, the parameters of both networks, loop devices and mounts but for those of other tests."""
         inside = subprocess.run(self.far.inside("cat", str(OF_THE_NETWORK)), capture_output=True, check=True).stdout
         groups = {str(path) for path in Path("/sys/fs/cgroup").rglob("pgstrata*")}
         backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
-        loops = {name for name in backing if name.startswith(f"{self.folder}/")}
+        loops = set(filter(self._counts, map(str.strip, backing)))
         mounted = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
-        mounts = {name for name in mounted if name.startswith(f"{self.folder}/")}
+        mounts = set(filter(self._counts, mounted))
         return THP.read_text(), inside, OF_THE_NETWORK.read_bytes(), groups, loops, mounts
 
 
