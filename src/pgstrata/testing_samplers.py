@@ -93,12 +93,12 @@ class SamplerConformance:
         time.sleep(1.0)
         resumed = time.time()
         sampling.process.signal(StopSignal.CONT, group=True)
-        time.sleep(0.3 + period)
+        time.sleep(_EARLY + 0.3 + 2 * period)
         _end(sampling)
         found = moments(sampling.host.read(sampling.output))
         # what lies between the wall clock and the first look makes all moments seem earlier, on busy CPUs by tenths
         assert not [moment for moment in found if stopped < moment < resumed - _EARLY]
-        assert not found or (found[0] < stopped and found[-1] >= resumed - _EARLY)
+        assert not found or (found[0] < stopped and found[-1] > resumed)
 
     def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
         sampling = _start(sampler, subject, folder)
