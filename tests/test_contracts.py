@@ -56,38 +56,62 @@ MAKING = {
 """Methods of Path that ruff cannot ban, because it does not know what they are called on."""
 
 OF_ROOT = {"mount", "umount", "losetup", "chown", "setpriv", "runuser", "su", "flock", "wipefs", "chattr", "fallocate"}
-IN_A_SCRIPT = re.compile(rf"(?:^|[;&|(]\s*|\n\s*|then |do )(?:{'|'.join(sorted(OF_ROOT))}) (?:-|\"?\$)")
+IN_A_SCRIPT = re.compile(rf"(?:^|[;&|(]\s*|\n\s*|then |do )(?:{'|'.join(sorted(OF_ROOT))}) (?:-|/|\"?\$)")
+OPENING = re.compile(r"\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)\b")
+OF_THE_NULL_DEVICE = {"Path(os.devnull).open('w', encoding='utf-8')", "os.open(os.devnull, os.O_WRONLY)"}
+"""Calls in cli/main.py, which change no file."""
 
 
 def changes_files(call):
     """Whether a call makes, changes or removes a file by a method of Path, or opens one to be written."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    words = [value.value for value in call.args if isinstance(value, ast.Constant) and isinstance(value.value, str)]
     if name == "open":
-        return any(re.fullmatch(r"[rwxab+t]{1,3}", word) and set(word) & set("wxa+") for word in words)
+        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in {"mode", "flags"})]
+        words = [value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+        if any(re.fullmatch(r"[rwxab+t]{1,3}", word) and set(word) & set("wxa+") for word in words):
+            return True
+        return any(OPENING.search(ast.unparse(value)) for value in given)
     if not isinstance(call.func, ast.Attribute):
         return False
     # a text and a value take more arguments to be replaced, a host and its path to be renamed
-    of_path = name in {"rename", "replace"} and len(call.args) == 1 and not call.keywords
+    named = tuple(keyword.arg for keyword in call.keywords)
+    of_path = name in {"rename", "replace"} and (len(call.args), named) in {(1, ()), (0, ("target",))}
     return name in MAKING or of_path
 
 
 def commands_root(node):
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Command":
-        first = next((keyword.value for keyword in node.keywords if keyword.arg == "argv"), None)
-        words = first.elts[:1] if isinstance(first, ast.Tuple) else []
-        asks = isinstance(first, ast.Tuple) and ast.unparse(first).endswith("'--version')")
-        return any(isinstance(word, ast.Constant) and word.value in OF_ROOT for word in words) and not asks
-    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-    return bool(IN_A_SCRIPT.search(text))
+        given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "argv")]
+        argv = next((value.elts for value in given if isinstance(value, ast.Tuple | ast.List)), [])
+        # what stands before the program, such as sudo, is put in
+        words = [getattr(word, "value", None) for word in argv if not isinstance(word, ast.Starred)]
+        return words[:1] != [] and words[0] in OF_ROOT and words[-1] != "--version"
+    return bool(IN_A_SCRIPT.search(text_of(node)))
+
+
+def text_of(node):
+    """A text as a shell would get it, with `$` for what is put into it."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(value) if isinstance(value, ast.Constant) else "$" for value in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 @cache
 def calls_and_texts():
-    """All calls and constants of the source, with the file of each; what is for tests is left out."""
+    """All calls and texts of the source, with the file of each; what is for tests or for people is left out."""
     paths = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("testing")]
-    nodes = ((path, node) for path in paths for node in ast.walk(ast.parse(path.read_text())))
-    return [(path, node) for path, node in nodes if isinstance(node, ast.Call | ast.Constant)]
+    nodes = ((path, node) for path in paths for node in walk_what_is_done(ast.parse(path.read_text())))
+    return [(path, node) for path, node in nodes if isinstance(node, ast.Call | ast.Constant | ast.JoinedStr)]
+
+
+def walk_what_is_done(node):
+    """The nodes of a tree, but for docstrings and remedies."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+        remedy = isinstance(child, ast.keyword) and child.arg == "remedy"
+        if not docstring and not remedy:
+            yield from walk_what_is_done(child)
 
 
 def found_in(outside, wanted):
@@ -99,8 +123,16 @@ def found_in(outside, wanted):
 
 
 def test_files_are_made_changed_and_removed_in_one_module():
-    found = found_in(FILES, lambda node: isinstance(node, ast.Call) and changes_files(node))
-    assert {place for place in found if not place.startswith("cli/main.py")} == set()  # which opens /dev/null
+    def changes(node):
+        return isinstance(node, ast.Call) and changes_files(node) and ast.unparse(node) not in OF_THE_NULL_DEVICE
+
+    assert found_in(FILES, changes) == set()
+
+
+def test_the_null_device_is_opened_by_those_who_may():
+    calls = [(path, node) for path, node in calls_and_texts() if isinstance(node, ast.Call) and changes_files(node)]
+    opened = [path.name for path, node in calls if ast.unparse(node) in OF_THE_NULL_DEVICE]
+    assert opened == ["main.py"] * len(OF_THE_NULL_DEVICE)
 
 
 def test_commands_for_which_root_is_needed_are_composed_in_one_room():
@@ -111,25 +143,60 @@ def first_in(text, kind):
     return next(node for node in ast.walk(ast.parse(text)) if isinstance(node, kind))
 
 
-@pytest.mark.parametrize("call", ["path.chmod(0)", "a.rename(b)", "Path(p).open('w')", "open(p, 'ab')", "x.replace(y)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "path.chmod(0)",
+        "a.rename(b)",
+        "a.rename(target=b)",
+        "x.replace(y)",
+        "p.replace(target=x)",
+        "Path(p).open('w')",
+        "p.open(mode='wb')",
+        "open(p, 'ab')",
+        "open(p, mode='w')",
+        "os.open(p, os.O_CREAT)",
+        "os.open(p, flags=os.O_RDWR | os.O_CLOEXEC)",
+    ],
+)
 def test_a_call_that_changes_files_is_seen(call):
     assert changes_files(first_in(call, ast.Call))
 
 
 @pytest.mark.parametrize(
-    "call", ["host.rename(a, b)", "text.replace('a', 'b')", "moment.replace(tzinfo=UTC)", "p.open('rb')"]
+    "call",
+    [
+        "host.rename(a, b)",
+        "text.replace('a', 'b')",
+        "moment.replace(tzinfo=UTC)",
+        "p.open('rb')",
+        "os.open(p, os.O_RDONLY)",
+    ],
 )
 def test_a_call_that_changes_no_file_is_not(call):
     assert not changes_files(first_in(call, ast.Call))
 
 
-@pytest.mark.parametrize("text", ["mount -t ext4", 'x && chown "$1" a', "(\n  losetup --find"])
+@pytest.mark.parametrize("text", ["mount -t ext4", 'x && chown "$1" a', "(\n  losetup --find", "mount /dev/x /y"])
 def test_a_command_of_root_in_a_script_is_seen(text):
     assert commands_root(ast.Constant(text))
 
 
-def test_a_command_of_root_is_seen_and_prose_is_not():
-    assert commands_root(first_in("Command(argv=('umount', path))", ast.Call))
+def test_so_is_one_into_which_paths_are_put():
+    assert commands_root(first_in("f'mount {a} {b}'", ast.JoinedStr))
+    assert not commands_root(first_in("f'the mount {a}'", ast.JoinedStr))
+
+
+@pytest.mark.parametrize(
+    "argv", ["argv=('umount', p)", "argv=['umount', p]", "('umount', p)", "argv=(*sudo, 'umount', p)"]
+)
+def test_a_command_of_root_is_seen(argv):
+    assert commands_root(first_in(f"Command({argv})", ast.Call))
+
+
+@pytest.mark.parametrize("argv", ["argv=('flock', '--version')", "argv=words", "argv=()", "argv=(program, 'mount')"])
+def test_another_command_is_not_and_prose_is_none(argv):
+    assert not commands_root(first_in(f"Command({argv})", ast.Call))
     assert not commands_root(ast.Constant("the mount option noatime"))
 
 
