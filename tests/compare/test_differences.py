@@ -4,19 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+import records
 from pgstrata.compare import exclusive_settings, undeclared_differences
 from pgstrata.compare.environments.spellings import unify_spelling
 from pgstrata.model.doubts import DefaultsDiffer, UndeclaredDifference
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     ConnectionKind,
     ControlKind,
     Environment,
-    Experiment,
-    Interleave,
     Level,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -33,21 +30,11 @@ def make_environment(name, server="16", **rest):
 
 
 def make_experiment(environments):
-    return Experiment(
+    return records.make_experiment(
+        tuple(environments),
         question="Is it faster?",
-        metric="tps",
-        threshold=0.03,
-        blocks=12,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
         seed=42,
-        baseline=environments[0].name,
-        environments=tuple(environments),
         cells=(Cell(workload="simple-update", scale=10, clients=4, threads=1),),
-        factors=("server",),
-        allow=Allow(),
-        text="",
     )
 
 

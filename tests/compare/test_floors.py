@@ -6,16 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import records
 from pgstrata.compare.noise.floors import control_differences
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     ControlKind,
     Environment,
-    Experiment,
     Interleave,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -33,21 +31,12 @@ def environment(name, control=None):
 
 
 def plan(cells=(READ,), control=ControlKind.SAME):
-    experiment = Experiment(
-        question="?",
-        metric="tps",
-        threshold=0.03,
+    experiment = records.make_experiment(
+        (environment("a"), environment("b"), environment("c", control)),
         blocks=3,
-        budget=None,
-        reset=Reset.CLONE,
         interleave=Interleave.AUTO,
-        seed=1,
-        baseline="a",
-        environments=(environment("a"), environment("b"), environment("c", control)),
         cells=cells,
         factors=(),
-        allow=Allow(),
-        text="",
     )
     forecast = Forecast(seconds_per_block=1, seconds_building=1, seconds_total=1, disk_bytes=1, datasets=())
     return Plan(identity="p", experiment=experiment, blocks=(), forecast=forecast)

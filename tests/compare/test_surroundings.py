@@ -4,19 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+import records
 from guard_book import observe
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.model.answer import Study
 from pgstrata.model.doubts import FewClients, NamedDoubt
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     Environment,
-    Experiment,
     HostKind,
     HostSpec,
-    Interleave,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -50,22 +47,7 @@ def make_run(block=1, validity=Validity.VALID, **measured):
 def make_study(*, host=(), cell=CELL, metric="tps", settings=(), facts=(), runs=None, layers=()):
     spec = ServerSpec(kind=ServerKind.CATALOGUE, value="18")
     environment = Environment(name="a", levels=(), server=spec, settings=dict(settings), layers=dict(layers))
-    experiment = Experiment(
-        question="?",
-        metric=metric,
-        threshold=0.03,
-        blocks=12,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
-        seed=1,
-        baseline="a",
-        environments=(environment,),
-        cells=(cell,),
-        factors=(),
-        allow=Allow(),
-        text="",
-    )
+    experiment = records.make_experiment((environment,), metric=metric, cells=(cell,), factors=())
     forecast = Forecast(seconds_per_block=0, seconds_building=0, seconds_total=0, disk_bytes=0, datasets=())
     return Study(
         name="s",

@@ -2,53 +2,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import records
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.conduct.derive import derive_record
 from pgstrata.model.experiment import Allow
 from pgstrata.model.runs import Measurement, RunStatus, StatementLatency, Validity
-from pgstrata.ports.driver import DriverResult
-from pgstrata.ports.store import RunHeader
 
-_HEADER = RunHeader(
-    identity="b01/pg16/select-only-s1-c1",
-    plan="p",
-    block=1,
-    environment="pg16",
-    cell="select-only-s1-c1",
-    started="2026-01-01T00:00:00+00:00",
-    seconds=4.0,
-    wall_drift=0.0,
-    client_cpu=1.0,
-    postmaster_pid=4,
-    door_pids=(),
-    server_version=180000,
-    sampling_rate=None,
-    warmup_seconds=0.0,
-    failure="",
-    failure_kind="",
-    remarks=(),
-    dead_time={},
-    facts={},
-    version="0.1.0",
-)
+_HEADER = records.make_header(identity="b01/pg16/select-only-s1-c1", cell="select-only-s1-c1", seconds=4.0)
 
 
-RESULT = DriverResult(
-    complete=True,
-    transactions=400,
-    tps=100.0,
-    latency_mean=0.01,
-    latency_stddev=None,
-    failed=0,
-    retried=0,
-    skipped=0,
-    percentiles={},
-    samples=0,
-    series=(),
-    statements=((0.002, "BEGIN;"), (0.008, "SELECT 1;")),
-    errors=(),
-    version="18.0",
-)
+RESULT = records.make_result(transactions=400, statements=((0.002, "BEGIN;"), (0.008, "SELECT 1;")), version="18.0")
 
 
 class Parser:

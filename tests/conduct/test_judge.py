@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import records
 from guard_book import observe
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.procfs.sampler import ProcfsCollector
@@ -18,49 +19,11 @@ from pgstrata.model.experiment import Allow
 from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.model.runs import Reason, RunStatus, Validity
-from pgstrata.ports.driver import DriverResult
-from pgstrata.ports.store import RunHeader
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FACTS = {"host.cpus": "2", "client.threads": "2"}
-HEADER = RunHeader(
-    identity="b01/pg16/select-only-s1-c2",
-    plan="p",
-    block=1,
-    environment="pg16",
-    cell="select-only-s1-c2",
-    started="2026-01-01T00:00:00+00:00",
-    seconds=10.0,
-    wall_drift=0.0,
-    client_cpu=7.0,
-    postmaster_pid=4,
-    door_pids=(),
-    server_version=180000,
-    sampling_rate=None,
-    warmup_seconds=0.0,
-    failure="",
-    failure_kind="",
-    remarks=(),
-    dead_time={},
-    facts=FACTS,
-    version="0.1.0",
-)
-RESULT = DriverResult(
-    complete=True,
-    transactions=1_000_000,
-    tps=100_000.0,
-    latency_mean=2e-5,
-    latency_stddev=None,
-    failed=0,
-    retried=0,
-    skipped=0,
-    percentiles={},
-    samples=0,
-    series=(),
-    statements=(),
-    errors=(),
-    version="18.6",
-)
+HEADER = records.make_header(seconds=10.0, client_cpu=7.0, facts=FACTS)
+RESULT = records.make_result(transactions=1_000_000, tps=100_000.0, latency_mean=2e-5)
 QUIET = {"client_cpu": 0.7, "foreign_cpu": 0.02, "neighbour_share": 0.01, "steal_cpu": 0.0, "pages_swapped_in": 0.0}
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 import fakes
+import records
 from guard_book import observe
 from pgstrata.compare.environments.changes import changed_facts
 from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.conduct.loop import Conduct
 from pgstrata.errors import HostNotFitError, ServerFailedError, SqlError
-from pgstrata.model.experiment import Allow, Cell, Experiment, HostSpec, Interleave, Reset
+from pgstrata.model.experiment import Cell, HostSpec
 from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
@@ -21,22 +22,7 @@ CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warm
 
 def make_plan(*, names=("a", "b"), cells=(CELL,), blocks=2):
     environments = tuple(fakes.environment(name) for name in names)
-    experiment = Experiment(
-        question="?",
-        metric="tps",
-        threshold=0.03,
-        blocks=blocks,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
-        seed=1,
-        baseline=names[0],
-        environments=environments,
-        cells=tuple(cells),
-        factors=("server",),
-        allow=Allow(),
-        text="",
-    )
+    experiment = records.make_experiment(environments, blocks=blocks, cells=tuple(cells))
 
     def visit(block, name):
         runs = [

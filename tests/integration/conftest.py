@@ -32,15 +32,16 @@ class Sandbox:
         path.write_text(text)
         return path
 
-    def pgstrata(self, *arguments, timeout=240, environ=None):
-        if arguments[0] in READING:
+    def pgstrata(self, *arguments, timeout=None, environ=None, real=False):
+        """The program, ended; a `real` process of its own, too, wherever it has a time limit or does not only read."""
+        if arguments[0] in READING and timeout is None and not real:
             return program.run_here(self.root, self.environ | (environ or {}), *arguments)
         return subprocess.run(
             [sys.executable, "-m", "pgstrata", *map(str, arguments)],
             cwd=self.root,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=timeout or 240,
             env={**self.environ, **(environ or {})},
         )
 

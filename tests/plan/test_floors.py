@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import records
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     ConnectionKind,
     Environment,
-    Experiment,
     HostKind,
     HostSpec,
     Interleave,
@@ -59,22 +58,11 @@ OTHER = replace(BASE, name="b", server=ServerSpec(kind=ServerKind.CATALOGUE, val
 
 def plan(cells=(READ,), base=BASE, interleave=Interleave.RUNS, **more):
     fields = {
-        "question": "?",
-        "metric": "tps",
-        "threshold": 0.03,
-        "blocks": 12,
-        "budget": None,
-        "reset": Reset.CLONE,
         "interleave": interleave,
-        "seed": 1,
-        "baseline": base.name,
         "environments": (base, OTHER),
         "cells": cells,
-        "factors": ("server",),
-        "allow": Allow(),
-        "text": "",
     }
-    return make_plan(Experiment(**{**fields, **more}), WORKLOADS, CAPACITY, drivers=driver_capabilities())
+    return make_plan(records.make_experiment(**{**fields, **more}), WORKLOADS, CAPACITY, drivers=driver_capabilities())
 
 
 def digest(made, cell=None, metric="tps"):

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import records
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     Environment,
-    Experiment,
     HostKind,
     HostSpec,
     Interleave,
@@ -65,22 +64,11 @@ def environment(name, server="16", **more):
 
 def experiment(**more):
     fields = {
-        "question": "?",
-        "metric": "tps",
-        "threshold": 0.03,
         "blocks": 3,
-        "budget": None,
-        "reset": Reset.CLONE,
-        "interleave": Interleave.RUNS,
-        "seed": 1,
-        "baseline": "pg16",
         "environments": (environment("pg16"), environment("pg18", "18")),
         "cells": (cell(), cell(clients=8)),
-        "factors": ("server",),
-        "allow": Allow(),
-        "text": "",
     }
-    return Experiment(**{**fields, **more})
+    return records.make_experiment(**{**fields, **more})
 
 
 def plan(**more):

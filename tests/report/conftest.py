@@ -8,6 +8,7 @@ from statistics import median
 
 import pytest
 
+import records
 from pgstrata.model.answer import (
     ALL_CELLS,
     Answer,
@@ -22,14 +23,12 @@ from pgstrata.model.answer import (
     Verdict,
 )
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     ControlKind,
     Environment,
     Experiment,
     Interleave,
     Level,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -76,21 +75,8 @@ CELLS = (make_cell(2), make_cell(2, "select-only"))
 
 
 def make_experiment(environments: tuple[Environment, ...], cells: tuple[Cell, ...], blocks: int) -> Experiment:
-    return Experiment(
-        question="Is 18 faster than 16 here?",
-        metric="tps",
-        threshold=0.03,
-        blocks=blocks,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
-        seed=42,
-        baseline=environments[0].name,
-        environments=environments,
-        cells=cells,
-        factors=("server",),
-        allow=Allow(),
-        text=TEXT,
+    return records.make_experiment(
+        environments, question="Is 18 faster than 16 here?", blocks=blocks, seed=42, cells=cells, text=TEXT
     )
 
 

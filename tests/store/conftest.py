@@ -5,14 +5,12 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+import records
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     Environment,
     Experiment,
-    Interleave,
     Level,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -35,20 +33,12 @@ def make_environment(name: str, server: str) -> Environment:
 
 
 def make_experiment() -> Experiment:
-    return Experiment(
+    return records.make_experiment(
+        (make_environment("pg16", "16"), make_environment("pg18", "18")),
         question="Is it faster?",
-        metric="tps",
-        threshold=0.03,
         blocks=3,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
         seed=42,
-        baseline="pg16",
-        environments=(make_environment("pg16", "16"), make_environment("pg18", "18")),
         cells=(CELL,),
-        factors=("server",),
-        allow=Allow(),
         text='question = "Is it faster?"\nseed = 42\n',
     )
 
@@ -73,27 +63,15 @@ def make_plan(blocks: int = 3) -> Plan:
 
 
 def make_header(run: PlannedRun, plan: Plan) -> RunHeader:
-    return RunHeader(
-        identity=run.identity,
+    return records.make_header(
+        run,
         plan=plan.identity,
-        block=run.block,
-        environment=run.environment,
-        cell=run.cell,
-        started="2026-01-01T00:00:00+00:00",
         seconds=60.0,
-        wall_drift=0.0,
-        client_cpu=1.0,
-        postmaster_pid=4,
         door_pids=(1, 2),
-        server_version=180000,
-        sampling_rate=None,
         warmup_seconds=5.0,
-        failure="",
-        failure_kind="",
         remarks=(Reason(code="c", text="a remark"),),
         dead_time={"clone": 1.5},
         facts={"a": "b"},
-        version="0.1.0",
     )
 
 

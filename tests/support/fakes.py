@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+import records
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, ServerFailedError
 from pgstrata.model.driver import Capabilities
@@ -9,7 +10,6 @@ from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, 
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
 from pgstrata.model.workload import Workload
-from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.ports.target import ServerHost, Supply
@@ -239,21 +239,8 @@ class FakeDriver:
         errors = tuple(line for line in text.decode().splitlines() if "error" in line or "FATAL" in line)
         complete = b"tps" in text
         tps = float(text.split()[2]) if b"tps = " in text else 100.0
-        return DriverResult(
-            complete=complete,
-            transactions=1000,
-            tps=tps if complete else None,
-            latency_mean=0.01,
-            latency_stddev=None,
-            failed=text.count(b"failed"),
-            retried=0,
-            skipped=0,
-            percentiles={},
-            samples=0,
-            series=(),
-            statements=(),
-            errors=errors,
-            version="18",
+        return records.make_result(
+            complete=complete, tps=tps if complete else None, failed=text.count(b"failed"), errors=errors, version="18"
         )
 
 

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import records
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.ports.store import FinishedRun, RunHeader
+from pgstrata.ports.store import FinishedRun
 from pgstrata.workloads import builtin_workloads
 
 WORKLOADS = builtin_workloads()
@@ -34,27 +35,8 @@ run = "1s"
 
 
 def finish(store, run, tps, **more):
-    header = RunHeader(
-        identity=run.identity,
-        plan=store.plan.identity,
-        block=run.block,
-        environment=run.environment,
-        cell=run.cell,
-        started=f"2026-01-01T00:{run.block:02d}:00+00:00",
-        seconds=1.0,
-        wall_drift=0.0,
-        client_cpu=1.0,
-        postmaster_pid=4,
-        door_pids=(1,),
-        server_version=180000,
-        sampling_rate=None,
-        warmup_seconds=0.0,
-        failure="",
-        failure_kind="",
-        remarks=(),
-        dead_time={},
-        facts={},
-        version="0",
+    header = records.make_header(
+        run, plan=store.plan.identity, started=f"2026-01-01T00:{run.block:02d}:00+00:00", door_pids=(1,), version="0"
     )
     fields = {
         "identity": run.identity,

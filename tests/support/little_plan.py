@@ -1,8 +1,9 @@
 """A plan of two environments, and what it takes to carry it out over fakes."""
 
 import fakes
+import records
 from pgstrata.conduct.loop import Conduct
-from pgstrata.model.experiment import Allow, Cell, Experiment, Interleave, Reset
+from pgstrata.model.experiment import Cell, Reset
 from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 
 CELLS = (Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0),)
@@ -10,22 +11,7 @@ CELLS = (Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, wa
 
 def make_plan(*, names=("a", "b"), blocks=2, cells=CELLS, reset=Reset.CLONE, together=False):
     environments = tuple(fakes.environment(name) for name in names)
-    experiment = Experiment(
-        question="?",
-        metric="tps",
-        threshold=0.03,
-        blocks=blocks,
-        budget=None,
-        reset=reset,
-        interleave=Interleave.RUNS,
-        seed=1,
-        baseline=names[0],
-        environments=environments,
-        cells=cells,
-        factors=("server",),
-        allow=Allow(),
-        text="",
-    )
+    experiment = records.make_experiment(environments, blocks=blocks, reset=reset, cells=cells)
 
     def run(block, name, cell):
         return PlannedRun(

@@ -31,17 +31,17 @@ def pgstrata(place, *arguments, environ=None, **more):
         words = [sys.executable, "-m", "pgstrata", *map(str, arguments)]
         given = {"capture_output": True, "text": True, "timeout": 60, **more}
         return subprocess.run(words, cwd=place, env=os.environ | names, **given)
-    return run_here(place, names, *arguments)
+    return run_here(place, os.environ | names, *arguments)
 
 
-def run_here(place, names, *arguments):
-    """The program, ended, in this process, with those variables of the environment."""
+def run_here(place, environ, *arguments):
+    """The program, ended, in this process, with this environment and no other."""
     words = list(map(str, arguments))
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with ExitStack() as stack:
         for state in (
             chdir(place),
-            patch.dict(os.environ, names),
+            patch.dict(os.environ, environ, clear=True),
             patch.object(sys, "argv", ["pgstrata", *words]),
             redirect_stdout(out),
             redirect_stderr(err),

@@ -1,9 +1,10 @@
 """Studies on disk as the loop leaves them, from values that a test makes up."""
 
+import records
 from pgstrata.app.question import load_plan
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
-from pgstrata.ports.store import FinishedRun, RunHeader
+from pgstrata.ports.store import FinishedRun
 from pgstrata.store.study import StudyStore
 
 
@@ -24,28 +25,7 @@ def make_record(run, values):
 
 
 def make_header(run, plan):
-    return RunHeader(
-        identity=run.identity,
-        plan=plan.identity,
-        block=run.block,
-        environment=run.environment,
-        cell=run.cell,
-        started="2026-01-01T00:00:00+00:00",
-        seconds=1.0,
-        wall_drift=0.0,
-        client_cpu=0.1,
-        postmaster_pid=4,
-        door_pids=(1, 2),
-        server_version=180000,
-        sampling_rate=None,
-        warmup_seconds=0.0,
-        failure="",
-        failure_kind="",
-        remarks=(),
-        dead_time={},
-        facts={},
-        version="0.1.0",
-    )
+    return records.make_header(run, plan=plan.identity, client_cpu=0.1, door_pids=(1, 2))
 
 
 def write_study(place, question, measure):

@@ -4,15 +4,12 @@ import math
 
 import numpy as np
 
+import records
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import (
-    Allow,
     Cell,
     Environment,
-    Experiment,
-    Interleave,
     Level,
-    Reset,
     ServerKind,
     ServerSpec,
 )
@@ -42,21 +39,14 @@ def make_environment(name, server="16", *, levels=None, **rest):
 
 def make_experiment(environments=None, *, metric="tps", clients=(4,), blocks=12, factors=("server",)):
     environments = environments or (make_environment(BASE), make_environment(OTHER, "18"))
-    return Experiment(
+    return records.make_experiment(
+        tuple(environments),
         question="Is it faster?",
         metric=metric,
-        threshold=0.03,
         blocks=blocks,
-        budget=None,
-        reset=Reset.CLONE,
-        interleave=Interleave.RUNS,
         seed=42,
-        baseline=environments[0].name,
-        environments=tuple(environments),
         cells=tuple(Cell(workload="simple-update", scale=10, clients=c, threads=1) for c in clients),
         factors=tuple(factors),
-        allow=Allow(),
-        text="",
     )
 
 
