@@ -16,16 +16,15 @@ from noise.recorded import CELLS, Floats, dead_seconds, load_runs
 from noise.simulate import draw_course
 from noise.structure import Structure, fit_cell
 
+from pgstrata.compare.verdicts.doubts import is_unsettled
 from pgstrata.model.answer import Verdict
 from pgstrata.stats.family import DifferenceSeries, decide_families
 from pgstrata.stats.floor import noise_floor
 from pgstrata.stats.rule import Rule
-from pgstrata.stats.student import is_shift
 
 SEED = 20261123
 STUDIES, BLOCKS, SECONDS = 400, 24, 60
 LOOKS = (8, 12, 24)
-LEAST_OPENING = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ def main() -> None:
 
 def _tell(name: str, logs: Floats, openings: Floats) -> None:
     d = logs[:, :, 0] - logs[:, :, 1]
-    warned = [np.mean([_is_warned(study[:blocks, 0]) for study in openings]) for blocks in LOOKS]
+    warned = [np.mean([is_unsettled(study[:blocks, 0].tolist()) for study in openings]) for blocks in LOOKS]
     families = [[DifferenceSeries(blocks=tuple(range(1, BLOCKS + 1)), d=row)] for row in d]
     decisions = decide_families(families, [[Rule(delta=math.log1p(0.03))]] * len(families))
     different = np.mean([one.verdict in {Verdict.BETTER, Verdict.WORSE} for (one,) in decisions])
@@ -75,12 +74,7 @@ def _tell(name: str, logs: Floats, openings: Floats) -> None:
 def _openings(values: Floats) -> Floats:
     """By how much the first fifth of each run differs from the rest, shape (studies, blocks, 2)."""
     first = SECONDS // 5
-    apart = values[..., :first].mean(axis=-1) - values[..., first:].mean(axis=-1)
-    return np.asarray(apart / values.mean(axis=-1), dtype=np.float64)
-
-
-def _is_warned(openings: Floats) -> bool:
-    return is_shift(openings) and abs(openings.mean()) >= LEAST_OPENING
+    return np.asarray(values[..., :first].mean(axis=-1) / values[..., first:].mean(axis=-1) - 1, dtype=np.float64)
 
 
 def _draw(rng: np.random.Generator, structure: Structure, warm_up: WarmUp, dead: float) -> Floats:

@@ -61,7 +61,7 @@ def parse_duration(text: str) -> float:
             raise ValueError(f"{text!r} is not a duration such as 60s, 10m or 1h30m")
         total += float(match.group(1)) * _SECONDS[match.group(2)]
         rest = rest[match.end() :].strip()
-    return total
+    return _finite(total, text)
 
 
 def parse_bytes(text: str) -> int:
@@ -73,7 +73,7 @@ def parse_bytes(text: str) -> int:
     match = _QUANTITY.match(text)
     if match is None or match.group("unit") not in _BYTES:
         raise ValueError(f"{text!r} is not a size such as 512MB, 8kB or 4GB")
-    return round(float(match.group("number")) * _BYTES[match.group("unit")])
+    return round(_finite(float(match.group("number")) * _BYTES[match.group("unit")], text))
 
 
 def parse_ratio(text: str) -> float:
@@ -85,8 +85,14 @@ def parse_ratio(text: str) -> float:
     match = _QUANTITY.match(text)
     if match is None or match.group("unit") not in {"", "%"}:
         raise ValueError(f"{text!r} is not a ratio such as 3 % or 0.03")
-    number = float(match.group("number"))
+    number = _finite(float(match.group("number")), text)
     return number / 100 if match.group("unit") == "%" else number
+
+
+def _finite(number: float, text: str) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]!r} is larger than anything that can be counted")
+    return number
 
 
 def render_count(number: int, noun: str) -> str:

@@ -70,8 +70,9 @@ def test_a_report_that_came_late_stands_for_all_its_seconds():
     assert seconds_of(run).tolist() == [10, 20, 30, 30, 30, 40]
 
 
-def test_the_opening_is_the_first_fifth_against_the_rest_as_a_share_of_the_mean():
-    assert opening_of(run_of(BASE, 1, [50.0] * 12 + [112.5] * 48)) == pytest.approx(-0.625)
+def test_the_opening_is_the_first_fifth_against_the_rest():
+    assert opening_of(run_of(BASE, 1, [50.0] * 12 + [100.0] * 48)) == pytest.approx(-0.5)
+    assert opening_of(run_of(BASE, 1, [100.0] * 12 + [0.0] * 48)) is None
     assert opening_of(run_of(BASE, 1, [100.0] * 11)) == 0
 
 

@@ -89,7 +89,7 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
     experiment = parse_experiment(
         text,
         source,
-        read_file=lambda name: _read_named(folder / name),
+        read_file=lambda name: (folder / name).read_text(encoding="utf-8"),
         workloads=workloads,
         cpus=capacity.cpus,
         seed=seed,
@@ -119,13 +119,6 @@ def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
         return replace(environment, server=replace(server, value=str(path)))
 
     return replace(experiment, environments=tuple(absolute(environment) for environment in experiment.environments))
-
-
-def _read_named(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise OSError(f"is not UTF-8: {error.reason}") from None
 
 
 def read_experiment(path: Path) -> str:

@@ -48,7 +48,7 @@ class StudyHosts:
             HostLostError: it cannot be reached.
         """
         with ExitStack() as opening:
-            opened = opening.enter_context(self._doors(spec))
+            opened = opening.enter_context(self._connect(spec))
             if spec.remote:
                 observe_tcp_route(opened)
                 make_places_there(opened)
@@ -72,10 +72,10 @@ class StudyHosts:
             self.open(spec, again=True)
             self.tidy(spec)
         except HostHeldError as error:
-            raise HostLostError("what this study had there has not ended yet", where=spec.text) from error
+            raise HostLostError("processes of this study are still running there", where=spec.text) from error
 
     @contextmanager
-    def _doors(self, spec: HostSpec) -> Iterator[OpenedHost]:
+    def _connect(self, spec: HostSpec) -> Iterator[OpenedHost]:
         if not spec.remote:
             yield local_host(self.machine)
             return

@@ -32,7 +32,6 @@ from pgstrata.model.server import Build, TcpRoute
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
-from pgstrata.ports.processes import observe_boot
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.target import ServerHost, Supply
 from pgstrata.servers.psql import PsqlSql
@@ -68,10 +67,9 @@ class MachineTarget:
     facts: Mapping[str, bytes]
     sources: Mapping[str, ServerSpec]
     hosts: StudyHosts | None
-    _builds: dict[str, Build] = field(default_factory=dict)
-    _sent: SentServers | None = None
-    _boot_id: str = ""
-    _observed: ServerHost | None = None
+    _builds: dict[str, Build] = field(init=False, default_factory=dict)
+    _sent: SentServers | None = field(init=False, default=None)
+    _observed: ServerHost | None = field(init=False, default=None)
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
@@ -83,19 +81,18 @@ class MachineTarget:
                 server = self.sources.get(text, environment.server)
                 known[text] = self._persist(partial(self._resolve, environment, server))
             self._builds[environment.name] = known[text]
+        if self.spec.remote and any(each.server.kind is not ServerKind.DSN for each in self._environments):
+            self._persist(lambda: self._servers_there().client_tools())
         return self._builds
 
     def boot(self, environments: Sequence[Environment]) -> None:
         """It is up, and nothing that an environment may ask for needs another boot of it."""
 
     def ready(self) -> None:
-        """It is; what was seen of it in an earlier boot is forgotten."""
-        boot_id = observe_boot(self._opened.transport)
-        if boot_id != self._boot_id:
-            self._boot_id, self._observed = boot_id, None
+        """It is, as long as it is connected: one that boots loses its connection."""
 
     def observe(self) -> ServerHost:
-        """As the contract says."""
+        """As the contract says; looked at anew when it was lost, as by a boot."""
         if self._observed is None:
             self._observed = self._look()
         return self._observed

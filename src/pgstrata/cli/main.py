@@ -30,7 +30,7 @@ app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
-StudyFolder = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
 StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
@@ -113,7 +113,7 @@ def run(
 
 @app.command()
 def show(
-    study: StudyFolder,
+    study: StudyArgument,
     json: Json = False,
     format_: Annotated[
         str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
@@ -132,7 +132,7 @@ def show(
 
 @app.command()
 def report(
-    study: StudyFolder,
+    study: StudyArgument,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
@@ -213,7 +213,7 @@ def decide(
 
 @app.command()
 def gate(
-    study: StudyFolder,
+    study: StudyArgument,
     json: Json = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
@@ -257,7 +257,7 @@ def bisect(
 
 
 @app.command()
-def reparse(study: StudyFolder) -> None:
+def reparse(study: StudyArgument) -> None:
     """Derive everything anew from the evidence of a study."""
     from pgstrata.cli.answer import derive_anew
 

@@ -91,14 +91,14 @@ def doubt_comparison(finding: Finding, arms: Arms, labels: Mapping[int, str], ce
 
 def _doubt_blocks(pairing: Pairing, arms: Arms, labels: Mapping[int, str], cells: Sequence[str]) -> Iterator[Doubt]:
     """Blocks that lack a row, by what they lack."""
-    lacks: dict[tuple[_Lack, ...], tuple[str, ...]] = {}
+    lacks: dict[tuple[_Lack, ...], list[str]] = {}
     for block, lack in _find_lacks(pairing, arms, cells).items():
-        lacks[lack] = (*lacks.get(lack, ()), labels[block])
+        lacks.setdefault(lack, []).append(labels[block])
     left, used = sum(map(len, lacks.values())), len(pairing.blocks)
     if left:
         yield BlocksLeftOut(
             environments=(pairing.environment, pairing.question.baseline),
-            lacking=lacks,
+            lacking={lack: tuple(blocks) for lack, blocks in lacks.items()},
             used=used,
             many=left > _MANY_LEFT_OUT * (left + used),
         )

@@ -41,8 +41,8 @@ def _enter(rig: Rig, spec: HostSpec, environments: list[Environment]) -> None:
     if spec == rig.baseline:
         _keep_first(rig, "host", found.fingerprint)
     if found.clocks is not None:
-        for environment in environments:
-            _keep_first(rig, f"network/{environment.name}", Fingerprint(facts=say_clocks(found.clocks)))
+        for name in found.supplies:
+            _keep_first(rig, f"network/{name}", Fingerprint(facts=say_clocks(found.clocks)))
 
 
 def _leave(rig: Rig, spec: HostSpec) -> None:

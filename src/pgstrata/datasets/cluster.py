@@ -92,7 +92,7 @@ class ClusterDatasets:
     clock: Clock
     root: str
     study: str
-    _known: dict[str, Dataset] = field(default_factory=dict)
+    _known: dict[str, Dataset] = field(init=False, default_factory=dict)
 
     # ------------------------------------------------------------------------------------------- ensure
 

@@ -36,7 +36,7 @@ class DatabaseDatasets:
     clock: Clock
     scratch: str
     study: str
-    _known: dict[str, Dataset] = field(default_factory=dict)
+    _known: dict[str, Dataset] = field(init=False, default_factory=dict)
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:  # noqa: ARG002 - the Protocol's
         """The template database; built, verified and marked if there is none yet."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import Sql
+
+_NO_PRIVILEGE: Final = "42501"
+"""insufficient_privilege"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +33,21 @@ class DataRecipe:
         sql.execute(address, self.marker)
         found = sql.query(address, "SELECT count(*) AS n FROM pg_available_extensions WHERE name = 'pg_prewarm'")
         if found.value() == "1":
-            with suppress(SqlError):  # not a superuser: relations are warmed by reading them
-                sql.execute(address, "CREATE EXTENSION pg_prewarm;")
+            _allow_prewarming(sql, address)
         self.load(host, tools, address, cell)
         for script in setup_scripts(environment, cell):
             sql.execute(address, script)
         _verify_counts(sql, address, self.verify(cell))
         sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
+
+
+def _allow_prewarming(sql: Sql, address: Address) -> None:
+    """Create the extension; who may not has relations warmed by reading them."""
+    try:
+        sql.execute(address, "CREATE EXTENSION pg_prewarm;")
+    except SqlError as error:
+        if error.sqlstate != _NO_PRIVILEGE:
+            raise
 
 
 def built_again(environment: Environment) -> tuple[str, ...]:

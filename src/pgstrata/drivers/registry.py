@@ -62,7 +62,7 @@ def verify_data(cell: Cell) -> str:
 
 
 def driver_programs() -> tuple[str, ...]:
-    """What drivers run of an installation of PostgreSQL."""
+    """Programs of a PostgreSQL installation that drivers run."""
     return tuple(sorted({program for driver in _DRIVERS.values() for program in driver.programs}))
 
 

@@ -1,4 +1,4 @@
-"""What layers need of a host, in the words in which `doctor` says that it is missing.
+"""Requirements of layers on a host, and how `doctor` says that one is missing.
 
 Hosts with controllers of cgroup version 2, with cpufreq, or where sudo is needed were never looked at: what is said of
 them follows their documentation.
@@ -119,13 +119,13 @@ DEVICE_LISTED: Final = Need(
 )
 
 
-def schedulers(case: HostCase) -> str:
+def schedulers(case: HostCase) -> tuple[str, ...]:
     """The I/O schedulers that devices offer."""
-    return ", ".join(sorted({word.strip("[]") for line in case.abilities.schedulers for word in line.split()}))
+    return tuple(sorted({word.strip("[]") for line in case.abilities.schedulers for word in line.split()}))
 
 
 SCHEDULERS_NEEDED: Final = needed(
-    lambda case: "," in schedulers(case),
+    lambda case: len(schedulers(case)) > 1,
     "needs a kernel with more schedulers than one (CONFIG_MQ_IOSCHED_DEADLINE, ...)",
 )
 

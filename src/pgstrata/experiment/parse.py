@@ -95,7 +95,7 @@ def _read_threshold(file: ExperimentFile) -> tuple[float, tuple[str, ...]]:
 def _check_controls(file: ExperimentFile, findings: Findings) -> None:
     for index, control in enumerate(file.controls):
         if control in file.controls[:index]:
-            findings.add(("controls", index), f"the control {control!r} stands twice", "take one of them out")
+            findings.add(("controls", index), f"the control {str(control)!r} stands twice", "take one of them out")
 
 
 def _check_options(

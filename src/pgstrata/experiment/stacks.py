@@ -112,7 +112,7 @@ class StackReader:
         """Text of a file that the experiment names."""
         try:
             return self.read_file(file)
-        except (OSError, UnicodeDecodeError, PgstrataError) as error:
+        except (OSError, ValueError, PgstrataError) as error:
             remedy = "paths are relative to the experiment file"
             self.findings.add(path, f"the file {mask_conninfo(file)!r} {_reason(error)}", remedy)
             return None
@@ -123,6 +123,8 @@ def _read_entry(table: str, name: str, value: object) -> tuple[str, str]:
     if not isinstance(value, str | int | float):
         remedy = "write one value; several levels belong under [factors]"
         raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
+    if (table, name) == ("options", "setup_sql") and not isinstance(value, str):
+        raise WrongValueError(f"{kind_of(value)} is no file", 'write the path of a script: setup_sql = "setup.sql"')
     if any(character in str(value) for character in "\0\n\r"):
         raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
     match table:
@@ -162,11 +164,13 @@ def _read_initdb(name: str, value: Scalar) -> str:
     return option
 
 
-def _reason(error: OSError | UnicodeDecodeError | PgstrataError) -> str:
+def _reason(error: OSError | ValueError | PgstrataError) -> str:
     if isinstance(error, FileNotFoundError):
         return "does not exist"
     if isinstance(error, UnicodeDecodeError):
         return "is not UTF-8 text"
     if isinstance(error, PgstrataError):
         return f"cannot be read: {error.what}"
+    if isinstance(error, ValueError):
+        return "has a name that no file can have"
     return f"cannot be read: {error.strerror or type(error).__name__}"

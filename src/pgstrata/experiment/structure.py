@@ -10,21 +10,25 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pgstrata.errors import ExperimentError, Problem
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import SETTING_NAME, Path, WrongValueError, nearest, suggest
 from pgstrata.experiment.schema import STACKS, TABLES, TYPES, ExperimentFile, Key, table_keys
 
+_DEEPEST: Final = 32
+
 
 def read_structure(text: str, source: str, findings: Findings) -> ExperimentFile:
     """Tables of the file.
 
     Raises:
-        ExperimentError: the text is not TOML; nothing else can be said then.
+        ExperimentError: the text is not TOML, or holds what is too large; nothing else can be said then.
     """
-    raw = _nest_all(_load(text, source), findings)
+    loaded = _load(text, source)
+    _refuse_large(loaded, findings)
+    raw = _nest_all(loaded, findings)
     return cast("ExperimentFile", _Reader(raw, findings).read_table("", raw, ()))
 
 
@@ -44,6 +48,31 @@ def _load(text: str, source: str) -> dict[str, Any]:
             remedy="texts and durations stand in quotes, keys once per table; see https://toml.io",
         )
         raise ExperimentError(source, (problem,)) from None
+    except (ValueError, RecursionError):
+        # more digits than Python reads, or tables within tables by the thousand
+        problem = Problem(
+            line=None,
+            key="",
+            what="a number or a nesting is too large to be read",
+            remedy="whole numbers have at most 64 bits, and no key lies deeper than five tables",
+        )
+        raise ExperimentError(source, (problem,)) from None
+
+
+def _refuse_large(raw: dict[str, Any], findings: Findings) -> None:
+    """Whole numbers have 64 bits, as TOML asks for at least; larger ones could neither be counted with nor shown."""
+    waiting: list[tuple[Path, object]] = [((), raw)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            findings.add(path, "the whole number is too large", "whole numbers have at most 64 bits")
+        elif len(path) > _DEEPEST:
+            findings.add(path[:1], "tables lie too deep in each other", "no key lies deeper than five tables")
+        elif isinstance(value, dict):
+            waiting.extend(((*path, name), item) for name, item in value.items())
+        elif isinstance(value, list):
+            waiting.extend(((*path, index), item) for index, item in enumerate(value))
+    findings.raise_if_any()
 
 
 def _nest_all(raw: dict[str, Any], findings: Findings) -> dict[str, Any]:
@@ -121,7 +150,9 @@ class _Reader:
         elif isinstance(value, dict):
             yield self.read_table(key.table, value, path)
         else:
-            self.findings.add(path, "must be a table", f"write it as [{'.'.join(str(part) for part in path)}]")
+            listed = isinstance(path[-1], int)
+            table = _list_remedy(path[:-1]) if listed else f"write it as [{'.'.join(str(part) for part in path)}]"
+            self.findings.add(path, "must be a table", table)
 
     def _unknown_remedy(self, table: str, key: str) -> str:
         allowed = table_keys(table)

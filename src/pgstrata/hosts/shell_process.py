@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.hosts import failures
@@ -62,7 +62,7 @@ class ShellProcess:
     identity: int
     pid: int
     on_parent_death: StopSignal
-    _exit: ProcessExit | None = None
+    _exit: ProcessExit | None = field(init=False, default=None)
 
     def poll(self) -> ProcessExit | None:
         if self._exit is None:

@@ -6,6 +6,7 @@ What is sent, and where it lies over there, belongs to whoever sends it.
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from pgstrata.hosts.ssh import SshHost
 from pgstrata.ports.host import Command, Completed, Host, StopSignal
 
 _LONG: Final = 7200.0
+_LAST_WORDS: Final = 65536
 _CONNECTION_FAILED: Final = 255
 _PIPE: Final = 1 << 20
 
@@ -148,15 +150,16 @@ def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str
         pipe = packed.output
         with suppress(PermissionError):  # the user's share of large pipes is used up
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-        with _started(session, ourselves, stdin=pipe.fileno()) as unpacked:
+        with _started(session, ourselves, stdin=pipe.fileno(), stdout=subprocess.DEVNULL) as unpacked:
             pipe.close()  # or tar would never hear that nobody reads any more
             if unpacked.child.wait() == _CONNECTION_FAILED:
                 target.clock()  # raises what has happened, if the connection is gone
             unpacked.check(unpacking, target)
         packed.check(packing, source)
         there = _digest(target, _digest_command(part, size))
-        here = summed.output.read().decode().strip()
+        # one line, which the pipe holds
         summed.check(summing, source)
+        here = summed.output.read().decode().strip()
     if here != there:
         remedy = "see that nothing changes it meanwhile, then give the same command again"
         raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
@@ -177,14 +180,20 @@ class _Started:
 
     def check(self, command: Command, host: Host) -> None:
         """Wait for its end; CommandFailedError, DiskFullError if it failed."""
-        if code := self.child.wait(_LONG):
-            self.errors.seek(0)
+        try:
+            code = self.child.wait(_LONG)
+        except subprocess.TimeoutExpired:
+            raise failures.command_overdue(command, _LONG, b"", host=host.name) from None
+        if code:
+            self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - _LAST_WORDS))
             completed = Completed(argv=command.argv, code=code, stdout=b"", stderr=self.errors.read())
             raise failures.command_failed(command, completed, host=host.name)
 
 
 @contextmanager
-def _started(command: Command, user: UserAccount, *, stdin: int = subprocess.DEVNULL) -> Iterator[_Started]:
+def _started(
+    command: Command, user: UserAccount, *, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.PIPE
+) -> Iterator[_Started]:
     """Start a program as a user of this machine; what still runs in the end is killed."""
     with tempfile.TemporaryFile() as errors:
         try:
@@ -192,12 +201,15 @@ def _started(command: Command, user: UserAccount, *, stdin: int = subprocess.DEV
                 command,
                 user,
                 stdin=stdin,
-                stdout=subprocess.PIPE,
+                stdout=stdout,
                 stderr=errors.fileno(),
                 on_parent_death=StopSignal.KILL,
             )
         except FileNotFoundError as error:
             raise failures.program_missing(command.argv[0], host="local") from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise failures.program_refused(command.argv[0], reason, host="local", user=user.name) from error
         with child:
             try:
                 yield _Started(child=child, errors=errors)

@@ -123,7 +123,7 @@ class Unstable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlDiffers:
-    """An environment that must not differ came out so."""
+    """A control whose verdict is a difference."""
 
     code: ClassVar = "control_differs"
     control: str
@@ -132,7 +132,10 @@ class ControlDiffers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSteady:
-    """Throughput is another by a share in the first fifth of the runs of an environment, which take so many seconds."""
+    """Throughput in the first fifth of an environment's runs differs from the rest.
+
+    `opening` is a share of the rest (-0.1: 10 % lower), `seconds` the length of a run.
+    """
 
     code: ClassVar = "not_steady"
     environment: str

@@ -10,9 +10,11 @@ from typing import Final
 from pgstrata.errors import ParseError
 
 _LINE: Final = re.compile(
-    r"\d+ \d+ (?P<device>\S+) (?P<root>\S+) (?P<path>\S+) (?P<options>\S+)(?: \S+)*? - "
-    r"(?P<kind>\S+) (?P<source>\S*) (?P<super>\S+)"
+    r"\d+ \d+ (?P<device>[^ ]+) (?P<root>[^ ]+) (?P<path>[^ ]+) (?P<options>[^ ]+)(?: [^ ]+)*? - "
+    r"(?P<kind>[^ ]+) (?P<source>[^ ]*) (?P<super>.+)",
+    re.DOTALL,
 )
+"""Blanks in paths are escaped; in options that a file system writes itself they need not be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ def parse_mounts(mountinfo: str) -> Iterator[Mount]:
     Raises:
         ParseError: one has another shape.
     """
-    for line in mountinfo.splitlines():
+    # splitlines would end a line at marks that a path may hold
+    for line in filter(None, mountinfo.split("\n")):
         match = _LINE.fullmatch(line)
         if match is None:
             raise ParseError(f"not a line of /proc/self/mountinfo: {line!r}")

@@ -23,8 +23,8 @@ class Workload:
     title: str
     data: str
     writes: bool
-    builtin: str
     bytes_per_scale: int
+    builtin: str = ""
     hot_row_per_scale: bool = False
     relations: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)

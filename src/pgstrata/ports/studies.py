@@ -1,4 +1,4 @@
-"""Where studies are: found by their identity, read as often as wanted, written by one at a time."""
+"""Where studies are kept: found by name, read as often as wanted, written by one at a time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class StudyHead:
 
 
 class StoredStudy(Protocol):
-    """A study that was begun, or may be. All raise StudyError where there is none, or where it is damaged.
+    """A study that was begun, or may be; as text it is what the user called it.
 
-    As text it is what the user called it.
+    `head`, `load` and `reparse` raise StudyError where there is none, and every method does where it is damaged.
     """
 
     @property
@@ -82,7 +82,7 @@ class StoredStudy(Protocol):
 
 
 class StudyRepository(Protocol):
-    """Studies of one user or team."""
+    """All studies in one place."""
 
     def named(self, name: str) -> StoredStudy:
         """The study of that name, begun or not."""

@@ -80,5 +80,5 @@ class Memory:
         content = self.here.read_files((self._file,)).get(self._file, b"{}")
         try:
             return decode(dict[str, _Entry], json.loads(content))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return {}  # damaged, or of another version of pgstrata

@@ -10,8 +10,9 @@ from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ranks import FloatArray
 
-FEWEST_SECONDS: Final = 11
 _PARTS: Final = 5
+FEWEST_SECONDS: Final = 2 * _PARTS + 1
+"""At least two seconds in the first fifth, and a rest that they do not divide evenly."""
 _HALF_A_SECOND: Final = 0.5
 
 
@@ -32,12 +33,14 @@ def seconds_of(run: RunRecord) -> FloatArray:
 
 
 def opening_of(run: RunRecord) -> float | None:
-    """By how much throughput in the first fifth of a run differs from the rest, as a share of its mean.
+    """By how much throughput in the first fifth of a run differs from the rest, as a share of the rest.
 
-    None for runs in slices, which discard their first slices, and for runs of fewer than 11 seconds.
+    None for runs in slices, which discard their first slices, for runs of fewer than 11 seconds, and where nothing was
+    done after the first fifth.
     """
     seconds = np.empty(0) if run.together else seconds_of(run)
     if seconds.size < FEWEST_SECONDS:
         return None
     first = seconds.size // _PARTS
-    return float((seconds[:first].mean() - seconds[first:].mean()) / seconds.mean())
+    rest = float(seconds[first:].mean())
+    return float(seconds[:first].mean()) / rest - 1 if rest > 0 else None

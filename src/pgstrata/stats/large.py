@@ -42,7 +42,7 @@ def hodges_lehmann_of_many(d: FloatArray) -> float:
 
 
 def capped_interval_of_many(d: FloatArray, critical: int) -> Ends:
-    """`ranks.capped_interval` of d, shape (n,), rounded outwards by the width of a tie.
+    """As `ranks.capped_intervals`, of one d, shape (n,), rounded outwards by the width of a tie.
 
     Raises:
         ValueError: `critical` is so large that no theta is left.

@@ -18,19 +18,20 @@ from pgstrata.stats.boundaries import C_DIFF, C_EQ, MAX_BLOCKS, Boundary, bounda
 from pgstrata.stats.floor import POWER, noise_floor
 from pgstrata.stats.ranks import FloatArray, capped_intervals, walsh_averages
 from pgstrata.stats.rule import FAST_ALPHA
-from pgstrata.stats.sequence import COARSE, FAST, BoolArray
+from pgstrata.stats.sequence import FAST, BoolArray, fast_sides
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
 """The effects that a plan is forecast for, as shares; 0 is equality."""
 
 _SEED: Final = 20260105
-# Mirrored ones count, too: shares are good to a point, and intervals take half a second for each level.
+# Mirrored ones count, too, but for equality, which they decide alike. The standard error of a share is 1.5 points at
+# most; the intervals of a level take half a second.
 _DRAWS: Final = 1000
 _OUTLIERS: Final = 0.07
 _OUTLIER_SIZES: Final = (7.0, 30.0)
 # In floors: seven blocks of such an effect hardly ever leave it open.
 _LARGE: Final = 7.0
-_STEPS: Final = 40
+_STEPS: Final = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +110,8 @@ def _course(s0: float, delta: float, effect: float, level: Boundary) -> tuple[Fl
     inner_low, inner_high = _ends(C_EQ) + effect / s0
     up, down = low > 0, high < 0
     if level.alpha >= FAST_ALPHA:
-        up |= _fast(_noise() + effect / s0, s0)
-        down |= _fast(-_noise() - effect / s0, s0)
+        above, below = _fast(s0 * _noise() + effect, s0)
+        up, down = up | above, down | below
     settled = up | down | (np.maximum(-inner_low, inner_high) < delta / s0)
     first = np.where(settled.any(axis=0), settled.argmax(axis=0), MAX_BLOCKS)
     place = np.minimum(first, MAX_BLOCKS - 1), np.arange(first.size)
@@ -141,11 +142,17 @@ def _ends(level: Boundary) -> FloatArray:
     return ends
 
 
-def _fast(d: FloatArray, s0: float) -> BoolArray:
-    """Where the fast lane finds differences (draws, MAX_BLOCKS), in floors, above zero, shape (MAX_BLOCKS, draws)."""
-    found = np.zeros(d.shape[::-1], dtype=np.bool_)
+def _fast(d: FloatArray, s0: float) -> tuple[BoolArray, BoolArray]:
+    """Where the fast lane finds differences above zero, and below, shape (MAX_BLOCKS, draws) each.
+
+    Args:
+        d: differences, shape (draws, MAX_BLOCKS).
+        s0: the noise floor.
+    """
+    above, below = (np.zeros(d.shape[::-1], dtype=np.bool_) for _ in range(2))
+    floors = np.full(len(d), s0)
     for look in FAST:
-        least = max(math.log1p(look.least) / s0, look.floors)
         seen = d[:, : look.n]
-        found[look.n - 1] = (seen.min(axis=1) > least) & (np.median(seen, axis=1) > COARSE / math.sqrt(look.n))
-    return found
+        ends = seen.min(axis=1), seen.max(axis=1), np.median(seen, axis=1)
+        above[look.n - 1], below[look.n - 1] = fast_sides(look, *ends, floors)
+    return above, below

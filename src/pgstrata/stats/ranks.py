@@ -120,7 +120,7 @@ def _average_ranks(ranks: FloatArray, tied: npt.NDArray[np.bool_]) -> FloatArray
 
 
 def capped_intervals(d: FloatArray, walsh: FloatArray, critical: int) -> tuple[FloatArray, FloatArray]:
-    """`capped_interval` of many comparisons of one size.
+    """The interval {theta: min(S+, S-) of d - theta > critical}, ends included, of each row; S are capped signed ranks.
 
     Args:
         d: differences, shape (g, n).

@@ -113,12 +113,27 @@ def fast_crossings(looks: Looks, floors: FloatArray) -> BoolArray:
     """
     crossed = np.zeros(looks.zero.shape, dtype=np.bool_)
     for look in FAST:
-        # NaN spreads through maximum and compares as false: no floor, no decision.
         place = look.n - 1
-        least = np.maximum(math.log1p(look.least), look.floors * floors)
-        sided = (looks.lowest[:, place] > least) | (looks.highest[:, place] < -least)
-        crossed[:, place] = sided & (np.abs(looks.middle[:, place]) > COARSE * floors / math.sqrt(look.n))
+        above, below = fast_sides(look, looks.lowest[:, place], looks.highest[:, place], looks.middle[:, place], floors)
+        crossed[:, place] = above | below
     return crossed
+
+
+def fast_sides(
+    look: FastLook, lowest: FloatArray, highest: FloatArray, middle: FloatArray, floors: FloatArray
+) -> tuple[BoolArray, BoolArray]:
+    """Where a look of the fast lane finds a difference above zero, and below, shape (g,) each.
+
+    Args:
+        look: with its least difference and number of blocks.
+        lowest: the least difference of the look, shape (g,).
+        highest: the largest.
+        middle: their median.
+        floors: noise floors, shape (g,); NaN spreads through maximum and compares as false: no floor, no decision.
+    """
+    least = np.maximum(math.log1p(look.least), look.floors * floors)
+    wide = np.abs(middle) > COARSE * floors / math.sqrt(look.n)
+    return (lowest > least) & wide, (highest < -least) & wide
 
 
 def repeated_levels(looks: Looks, n: IntArray) -> list[float | None]:

@@ -28,7 +28,7 @@ class StudyFolder:
 
     @property
     def identity(self) -> str:
-        return str(self.path.resolve())
+        return str(self.path.absolute())
 
     def begun(self) -> bool:
         return (self.path / PLAN_FILE).exists()

@@ -1,6 +1,7 @@
 """Folders, files, locks and owners on this machine: the one module that makes, changes or removes them.
 
-A mode that is given holds whatever the umask says. Everything raises OSError where it fails.
+The mode of a folder holds whatever the umask says; that of a file is cut by it, but for `write_beside`. What fails
+raises OSError; to remove the root folder is refused by HostFileError.
 """
 
 from __future__ import annotations
@@ -59,12 +60,23 @@ def acting_as(user: UserIds) -> Iterator[None]:
 
 
 def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = None) -> None:
-    """A new folder, for its owner alone until it has its mode, then given to `owner`; FileExistsError."""
+    """A new folder, for its owner alone until it has its mode, then given to `owner`; FileExistsError.
+
+    PermissionError where somebody has put another one in its place meanwhile.
+    """
     path.mkdir(mode=0o777 if mode is None else 0o700)
-    if mode is not None:
-        path.chmod(mode)
-    if owner is not None:
-        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+    if mode is None and owner is None:
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "somebody else has put another folder in its place", str(path))
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        if owner is not None:
+            os.fchown(descriptor, owner.uid, owner.gid)
+    finally:
+        os.close(descriptor)
 
 
 def make_folders(path: Path, *, mode: int | None = None) -> None:
@@ -79,10 +91,11 @@ def make_folders(path: Path, *, mode: int | None = None) -> None:
 
 def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int) -> os.stat_result | None:
     """What there is already, not followed if it is a link; None where it was made, as were the folders above it."""
-    if os.path.lexists(path):
-        return path.lstat()
     make_folders(path.parent, mode=parents)
-    make_folder(path, mode=mode, owner=owner)
+    try:
+        make_folder(path, mode=mode, owner=owner)
+    except FileExistsError:
+        return path.lstat()
     return None
 
 

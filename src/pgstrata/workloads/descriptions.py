@@ -31,7 +31,7 @@ def _load_description(folder: Traversable) -> Workload:
         "options": MappingProxyType(described.get("options", {})),
         "script": _load_script(folder, described.get("script")),
     }
-    return Workload(**{"name": folder.name, "builtin": "", **described})
+    return Workload(name=folder.name, **described)
 
 
 def _load_script(folder: Traversable, described: Mapping[str, str] | None) -> Script | None:

@@ -255,7 +255,9 @@ def test_a_host_that_was_booted_in_between_says_nothing():
     "line",
     ["==> /proc/uptime <==\nsoon", "==> /proc/stat <==\ncpu  1 2 x", "==> /proc/stat <==\nctxt many",
      "==> /proc/diskstats <==\n8 0 sda 1", "==> /proc/pressure/io <==\nsome avg10=0.00", "cpu 1 2 3",
-     "==> getconf CLK_TCK <==\n0", "==> getconf CLK_TCK <==\nundefined"],
+     "==> getconf CLK_TCK <==\n0", "==> getconf CLK_TCK <==\nundefined", "==> /proc/vmstat <==\npgfault 12 34",
+     "==> /proc/stat <==\nctxt 12 garbage", "==> /proc/stat <==\ncpu  1 2 3 4 5 6 7 8 x y",
+     "==> /proc/pressure/io <==\nnone total=1"],
 )  # fmt: skip
 def test_an_unknown_shape_is_quoted(line):
     with pytest.raises(ParseError) as error:

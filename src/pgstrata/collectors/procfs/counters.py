@@ -42,7 +42,7 @@ class BlockDevice:
 
 
 def read_counters(lines: Mapping[str, Iterable[str]]) -> Counters:
-    """What is wanted of the lines of files below /proc, by the path of these.
+    """Wanted counters by name; `lines` are keyed by path below /proc, of which others than these are left alone.
 
     Raises:
         ParseError: a line has an unknown shape; the message quotes it.
@@ -52,23 +52,32 @@ def read_counters(lines: Mapping[str, Iterable[str]]) -> Counters:
         for line in lines.get(file, ()):
             try:
                 found |= _read_line(file, line)
-            except (IndexError, ValueError):
+            except ValueError:
                 raise _unknown(file, line) from None
     return found
 
 
 def _read_line(file: str, line: str) -> Counters:
-    name, *words = line.split(None, 2) if file != "stat" else line.split()
+    """Counters of one line; ValueError where a wanted one has another shape."""
     if file.startswith("pressure/"):
-        total = re.search(r" total=(\d+)$", line) if name == "some" else None
-        if name == "some" and total is None:
+        pressure = re.fullmatch(r"(some|full) .* total=(\d+)", line)
+        if pressure is None:
             raise ValueError(line)
-        return {file: _number(total[1])} if total else {}
+        return {file: _number(pressure[2])} if pressure[1] == "some" else {}
+    name, *words = line.split()
     if (file, name) == ("stat", "cpu"):
-        return {f"cpu.{kind}": _number(word) for kind, word in zip(_CPU_TIMES, words[:8], strict=True)}
+        # kernels add times of their own behind these
+        numbers = [_number(word) for word in words]
+        return {f"cpu.{kind}": ticks for kind, ticks in zip(_CPU_TIMES, numbers[: len(_CPU_TIMES)], strict=True)}
     if name not in _NAMED[file]:
         return {}
-    return {name.removesuffix(":"): _number(words[0]) * (_KIB if file == "meminfo" else 1)}
+    if file == "meminfo":
+        kib, unit = words
+        if unit != "kB":
+            raise ValueError(line)
+        return {name.removesuffix(":"): _number(kib) * _KIB}
+    (value,) = words
+    return {name: _number(value)}
 
 
 def _number(word: str) -> float:

@@ -74,7 +74,7 @@ def parse_snapshot(capture: bytes) -> Snapshot:
         uptime=_uptime(sections.get("/proc/uptime", "")),
         ticks=_ticks(sections.get(TICKS, "")),
         cpus=len(re.findall(r"^cpu\d", sections.get("/proc/stat", ""), re.MULTILINE)),
-        counters=read_counters(lines),
+        counters=read_counters({name: rows for name, rows in lines.items() if name != "meminfo"}),
         disks=find_disks(lines.get("diskstats", ())),
         processes=_processes(sections.get(PROCESSES, "")),
     )

@@ -67,7 +67,7 @@ def _query(subject: CaptureSubject, schema: str) -> QueryResult | None:
     whole = (files(__package__) / "sql" / "statement.sql").read_text("utf-8")
     whole = whole.replace("@constant@", constants_expression())
     known = statements_for(__package__, "columns", subject.server.build.version.number)
-    asked = [(number, whole.replace("@columns@\n", text).replace("@schema@", schema)) for number, text in known]
+    asked = [(number, whole.replace("@columns@", text.rstrip()).replace("@schema@", schema)) for number, text in known]
     try:
         return query_first(subject, asked)[1]
     except SqlError:

@@ -83,13 +83,17 @@ def _check(subject: CaptureSubject) -> str:
     by_process = subject.sql.query(subject.server.address, asked).rows
     if not by_process:
         return ""
-    schema = find_schema(subject, EXTENSION)
     if by_process[0][0] != "on":
         what = f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled"
-        remedy = f"settings.{_BY_PROCESS} = on"
-    elif not schema:
+        raise _useless(subject, what, f"settings.{_BY_PROCESS} = on")
+    schema = find_schema(subject, EXTENSION)
+    if not schema:
         what = f"{EXTENSION} is loaded, but its objects are not in the database"
-        remedy = f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}"
-    else:
-        return schema
-    raise ServerFailedError(what, where=subject.server.environment.title, remedy=remedy)
+        raise _useless(
+            subject, what, f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}"
+        )
+    return schema
+
+
+def _useless(subject: CaptureSubject, what: str, remedy: str) -> ServerFailedError:
+    return ServerFailedError(what, where=subject.server.environment.title, remedy=remedy)

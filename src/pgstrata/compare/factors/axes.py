@@ -130,7 +130,7 @@ def _axes_of(experiment: Experiment) -> list[_Axis]:
     for factor in experiment.factors:
         found = _find_groups(experiment, factor)
         levels = order_levels(factor, tuple(dict.fromkeys(level for group in found for level in group)))
-        groups = group_levels(experiment, factor, levels)
+        groups = _complete(found, levels)
         if len(levels) >= FEWEST_LEVELS and groups:
             axes.append(_Axis(factor=factor, levels=levels, groups=groups))
     return axes
@@ -138,7 +138,10 @@ def _axes_of(experiment: Experiment) -> list[_Axis]:
 
 def group_levels(experiment: Experiment, factor: str, levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Environments in the order of the levels, all else being equal within a group; only groups with all levels."""
-    groups = _find_groups(experiment, factor)
+    return _complete(_find_groups(experiment, factor), levels)
+
+
+def _complete(groups: Sequence[Mapping[str, str]], levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(group[level] for level in levels) for group in groups if set(levels) <= group.keys())
 
 

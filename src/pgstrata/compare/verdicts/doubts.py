@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -161,8 +161,14 @@ def _warn_of_validity(side: Arm) -> Iterator[Doubt]:
 
 def _warn_of_opening(pairing: Pairing, side: Arm) -> Iterator[Doubt]:
     """A warm-up that went on while it was measured, as the runs show together: seconds depend on each other."""
-    if is_shift(side.openings) and abs(opening := statistics.fmean(side.openings)) >= _OPENING:
-        yield NotSteady(environment=side.name, opening=opening, seconds=pairing.question.run_seconds[pairing.cell])
+    if is_unsettled(side.openings):
+        opening, seconds = statistics.fmean(side.openings), pairing.question.run_seconds[pairing.cell]
+        yield NotSteady(environment=side.name, opening=opening, seconds=seconds)
+
+
+def is_unsettled(openings: Sequence[float]) -> bool:
+    """Whether first fifths of runs differ from the rest (`sources.seconds.opening_of`) by more than chance would."""
+    return is_shift(openings) and abs(statistics.fmean(openings)) >= _OPENING
 
 
 # ------------------------------------------------------------------------------------------------ beside the runs

@@ -94,7 +94,7 @@ STORAGE: Final = Layer(
     host=(
         *(file_system_line(kind) for kind in _FILE_SYSTEMS),
         HostLine(key="storage.device", needs=(DEVICE_LISTED,), note=listed_devices),
-        HostLine(key="storage.scheduler", needs=(SCHEDULERS_NEEDED,), note=schedulers),
+        HostLine(key="storage.scheduler", needs=(SCHEDULERS_NEEDED,), note=lambda case: ", ".join(schedulers(case))),
         HostLine(key="storage.read_ahead"),
         HostLine(
             key="storage.wal, storage.installation",

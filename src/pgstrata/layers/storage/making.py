@@ -59,7 +59,7 @@ class Making:
     folder: str
     devices: str
     real: dict[str, str] = field(default_factory=dict)
-    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _numbers: Iterator[int] = field(init=False, default_factory=lambda: count(1))
 
     def make(self, environment: str, sites: Sequence[StorageSite], ledger: Ledger) -> Mapping[Role, Place]:
         """All file systems of an environment, each in a place of its own; nothing is made unless all can be.

@@ -1,4 +1,4 @@
-"""What the seconds of a cell's runs are worth, in words and as JSON."""
+"""The worth of a cell's runs in independent seconds, as text and JSON."""
 
 from __future__ import annotations
 

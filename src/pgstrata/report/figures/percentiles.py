@@ -26,22 +26,22 @@ def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
     """The shift function: difference of each percentile, with its pointwise interval; None with fewer than three."""
     experiment = answer.study.plan.experiment
     labels = label_environments(experiment)
-    shown = [item for item in shifts_of(answer, cell) if item.effect is not None]
-    steps = [name for _, name in sorted({(item.quantile, name_percentile(item)) for item in shown})]
+    shown = [(item, item.effect) for item in shifts_of(answer, cell) if item.effect is not None]
+    steps = [name for _, name in sorted({(item.quantile, name_percentile(item)) for item, _ in shown})]
     if len(steps) < _FEWEST:
         return None
-    names = list(dict.fromkeys(item.environment for item in shown))
+    names = list(dict.fromkeys(item.environment for item, _ in shown))
     rows = [
         {
             "name": labels[item.environment],
             "x": steps.index(name_percentile(item))
             + (names.index(item.environment) + 1) / (len(names) + 1) * _GAP
             - _GAP / 2,
-            "y": None if item.effect is None else vega.percent(item.effect),
+            "y": vega.percent(effect),
             "low": vega.percent(item.interval.low) if item.interval else None,
             "high": vega.percent(item.interval.high) if item.interval else None,
         }
-        for item in shown
+        for item, effect in shown
     ]
     described = {"title": "latency, difference, %", "axis": vega.percent_axis(tickCount=6)}
     y, low = (vega.number(field, **described) for field in ("y", "low"))

@@ -104,9 +104,17 @@ def fold_parts(attribution: Attribution, most: int = MOST_PARTS) -> tuple[Contri
 
 
 def _sum(parts: Sequence[Contribution]) -> Contribution:
-    added = ("value", "reference", "difference", "samples")
-    sums = {name: sum(getattr(part, name) for part in parts) for name in added}
-    return Contribution(part=Part.WAIT, event="", query="", interval=None, resolved=False, **sums)
+    return Contribution(
+        part=Part.WAIT,
+        event="",
+        query="",
+        value=sum(part.value for part in parts),
+        reference=sum(part.reference for part in parts),
+        difference=sum(part.difference for part in parts),
+        samples=sum(part.samples for part in parts),
+        interval=None,
+        resolved=False,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ levels

@@ -1,7 +1,7 @@
-"""What all charts share: layers, axes, colours and shapes of environments in the terms of Vega-Lite; SVG for a page.
+"""Building blocks of all charts as specifications of Vega-Lite, and their SVG for a page.
 
-Charts are specifications of Vega-Lite as they are: of many small panels a library above it would need seconds for
-copies and checks. Colour never stands alone: shapes, labels or separate panels say the same.
+The specifications are plain dictionaries: altair copies and checks each of many panels, which takes seconds. Colour
+never stands alone: shapes, labels or separate panels say the same.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pgstrata.report.figures.run_points import Axis, label_environments
 Spec = dict[str, Any]
 Row = Mapping[str, Any]
 
+_VEGA_LITE: Final = "6.4"
+"""The version that draws charts, so that they are the same with any renderer."""
 INK: Final = "currentColor"
 # Colours of verdicts, and of what has none.
 BETTER, WORSE, OPEN = "#0072b2", "#d55e00", "#7f8790"
@@ -188,10 +190,10 @@ _CONFIG = {
 
 def render(chart: Spec, rows: Sequence[Row]) -> str:
     """A chart as SVG with these rows in the place of its data named "rows", to be put into a page as it is."""
-    import vl_convert  # noqa: PLC0415 - it takes longer than everything else that starts pgstrata
+    import vl_convert  # noqa: PLC0415 - only pages with charts need the renderer
 
     whole = {**chart, "config": _CONFIG, "datasets": {"rows": list(rows)}}
-    return _prepare_inline(vl_convert.vegalite_to_svg(whole))
+    return _prepare_inline(vl_convert.vegalite_to_svg(whole, vl_version=_VEGA_LITE))
 
 
 # The figure as a whole has a description; those of its parts, in the words of the renderer, help nobody. The page has

@@ -1,4 +1,4 @@
-"""What documents on comparisons share: their fields, those of ordered axes, doubts as sentences."""
+"""Fields of comparisons and of ordered axes in JSON, doubts as sentences among them."""
 
 from __future__ import annotations
 

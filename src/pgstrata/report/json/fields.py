@@ -1,4 +1,4 @@
-"""What all JSON documents share: fields that are picked, numbers that may be none, and how a document is written.
+"""Fields common to all JSON documents, and how a document is written.
 
 Fields are added, never changed, within one schema number.
 """
@@ -40,9 +40,9 @@ def interval_field(interval: Interval | ValueInterval | None) -> list[float] | N
 
 
 def pick_fields(item: object, names: str) -> dict[str, Any]:
-    """Attributes in this order, `names` parted by blanks; `runs=count.runs` is called otherwise in JSON.
+    """Attributes in this order, `names` separated by blanks; each is null where `item` is None.
 
-    Without an item each is null.
+    `runs=count.runs` reads `count.runs` and writes it as `runs`.
     """
     pairs = (name.partition("=") for name in names.split())
     found = {name: attrgetter(path or name) for name, _, path in pairs}

@@ -112,7 +112,7 @@ def say_measured(plan: Plan, floor: Floor) -> str:
 
 
 def name_floor(floor: Floor) -> str:
-    """Its cell."""
+    """The name of its cell, or that it is of all cells together."""
     return TOGETHER if floor.cell == ALL_CELLS else floor.cell
 
 

@@ -46,12 +46,13 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
 
 
 def _wrap(text: str) -> list[str]:
-    """Lines with the indent of the text; what is more than a sentence hangs, lists (six blanks) do not."""
-    indent = text[: len(text) - len(text.lstrip())]
-    hanging = "" if len(indent) == len(_LIST) else "  "
+    """Lines of at most 100 characters, or a longer word. Continuations are indented by two more, but in lists."""
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    hanging = "" if indent == _LIST else "  "
     return textwrap.wrap(
-        text.lstrip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_on_hyphens=False
-    ) or [indent.rstrip()]
+        text.strip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_on_hyphens=False,
+        break_long_words=False,
+    ) or [""]  # fmt: skip
 
 
 def _head(plan: Plan) -> tuple[str, str]:
@@ -118,7 +119,7 @@ def _order(plan: Plan) -> Iterator[str]:
         more = (
             f"{rest} more {'block' if rest == 1 else 'blocks'} of {render_count(len(plan.blocks[0].runs), 'run')} each"
         )
-        yield f"  {more}, each in an order of its own: at most {len(plan.runs)} runs"
+        yield f"  {more}, each in an order of its own: at most {render_count(len(plan.runs), 'run')}"
 
 
 def _forecast(plan: Plan) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor
@@ -14,9 +14,6 @@ from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import find_sights, find_visible, level_of, name_floor, render_effect
 from pgstrata.stats.power import Power, forecast
 from pgstrata.units import render_count, render_duration
-
-EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
-"""What is forecast, as shares; 0 is equality."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +49,13 @@ def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
         floor=floor,
         blocks=blocks,
         visible=find_visible(plan, floor, blocks, level),
-        powers=forecast(floor.s0, math.log1p(plan.experiment.threshold), blocks, EFFECTS, alpha=level),
+        powers=forecast(floor.s0, math.log1p(plan.experiment.threshold), blocks, alpha=level),
     )
 
 
-def choose_outlook(outlooks: Sequence[Outlook]) -> Outlook:
-    """Of the headline, or of the noisiest cell."""
-    return outlooks[0] if outlooks[0].floor.cell == ALL_CELLS else max(outlooks, key=lambda one: one.floor.s0)
+def choose_floor(floors: Sequence[Floor]) -> Floor:
+    """That of all cells together, which comes first, or of the noisiest cell."""
+    return floors[0] if floors[0].cell == ALL_CELLS else max(floors, key=lambda floor: floor.s0)
 
 
 # ---------------------------------------------------------------------------------------------------- text
@@ -69,7 +66,8 @@ def power_lines(plan: Plan) -> Iterator[str]:
     outlooks = find_outlooks(plan)
     if not outlooks:
         return
-    first = choose_outlook(outlooks)
+    leading = choose_floor([one.floor for one in outlooks])
+    first = next(one for one in outlooks if one.floor is leading)
     yield f"{name_floor(first.floor)}: {_say_floor(first)}"
     yield from (f"  {_say_power(plan, power)}" for power in first.powers)
     yield f"  {_say_visible(first)}"

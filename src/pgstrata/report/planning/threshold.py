@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
-from pgstrata.report.planning.floor import render_effect
-from pgstrata.report.planning.power import Outlook, choose_outlook, find_outlooks
+from pgstrata.report.planning.floor import find_sights, level_of, render_effect
+from pgstrata.report.planning.power import affordable_blocks, choose_floor
+from pgstrata.stats.power import forecast
 
 COARSE: Final = 0.05
 """The threshold that is named instead, as a share."""
@@ -27,24 +28,23 @@ def say_threshold(plan: Plan) -> Iterator[str]:
     """
     if plan.experiment.threshold >= COARSE or _gives_threshold(plan.experiment):
         return
-    noisy = [one for one in find_outlooks(plan) if one.floor.s0 / math.sqrt(2) > _NOISY]
+    noisy = [sight.floor for sight in find_sights(plan) if sight.floor.s0 / math.sqrt(2) > _NOISY]
     if not noisy:
         return
-    fine = choose_outlook(noisy)
-    other = replace(plan, experiment=replace(plan.experiment, threshold=COARSE))
-    coarse = next(one for one in find_outlooks(other) if one.floor is fine.floor)
-    where = "over all cells together" if fine.floor.cell == ALL_CELLS else f"in {fine.floor.cell}"
+    floor = choose_floor(noisy)
+    where = "over all cells together" if floor.cell == ALL_CELLS else f"in {floor.cell}"
     default, better = (f"{threshold * 100:g} %" for threshold in (plan.experiment.threshold, COARSE))
     yield (
         f"warning: the file gives no threshold, so {default} is taken, while {where} equals differ by "
-        f"{render_effect(math.expm1(fine.floor.s0))} from block to block: equality within {default} is found in "
-        f"{_say_equal(fine)}, within {better} in {_say_equal(coarse)}; if differences below {better} do not matter to "
-        f'you, write threshold = "{better}"'
+        f"{render_effect(math.expm1(floor.s0))} from block to block: equality within {default} is found in "
+        f"{_say_equal(plan, floor, plan.experiment.threshold)}, within {better} in {_say_equal(plan, floor, COARSE)}; "
+        f'if differences below {better} do not matter to you, write threshold = "{better}"'
     )
 
 
-def _say_equal(outlook: Outlook) -> str:
-    equal = next(power for power in outlook.powers if power.effect == 0)
+def _say_equal(plan: Plan, floor: Floor, threshold: float) -> str:
+    blocks, level = affordable_blocks(plan), level_of(plan, floor.cell)
+    (equal,) = forecast(floor.s0, math.log1p(threshold), blocks, (0.0,), alpha=level)
     return f"{math.floor(equal.probability * 100)} of 100 such studies after about {round(equal.blocks)} blocks"
 
 

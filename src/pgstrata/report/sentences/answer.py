@@ -74,7 +74,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         *([common] if leads and common else []),
     ]
     return (
-        *(Sentence(text=text, alarm=True) for text in alarm_sentences(answer)),
+        *(Sentence(text=text, alarm=True) for text in _alarms(answer, effort)),
         *(Sentence(text=capitalise(text)) for text in texts),
         *(Sentence(text=capitalise(text), minor=True) for text in beside),
     )
@@ -108,7 +108,11 @@ def _explored(answer: Answer, effort: Effort) -> list[str]:
 
 def alarm_sentences(answer: Answer) -> tuple[str, ...]:
     """Controls that came out different, whole ones before single cells."""
-    faulty, leads, effort = faulty_controls(answer), lead_comparisons(answer), measure_effort(answer.study)
+    return _alarms(answer, measure_effort(answer.study))
+
+
+def _alarms(answer: Answer, effort: Effort) -> tuple[str, ...]:
+    faulty, leads = faulty_controls(answer), lead_comparisons(answer)
     groups = ([item for item in faulty if item in leads], [item for item in faulty if item not in leads])
     texts = (text for items in groups for text in _say_all(make_cases(answer, effort, items), say_case, summarise))
     return tuple(map(shout, texts))

@@ -107,9 +107,11 @@ def _say_sides(doubt: doubts.SidesDiffer) -> str:
             return f"{far}: {ours:.0f} of {doubt.of[0]} in {name}, {theirs:.0f} of {doubt.of[1]} in {base}"
         case "wal_differs":
             return _WAL_DIFFERS.format(render_bytes(ours), name, render_bytes(theirs), base)
-        case _:
+        case "checkpoints_differ" | "autovacuums_differ":
             word = "checkpoints" if doubt.code == "checkpoints_differ" else "autovacuum runs"
             return f"{word} in a run: {ours:.1f} in {name}, {theirs:.1f} in {base}: they did not share them"
+        case _:
+            assert_never(doubt.code)
 
 
 # ------------------------------------------------------------------------------------------------ of a verdict
