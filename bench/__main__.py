@@ -32,6 +32,7 @@ from statements import measure_statements
 from structure import measure_structure
 from switch import measure_switch
 from threads import measure_threads
+from transports import measure_transports
 from verdicts import measure_verdicts
 from watching import measure_watching
 from why import measure_why
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "remote": measure_remote,
     "slices": measure_slices,
     "threads": measure_threads,
+    "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,
     "live-runs": measure_live_runs,

@@ -295,6 +295,29 @@ def test_it_is_reported_with_line_key_and_remedy(problems, case):
     assert found[0].what
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "what"),
+    [
+        ("seed = " + "9" * 5000, "", "too large to be read"),
+        ("a = " + "[" * 5000 + "]" * 5000, "", "too large to be read"),
+        (f"seed = {2**63}", "seed", "too large"),
+        (f"allow = {{ a = [{-(2**63) - 1}] }}", "allow.a[1]", "too large"),
+        ("a" + ".a" * 40 + " = 1", "a", "too deep"),
+    ],
+)
+def test_what_could_not_be_counted_or_shown_is_refused_before_anything_else(problems, text, key, what):
+    (found,) = problems(text + "\n" + TWO + CELL)
+    assert found.key == key
+    assert what in found.what
+    assert found.remedy
+
+
+@pytest.mark.parametrize("text", ['run = "1e999s"', 'run = "9' + "9" * 400 + 'd"'])
+def test_a_duration_without_end_is_refused(problems, text):
+    (found,) = problems(TWO + CELL + text + "\n")
+    assert found.key == "cells[1].run"
+
+
 def test_all_problems_are_told_at_once_in_the_order_of_the_file(problems):
     found = problems(
         'treshold = 1\nblocks = 99\n[factors]\nserver = ["61", "18"]\npages = ["4"]\n'

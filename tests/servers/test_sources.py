@@ -61,7 +61,7 @@ def test_an_unchanged_build_is_remembered_and_a_changed_one_looked_at_again(tmp_
     assert supply.resolve(prefix(where)).version.number == 160014
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"a": 1}', b"\xff"])
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"a": 1}', b"\xff", b"[" * 200_000])
 def test_a_damaged_memory_is_only_slower(tmp_path, installation, content):
     where = installation(tmp_path / "pg")
     cache = tmp_path / "cache"

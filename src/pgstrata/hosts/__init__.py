@@ -5,6 +5,6 @@ All transports keep the same contract (`ports.Host`) and pass the same conforman
 another user, `ssh.SshHost` through such a shell on another machine. What is run, and why, belongs to the rooms that
 hold a host.
 
-The first stays beside the second because a shell starts processes for what Python reads itself: sixty files of /proc
-took 35 times as long (43 ms), a file to be written 15 times, a child in the background twice, on the measured machine.
+The first stays beside the second because a shell starts processes for what Python reads and writes itself, which takes
+ten times as long and more (`ONLY=transports make bench`).
 """
