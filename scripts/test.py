@@ -1,8 +1,9 @@
-"""Runs all tests: those that bear company beside each other, then those that need the machine for themselves.
+"""Runs all tests, in four parts, as `tests/conftest.py` tells them apart.
 
-Both parts run, whatever comes of the first; arguments go to pytest as they are. What each folder of tests took is shown
-beside its budget (`scripts/budgets.toml`), and what takes more is named, which fails nothing: another machine has other
-seconds. The last line is the sum of both parts.
+Tests that only use the machine run beside each other; then those that change it, one by one, beside those that do not
+touch it; then those that take its time, alone. All parts run, whatever comes of the first; arguments go to pytest as
+they are. What each folder of tests took is shown beside its budget (`scripts/budgets.toml`), and what takes more is
+named, which fails nothing: another machine has other seconds. The last line is the sum of all parts.
 """
 
 # ruff: noqa: INP001, T201  a script that prints
@@ -17,24 +18,28 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 from xml.etree import ElementTree as ET
 
-# Tests of one file stay together, for the sake of what they share. Half as many processes again as there are CPUs,
-# because tests of servers wait for most of their time; with more than these they only wait for each other.
-PROCESSES: Final = min(8, (3 * (os.cpu_count() or 1) + 1) // 2)
-TOGETHER: Final = (
-    "--part",
-    "together",
-    "--numprocesses",
-    str(PROCESSES),
-    "--dist",
-    "loadfile",
-    "--no-loadscope-reorder",
+# More processes than CPUs, because tests of servers and of file systems wait for much of their time.
+CPUS: Final = os.cpu_count() or 1
+
+
+def _beside_each_other(part: str, processes: int) -> tuple[str, ...]:
+    """Tests of one file stay together, for the sake of what they share."""
+    return (part, "--numprocesses", str(min(8, processes)), "--dist", "loadfile", "--no-loadscope-reorder")
+
+
+# The second of two in one line runs beside the first, and is printed after it.
+PARTS: Final = (
+    (_beside_each_other("together", 2 * CPUS),),
+    (("host", "--numprocesses", "0"), _beside_each_other("inside", CPUS)),
+    (("alone", "--numprocesses", "0"),),
 )
-ALONE: Final = ("--part", "alone", "--numprocesses", "0")
 NOTHING_TO_RUN: Final = 5
 INTERRUPTED: Final = 2
 BUDGETS: Final = Path(__file__).with_name("budgets.toml")
@@ -48,19 +53,67 @@ def _hear() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def run_part(arguments: Sequence[str], counts: Counter[str]) -> int:
-    """One call of pytest, printed as it comes; its exit code. Its closing line is added to the counts."""
-    closing = ""
-    words = [sys.executable, "-m", "pytest", *arguments]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, errors="replace", preexec_fn=_hear) as process:  # noqa: PLW1509 - one thread
-        assert process.stdout is not None
-        for line in process.stdout:
+def keeping_bytecode(folder: Path) -> dict[str, str]:
+    """The environment of tests: what is compiled is kept there, also where the user wants none beside the sources.
+
+    The program is started hundreds of times, and each process of pytest reads all tests.
+    """
+    unwanted = "PYTHONDONTWRITEBYTECODE"
+    return {
+        **{name: value for name, value in os.environ.items() if name != unwanted},
+        "PYTHONPYCACHEPREFIX": str(folder),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tests:
+    """How all parts are run, and what has come of them so far."""
+
+    folder: Path
+    arguments: Sequence[str]
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def start(self, part: Sequence[str], stdout: int | IO[str]) -> subprocess.Popen[str]:
+        """Pytest on one part."""
+        words = ("--part", *part, f"--junit-xml={self._report(part)}", *self.arguments)
+        return subprocess.Popen(
+            [sys.executable, "-m", "pytest", *words],
+            env=keeping_bytecode(self.folder / "bytecode"),
+            stdout=stdout,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            preexec_fn=_hear,  # noqa: PLW1509 - one thread
+        )
+
+    def run(self, parts: Sequence[Sequence[str]]) -> list[int]:
+        """Exit codes of parts at the same time: the first is printed as it comes, the others after it."""
+        with ExitStack() as stack:
+            later = [stack.enter_context(tempfile.TemporaryFile("w+", errors="replace")) for _ in parts[1:]]
+            with self.start(parts[0], subprocess.PIPE) as first:
+                others = [self.start(part, file) for part, file in zip(parts[1:], later, strict=True)]
+                assert first.stdout is not None
+                self._tell(parts[0], first.stdout)
+            for part, file, process in zip(parts[1:], later, others, strict=True):
+                process.wait()
+                file.seek(0)
+                self._tell(part, file)
+        return [process.returncode for process in (first, *others)]
+
+    def _tell(self, part: Sequence[str], lines: Iterable[str]) -> None:
+        """Print what it says; its closing line and its report are added to the sums."""
+        closing = ""
+        for line in lines:
             print(line, end="", flush=True)
             if _CLOSING.match(line):
                 closing = line
-    for number, outcome in _COUNT.findall(closing):
-        counts["failed" if outcome.startswith("error") else outcome] += int(number)
-    return process.returncode
+        for number, outcome in _COUNT.findall(closing):
+            self.counts["failed" if outcome.startswith("error") else outcome] += int(number)
+        self.seconds.update(read_seconds(self._report(part)))
+
+    def _report(self, part: Sequence[str]) -> Path:
+        return self.folder / f"{part[0]}.xml"
 
 
 def read_seconds(report: Path) -> Counter[str]:
@@ -93,23 +146,20 @@ def tell_seconds(seconds: Mapping[str, float], budgets: Mapping[str, float], lon
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: of the first part that failed; 5 if neither had a test."""
-    counts: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
+    """The exit code: of the first part that failed; 5 if none had a test."""
     codes: list[int] = []
     with tempfile.TemporaryDirectory(prefix="pgstrata-tests-") as folder:
-        for number, part in enumerate((TOGETHER, ALONE)):
-            report = Path(folder, f"{number}.xml")
-            codes.append(run_part((*part, f"--junit-xml={report}", *arguments), counts))
-            seconds += read_seconds(report)
-            if codes[-1] == INTERRUPTED:
+        tests = Tests(folder=Path(folder), arguments=arguments)
+        for parts in PARTS:
+            codes += tests.run(parts)
+            if INTERRUPTED in codes:
                 break
     budgets = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
-    for line in tell_seconds(seconds, budgets["groups"], budgets["longest"]):
+    for line in tell_seconds(tests.seconds, budgets["groups"], budgets["longest"]):
         print(line)
     bad = [code for code in codes if code not in {0, NOTHING_TO_RUN}]
-    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
-    print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}", flush=True)
+    skipped = f", {tests.counts['skipped']} skipped" if tests.counts["skipped"] else ""
+    print(f"{tests.counts['passed']} passed, {tests.counts['failed']} failed{skipped}", flush=True)
     return bad[0] if bad else min(codes)
 
 

@@ -17,6 +17,8 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=400)
 settings.load_profile("same")
 
+MACHINE_ROOMS = {"app", "cli", "collectors", "datasets", "hosts", "integration", "layers", "ledger", "servers", "store"}
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_lock(tmp_path_factory):
@@ -31,8 +33,8 @@ def own_lock(tmp_path_factory):
 
 
 def pytest_addoption(parser):
-    text = "which tests to run: those that bear company, the longest first, or the others"
-    parser.addoption("--part", choices=("together", "alone"), help=text)
+    text = "tests that use this machine, that change it, that do not touch it, or that take its time"
+    parser.addoption("--part", choices=("together", "host", "inside", "alone"), help=text)
     parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
 
 
@@ -46,20 +48,51 @@ def pytest_configure(config):
         config.add_cleanup(partial(shutil.rmtree, config.option.basetemp, ignore_errors=True))
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Files that have no test of a part are not even imported: five processes would do so."""
+    part = config.getoption("--part")
+    if part is None or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    marked = partial(_is_marked, collection_path.read_text(encoding="utf-8"))
+    at_machine = _is_of_a_machine_room(collection_path)
+    wanted = {
+        "together": at_machine or marked("server"),
+        "host": marked("root"),
+        "inside": not at_machine,
+        "alone": marked("alone"),
+    }
+    return None if wanted[part] else True
+
+
+def _is_marked(text, marker):
+    return f"mark.{marker}" in text
+
+
+def _is_of_a_machine_room(path):
+    return path.relative_to(Path(__file__).parent).parts[0] in MACHINE_ROOMS
+
+
 def pytest_collection_modifyitems(config, items):
-    """What changes the host or takes the time has the machine for itself; what is long runs in `make soak` only."""
-    keep = partial(_is_asked_for, config.getoption("--part"), config.getoption("--soak"))
+    """Tests of a part, in an order that ends soon; what is long runs in `make soak` only."""
+    part, soak = config.getoption("--part"), config.getoption("--soak")
+    keep = partial(_is_asked_for, part, soak)
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
     items[:] = [item for item in items if keep(item)]
-    if config.getoption("--part") == "together":
+    if part == "together":
         items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "server"))))
 
 
 def _is_asked_for(part, soak, item):
-    of = item.get_closest_marker
-    marker = of("soak")
-    alone = bool(of("alone") or (of("root") and not of("company")))
-    return (marker.args[0] if marker else None) == soak and (part is None or alone == (part == "alone"))
+    marker = item.get_closest_marker("soak")
+    return (marker.args[0] if marker else None) == soak and part in {None, _part_of(item)}
+
+
+def _part_of(item):
+    if item.get_closest_marker("alone"):
+        return "alone"
+    if item.get_closest_marker("root") and not item.get_closest_marker("company"):
+        return "host"
+    return "together" if _is_of_a_machine_room(item.path) or item.get_closest_marker("server") else "inside"
 
 
 def _changes_the_host(item):

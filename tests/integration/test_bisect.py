@@ -136,7 +136,7 @@ def repository(tmp_path, ready):
     return folder
 
 
-@pytest.mark.alone
+@pytest.mark.soak("bisect-commits")
 def test_a_search_along_commits_ends_at_the_one_that_changed_a_default(sandbox, cache, repository):
     file = sandbox.file(COMMITS, "bisect-commits.toml")
     done = sandbox.pgstrata(

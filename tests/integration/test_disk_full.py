@@ -150,7 +150,6 @@ def test_while_a_dataset_is_cloned(place, disk):
 
 
 def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
-    study = place.root / "study-full-wal"
     # as much WAL on a busy machine as on an idle one, and not more than the whole disk holds
     place.file("SELECT pg_logical_emit_message(false, 'wal', repeat('x', 300000));\n", "wal.sql")
     writing = 'scripts = [{ file = "wal.sql" }]'
@@ -160,8 +159,13 @@ def test_while_a_server_writes_wal_in_a_measured_run(place, disk):
         .replace("rate = 50", "rate = 100")
     )
     file = place.file(text, "full.toml")
-    code, said = run_until(place, file, study, disk, '"text": "measure"', 4 * MB)
-    assert (code, "Traceback" in said) == (4, False), said
+    for attempt in range(3):  # a busy machine may hear of the run when that has ended
+        study = place.root / f"study-full-wal-{attempt}"
+        code, said = run_until(place, file, study, disk, '"text": "measure"', 4 * MB)
+        assert (code, "Traceback" in said) == (4, False), said
+        if "the disk was full during the run" in said:
+            break
+        disk.make_space()
     assert "the disk was full during the run" in said
     assert "No space left on device" in said
     assert str(disk.root) in said

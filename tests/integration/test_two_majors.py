@@ -18,13 +18,13 @@ workload = "select-only"
 scale = 1
 clients = 2
 run = "1s"
-warmup = "1s"
+warmup = "0s"
 [[cells]]
 workload = "simple-update"
 scale = 1
 clients = 2
 run = "1s"
-warmup = "1s"
+warmup = "0s"
 """
 
 

@@ -26,7 +26,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False))
 _SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=_SLOW_TO_DRAW)
+@settings(max_examples=15, deadline=None, suppress_health_check=_SLOW_TO_DRAW)
 @given(plan=st.from_type(Plan))
 def test_a_plan_comes_back_as_it_was(plan):
     file = StudyHead(plan=plan, created="now", version="1")
