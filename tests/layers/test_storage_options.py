@@ -14,6 +14,7 @@ from pgstrata.layers.storage.options import (
 )
 
 EXT4, XFS, BTRFS = FileSystem.EXT4, FileSystem.XFS, FileSystem.BTRFS
+NO_RIGHTS = ("nosuid", "nodev")
 
 
 def test_nothing_is_discarded_and_nothing_left_for_later():
@@ -59,13 +60,13 @@ def test_options_that_name_another_device_file_or_label_are_refused(asked):
 
 
 def test_mount_options_are_taken_one_by_one():
-    assert mount_options(" noatime, commit=60,", image=False) == ("noatime", "commit=60")
-    assert mount_options("discard", image=False) == ("discard",)
-    assert mount_options("", image=False) == ()
+    assert mount_options(" noatime, commit=60,", image=False) == ("noatime", "commit=60", *NO_RIGHTS)
+    assert mount_options("discard", image=False) == ("discard", *NO_RIGHTS)
+    assert mount_options("", image=False) == NO_RIGHTS
 
 
 def test_on_an_image_nothing_is_discarded_unless_the_kernel_says_so():
-    assert mount_options("noatime") == ("nodiscard", "noatime")
+    assert mount_options("noatime") == ("nodiscard", "noatime", *NO_RIGHTS)
     with pytest.raises(LevelNotTakenError, match="nodiscard"):
         check_mount_options(mount_options(""), ["rw", "discard=async"], where="here")
 
@@ -86,7 +87,19 @@ def test_an_undo_file_is_refused():
 
 
 @pytest.mark.parametrize(
-    "asked", ["discard", "noatime,bind", "remount", "ro", "loop", "logdev=/dev/sda", "X-mount.mkdir", "device=x"]
+    "asked",
+    [
+        "discard",
+        "noatime,bind",
+        "remount",
+        "ro",
+        "loop",
+        "logdev=/dev/sda",
+        "X-mount.mkdir",
+        "device=x",
+        "suid",
+        "defaults",
+    ],
 )
 def test_mount_options_that_are_not_for_a_file_system_of_its_own_are_refused(asked):
     with pytest.raises(UsageError, match=r"storage\.mount"):

@@ -44,7 +44,9 @@ def test_options_are_those_of_every_file_system_and_the_size_that_of_the_data():
     )
     data, wal, installation = find_sites(environment, {Role.WAL: 2000 * MB})
     assert {site.kind for site in (data, wal, installation)} == {"xfs"}
-    assert [site.options for site in (data, wal, installation)] == [("nodiscard", "noatime")] * 2 + [("noatime",)]
+    assert [site.options for site in (data, wal, installation)] == [("nodiscard", "noatime", "nosuid", "nodev")] * 2 + [
+        ("noatime", "nosuid", "nodev")
+    ]
     assert all("crc=1" in site.words for site in (data, wal, installation))
     assert (data.size, installation.size) == (1024 * MB, 0)
     assert wal.size >= 2000 * MB

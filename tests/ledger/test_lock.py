@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.lock import HostHeldError, find_lock_file, hold_host
+from pgstrata.system import commands
 
 CLOCK = SystemClock()
 HOLDER = """
@@ -154,3 +156,33 @@ def test_the_file_lies_where_everybody_may_write_or_in_the_state_folder(host):
     found = find_lock_file(host, "/state")
     common = Path("/run/lock").is_dir() and Path("/run/lock").stat().st_mode & 0o002
     assert found == ("/run/lock/pgstrata.lock" if common else "/state/pgstrata.lock")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_of_somebody_that_is_put_in_its_place_is_never_written(tmp_path, link):
+    """A neighbour who may write into the folder exchanges the lock and a link to something precious all the time."""
+    precious, lock, spare = tmp_path / "precious", tmp_path / "lock", tmp_path / "spare"
+    precious.write_text("precious")
+    script = (
+        "import itertools, os, sys\n"
+        "precious, lock, spare = sys.argv[1:]\n"
+        "for number in itertools.count():\n"
+        "    os.close(os.open(spare, os.O_CREAT | os.O_WRONLY, 0o644)) if number % 2 else "
+        f"os.{link.__name__}(precious, spare)\n"
+        "    os.replace(spare, lock)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, precious, lock, spare], stderr=subprocess.PIPE) as neighbour:
+        try:
+            for _ in range(40):
+                words = commands.hold_lock(str(lock), "who holds it").argv
+                holder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    with suppress(subprocess.TimeoutExpired):
+                        holder.wait(0.05)
+                finally:
+                    holder.kill()
+                    holder.wait()
+            assert neighbour.poll() is None
+        finally:
+            neighbour.kill()
+    assert precious.read_text() == "precious"

@@ -5,9 +5,11 @@ Every probe is bounded in time, and what fails is a line of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from pgstrata.app.machine import SystemClock
@@ -42,10 +44,11 @@ from pgstrata.model.changes import restore_command
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.collector import Window
-from pgstrata.ports.host import Clock, Host
+from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.supply import installed_prefixes
+from pgstrata.system.commands import become, owners, remove_files
 
 _Answer = TypeVar("_Answer")
 
@@ -53,6 +56,8 @@ _CANARIES: Final = 9
 _WINDOW: Final = 1.0
 _TRIAL: Final = ".pgstrata-doctor-"
 """Name of the file that pg_test_fsync writes, before the process id of the coordinator."""
+_WRITABLE: Final = 0o022
+_STICKY: Final = 0o1000
 _NO_SERVER: Final = "there is no server to ask yet: pgstrata servers fetch embedded"
 
 
@@ -230,20 +235,44 @@ def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
     place = folder.rstrip("/")
 
     def measure(prefix: str) -> Mapping[str, float]:
-        _sweep(host, place)
+        keeper = become_keeper(host, folder)
+        _sweep(host, place, keeper)
         if host.free_bytes(folder) < LEAST_DISK:
             raise HostNotFitError("there is too little room to try it")
-        return parse_fsync(run_fsync(host, prefix, f"{place}/{_TRIAL}{host.transport_pids[0]}"))
+        file = f"{place}/{_TRIAL}{host.transport_pids[0]}-{secrets.token_hex(8)}"
+        return parse_fsync(run_fsync(host, prefix, file, keeper))
 
     return measure
 
 
-def _sweep(host: Host, place: str) -> None:
+def become_keeper(host: Host, folder: str) -> tuple[str, ...]:
+    """As root, words that do something in a folder as whoever could put a link there: its owner, or that of one above.
+
+    Raises:
+        HostNotFitError: anybody could.
+    """
+    if host.user != "root":
+        return ()
+    above = [folder, *(str(parent) for parent in PurePosixPath(folder).parents)]
+    for line in reversed(host.run(Command(argv=owners(*above))).text.splitlines()):
+        owner, mode = line.split()
+        if owner != "root":
+            group = host.run(Command(argv=("id", "-g", "--", owner))).text.strip()
+            return become(owner, group)
+        if int(mode, 8) & _WRITABLE and not int(mode, 8) & _STICKY:
+            raise HostNotFitError(
+                f"not measured: users other than root may write into {folder} or a folder above it",
+                remedy="let only one user write there, or name another folder with PGSTRATA_DATA",
+            )
+    return ()
+
+
+def _sweep(host: Host, place: str, keeper: Sequence[str]) -> None:
     """Remove what a doctor that was killed left here."""
     for name in host.list_folder(place or "/"):
-        pid = name.removeprefix(_TRIAL)
+        pid = name.removeprefix(_TRIAL).partition("-")[0]
         if name.startswith(_TRIAL) and pid.isdecimal() and not host.pid_alive(int(pid)):
-            host.remove_tree(f"{place}/{name}")
+            host.run(Command(argv=(*keeper, *remove_files(f"{place}/{name}"))), check=False)
 
 
 def _ask(installations: Installations, program: str, ask: Callable[[str], _Answer]) -> _Answer:

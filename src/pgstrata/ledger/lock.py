@@ -26,7 +26,7 @@ _NAME: Final = "pgstrata.lock"
 _PATIENCE: Final = 5.0
 _POLL: Final = 0.01
 
-_READ: Final = '[ -f "$1" ] && head -c 4096 -- "$1"'
+_READ: Final = '[ -f "$1" ] && [ ! -L "$1" ] && head -c 4096 -- "$1"'
 
 
 class HostHeldError(HostNotFitError):

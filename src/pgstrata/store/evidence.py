@@ -95,8 +95,8 @@ def _check_free(name: str) -> str:
 def clear_partial(study: Path) -> None:
     """Remove what interrupted attempts left."""
     files.remove_tree(study / EVIDENCE / _PARTIAL)
-    for leftover in (study / SHARED).glob(".*.new"):
-        files.remove_file(leftover)
+    for folder in (study, study / SHARED):
+        files.remove_drafts(folder)
 
 
 def list_runs(study: Path) -> tuple[str, ...]:

@@ -33,9 +33,8 @@ from pgstrata.system import files
 
 PLAN_FILE = "plan.json"
 EXPERIMENT_FILE = "experiment.toml"
-_OWN = {LOCK_FILE, EXPERIMENT_FILE, evidence.EVIDENCE, evidence.SHARED, "fingerprints", ".plan.json.new",
-        f".{EXPERIMENT_FILE}.new", catalogue.CATALOGUE, f"{catalogue.CATALOGUE}-wal", f"{catalogue.CATALOGUE}-shm",
-        f"{catalogue.CATALOGUE}-journal"}  # fmt: skip
+_CATALOGUE_FILES = {f"{catalogue.CATALOGUE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")}
+_OWN = {LOCK_FILE, EXPERIMENT_FILE, evidence.EVIDENCE, evidence.SHARED, "fingerprints", *_CATALOGUE_FILES}
 
 
 class StudyStore:
@@ -272,7 +271,7 @@ def _refuse_occupied(folder: Path) -> None:
         raise StudyError(
             "there is a study here already", where=str(folder), remedy="choose another folder for a new one"
         )
-    foreign = sorted({entry.name for entry in folder.iterdir()} - _OWN)
+    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in _OWN and not files.is_draft(entry))
     if foreign:
         raise StudyError(
             f"the folder is not empty: {', '.join(foreign[:3])}",

@@ -33,13 +33,18 @@ done
 """
 # In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
 # shells do: hence it is made by noclobber, opened for reading and written by dd.
+# Somebody who may write there can put a link in its place between a look and the opening: what counts is what was
+# opened, which has no other name (of one that went since the path says so), and is written through its descriptor.
 _HOLD_LOCK: Final = f"""
 command -v flock >/dev/null || exit {NO_FLOCK}
-[ -e "$1" ] || (umask 0; set -C; : >"$1")
-[ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] || exit {LOCK_UNUSABLE}
-exec 9<"$1"
+folder=$(cd -P -- "${{1%/*}}/" && pwd) || exit {LOCK_UNUSABLE}
+file="${{folder%/}}/${{1##*/}}"
+[ -e "$file" ] || (umask 0; set -C; : >"$file")
+[ -f "$file" ] && [ ! -L "$file" ] && [ -r "$file" ] || exit {LOCK_UNUSABLE}
+exec 9<"$file"
+[ "$(stat -L -c %h /proc/self/fd/9)" = 1 ] && [ "$(readlink /proc/self/fd/9)" = "$file" ] || exit {LOCK_UNUSABLE}
 flock --nonblock 9 || exit {LOCK_TAKEN}
-printf %s "$2" | dd of="$1" conv=nocreat || exit {LOCK_UNUSABLE}
+printf %s "$2" | dd of=/proc/self/fd/9 conv=nocreat || exit {LOCK_UNUSABLE}
 exec sleep infinity
 """
 _MAKE_LEDGER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
@@ -66,6 +71,11 @@ exec 8<"$1" && flock -x -w "$2" -E {STILL_AT_WORK} 8
 def become(user: str, group: str) -> tuple[str, ...]:
     """Words in front of a command of root's that run it as another user, with the user's groups and environment."""
     return ("setpriv", f"--reuid={user}", f"--regid={group}", "--init-groups", "--reset-env")
+
+
+def owners(*paths: str) -> tuple[str, ...]:
+    """Print the owner of each path and its mode in octal digits, a line each."""
+    return ("stat", "-c", "%U %a", "--", *paths)
 
 
 def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from pgstrata.errors import HostFileError, find_disk_full
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
 _ANY_EXECUTE: Final = 0o111
+_DRAFT: Final = re.compile(r"\..+\.[0-9a-f]{16}\.new")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,16 +162,19 @@ def _mode_for_all(file: Path) -> int:
 
 
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file, its folder made first; durable only after `sync_file` or `sync_tree`."""
+    """Write a file that is not there yet, its folder made first; durable only after `sync_file` or `sync_tree`."""
     make_folders(path.parent)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Create or replace a file, durably, so that a reader, or a kill, sees the old one or the new one."""
-    with _replacing(path, path.with_name(f".{path.name}.new")) as beside:
+    """Create or replace a file, durably, so that a reader, or a kill, sees the old one or the new one.
+
+    A kill may leave a draft (`is_draft`) beside it, whose name nobody can foresee.
+    """
+    with _replacing(path, path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")) as beside:
         write_new(beside, content, mode=mode)
         sync_file(beside)
     sync_file(path.parent)
@@ -181,6 +186,18 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         file.write(content)
+
+
+def is_draft(path: Path) -> bool:
+    """Whether it is what `write_atomically` had not finished."""
+    return _DRAFT.fullmatch(path.name) is not None
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a kill left of files that were being written; only for who alone writes there."""
+    for path in folder.iterdir():
+        if is_draft(path):
+            remove_file(path)
 
 
 @contextmanager
@@ -209,7 +226,7 @@ def append(path: Path, content: bytes) -> None:
 
 def open_appending(path: Path) -> int:
     """A descriptor that writes at the end of a file, which is made for its owner alone if it is not there."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
@@ -273,7 +290,7 @@ def take_lock(path: Path, *, wait: bool) -> int:
     The kernel closes it too when this process ends, however it ends. BlockingIOError: another process has it, and
     `wait` is False.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

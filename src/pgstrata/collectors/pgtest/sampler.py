@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pgstrata.collectors.pgtest.parse import FSYNC, TIMING
 from pgstrata.errors import PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.system.commands import remove_files
 
 # A second each (it takes no less) for the four methods that Linux has; the tables behind the first are not waited for.
 _FSYNC_SECONDS: Final = "5"
@@ -16,17 +18,23 @@ _STOPPED: Final = 124
 _GRACE: Final = 15.0
 
 
-def run_fsync(host: Host, prefix: str, file: str) -> str:
+def run_fsync(host: Host, prefix: str, file: str, become: Sequence[str] = ()) -> str:
     """Output of pg_test_fsync of an installation, which writes 16 MB to `file` and removes it.
+
+    Args:
+        host: where it runs.
+        prefix: of the installation.
+        file: a name that nobody can foresee: the program follows a link that it finds there.
+        become: words in front of a command that run it as another user.
 
     Raises:
         PgstrataError: it does not start or fails; the message has what it said.
     """
     try:
-        done = _run(host, _FSYNC_SECONDS, f"{prefix}/bin/{FSYNC}", "-s", "1", "-f", file)
+        done = _run(host, _FSYNC_SECONDS, *become, f"{prefix}/bin/{FSYNC}", "-s", "1", "-f", file)
     finally:
         # where it was killed it could not remove the file itself
-        host.remove_tree(file)
+        host.run(Command(argv=(*become, *remove_files(file))), check=False)
     if done.code not in {0, _STOPPED}:
         raise _failed(FSYNC, done)
     return done.text

@@ -18,7 +18,7 @@ MB: Final = 1024**2
 _FOREIGN: Final = re.compile(r"/|\b(?:device|logdev|rtdev|dev|name|file|journal_dev|UUID|LABEL)=")
 _MOUNT_REFUSED: Final = frozenset({
     "bind", "rbind", "move", "remount", "loop", "ro", "noauto", "user", "users", "owner", "group", "private", "shared",
-    "slave", "unbindable",
+    "slave", "unbindable", "suid", "dev", "defaults",
 })  # fmt: skip
 # Flags of the mount itself that the kernel always shows; others may be shown in other words, or not at all.
 _SHOWN: Final = frozenset(
@@ -119,7 +119,8 @@ def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
 
     On an image nothing is discarded, asked or not (btrfs does it by itself from Linux 6.2): it would make holes, and
     the next write would have to allocate blocks anew. Switching discards off at the loop device would be surer, but
-    Linux 6.18 does not let them be switched on again.
+    Linux 6.18 does not let them be switched on again. The servers' user can put programs and devices there: none of
+    them is given rights.
     """
     words = tuple(word.strip() for word in options.split(",") if word.strip())
     for word in words:
@@ -127,7 +128,8 @@ def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
             raise _refused("storage.mount", options, f"{word!r} would make holes in an image file")
         if word in _MOUNT_REFUSED or _FOREIGN.search(word) or word.lower().startswith("x-"):
             raise _refused("storage.mount", options, f"{word!r} is not for this mount")
-    return ("nodiscard", *words) if image else words
+    # the last of two that exclude each other counts
+    return (*(("nodiscard",) if image else ()), *words, "nosuid", "nodev")
 
 
 def check_mount_options(asked: Sequence[str], seen: Sequence[str], *, where: str) -> None:

@@ -1,0 +1,67 @@
+"""As whom root writes a trial file: as whoever could put a link into its place."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pgstrata.app.doctor import become_keeper
+from pgstrata.errors import HostNotFitError
+from pgstrata.hosts.local import LocalHost
+
+pytestmark = [pytest.mark.root, pytest.mark.company, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+
+@pytest.fixture
+def place():
+    """A folder of root's below folders that are root's alone, but for /tmp."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def words(folder):
+    with closing(LocalHost()) as host:
+        return become_keeper(host, str(folder))
+
+
+def test_where_root_alone_writes_root_does_it(place):
+    assert words(place) == ()
+
+
+def test_below_a_folder_of_another_user_it_is_done_as_that_user(place):
+    below = place / "of another" / "of root"
+    below.mkdir(parents=True)
+    os.chown(below.parent, 65534, 65534)
+    assert words(below)[:2] == ("setpriv", "--reuid=nobody")
+
+
+def test_where_anybody_writes_it_is_left(place):
+    below = place / "of all" / "of root"
+    below.mkdir(parents=True)
+    below.parent.chmod(0o777)
+    with pytest.raises(HostNotFitError, match="other than root"):
+        words(below)
+
+
+def test_a_link_that_was_put_there_is_not_followed(place):
+    """The servers' user guesses the name; what root has is neither written nor removed."""
+    from pgstrata.collectors.pgtest.sampler import run_fsync
+
+    precious, data = place / "precious", place / "data"
+    precious.write_text("precious")
+    precious.chmod(0o600)
+    place.chmod(0o755)
+    data.mkdir()
+    os.chown(data, 65534, 65534)
+    (data / "trial").symlink_to(precious)
+    program = place / "bin" / "pg_test_fsync"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho gone >"$4"\n')
+    program.chmod(0o755)
+    with closing(LocalHost()) as host, pytest.raises(Exception, match="pg_test_fsync failed"):
+        run_fsync(host, str(place), str(data / "trial"), become_keeper(host, str(data)))
+    assert precious.read_text() == "precious"

@@ -1,0 +1,42 @@
+"""What this process does with files where somebody else may have put something before."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgstrata.system import files
+
+
+def test_a_file_is_replaced_whatever_lies_beside_it(tmp_path):
+    precious, target = tmp_path / "precious", tmp_path / "plan.json"
+    precious.write_bytes(b"precious")
+    target.symlink_to(precious)
+    (tmp_path / ".plan.json.new").symlink_to(precious)
+    files.write_atomically(target, b"plan")
+    assert precious.read_bytes() == b"precious"
+    assert (target.is_symlink(), target.read_bytes()) == (False, b"plan")
+
+
+@pytest.mark.parametrize("open_it", [lambda path: files.take_lock(path, wait=False), files.open_appending])
+def test_a_link_is_no_lock_and_no_log(tmp_path, open_it):
+    precious, path = tmp_path / "precious", tmp_path / "file"
+    precious.write_bytes(b"precious")
+    path.symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        open_it(path)
+
+
+def test_a_new_file_takes_the_place_of_nothing(tmp_path):
+    path = tmp_path / "file"
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError):
+        files.write_new(path, b"text")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_drafts_of_ours_are_removed_and_nothing_that_only_looks_like_them(tmp_path):
+    draft, other = tmp_path / f".plan.json.{'0f' * 8}.new", tmp_path / ".notes.new"
+    for path in (draft, other):
+        path.write_bytes(b"")
+    files.remove_drafts(tmp_path)
+    assert (draft.exists(), other.exists()) == (False, True)
