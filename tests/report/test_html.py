@@ -49,7 +49,7 @@ def test_the_answer_stands_above_everything_else(page):
 
 
 def test_the_file_needs_nothing_from_anywhere_else(page):
-    assert "http" not in page
+    assert not re.search("https?:", page)
     assert not re.search(r"<(script|link|iframe|img|object)\b", page)
     assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", page)
     assert "@import" not in page
@@ -165,6 +165,17 @@ def test_long_names_are_broken_into_lines_in_charts(desk):
     effects = page.split("<svg")[1].split("</svg>")[0]
     assert name not in effects
     assert "<tspan" in effects
+
+
+def test_nothing_is_run_or_loaded_even_if_it_came_into_the_page(page):
+    policy = re.search('<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    assert policy
+    assert page.index(policy[0]) < page.index("<style>")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
+    assert rules.pop("style-src") == "'unsafe-inline'"
+    assert set(rules) == {"default-src", "base-uri", "form-action"}
+    assert set(rules.values()) == {"'none'"}
+    assert "<script" not in page
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
                          "/sys/block/*/queue/write_cache", "/sys/block/*/queue/nr_requests",
                          "/sys/block/*/device/model"),
 }  # fmt: skip
+# Evidence can be read by who may not read the kernel's messages: they are kept only where everybody may.
+_MESSAGES: Final = '[ "$(cat /proc/sys/kernel/dmesg_restrict)" != 0 ] || dmesg'
 # Which boot of which kernel it is, and which table of processes: two hosts may share both.
 _KERNEL: Final = f"cat {BOOT_ID}; readlink /proc/self/ns/pid"
 
@@ -33,7 +35,7 @@ def capture_host_facts(host: Host) -> Mapping[str, bytes]:
     kept = {name: _section(host, patterns) for name, patterns in _SECTIONS.items()}
     kept["host.sysctl.txt"] = _output(host, ("grep", "-rsH", "", "/proc/sys"))
     kept["host.kernel.txt"] = _output(host, ("sh", "-c", _KERNEL))
-    kept["host.dmesg.txt"] = _output(host, ("dmesg",))
+    kept["host.dmesg.txt"] = _output(host, ("sh", "-c", _MESSAGES))
     kept["host.virtualisation.txt"] = _output(host, ("systemd-detect-virt", "--vm"))
     kept["host.kernel-config.txt"] = _kernel_config(host)
     return {name: content for name, content in kept.items() if content}
