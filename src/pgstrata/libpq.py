@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from pgstrata.errors import UsageError
 from pgstrata.model.secret import Secret
@@ -61,6 +62,19 @@ _LIKE_CONNINFO: Final = re.compile(r"=|^-|^postgres(?:ql)?://")
 """Names of databases that psql or a load generator would take for a connection string or an option."""
 
 _UNHIDEABLE: Final = frozenset({"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+_UNNAMED: Final = frozenset({
+    "fallback_application_name", "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval",
+    "max_protocol_version", "min_protocol_version", "oauth_client_id", "oauth_issuer", "oauth_scope", "replication",
+    "requiressl", "ssl", "sslkeylogfile", "tcp_user_timeout",
+})  # fmt: skip
+"""Keywords without an environment variable; `ssl` is one in URIs only."""
+KEYWORDS: Final = frozenset({*_PLACES, *_VARIABLES, *_UNHIDEABLE, *_UNNAMED})
+"""All that libpq 9.6 to 18 knows."""
+
+_PAIR: Final = re.compile(
+    r"\s*(?P<key>[a-z_]+)\s*=\s*(?:'(?P<quoted>(?:[^'\\]|\\.)*)'|(?P<plain>(?:[^\s\\]|\\.)*))", re.DOTALL
+)
+_URI: Final = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +113,67 @@ def compose_connection(address: Address) -> Connection:
         environment={name: value for name, value in environment.items() if value},
         secrets=secrets,
         arguments=_arguments(address.database, others),
+    )
+
+
+def parse_conninfo(text: str) -> Mapping[str, str]:
+    """Keywords of a connection string: a URI, `key=value` pairs, or the bare name of a service.
+
+    Raises:
+        UsageError: none of the three; the message shows nothing of it.
+    """
+    stripped = text.strip()
+    if stripped.startswith(_URI):
+        return _parse_uri(stripped)
+    return _parse_pairs(stripped) if "=" in stripped else {"service": stripped}
+
+
+def _parse_uri(text: str) -> Mapping[str, str]:
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+        asked = dict(_decoded_pair(pair) for pair in parts.query.split("&") if pair)
+    except ValueError:
+        # the message of urlsplit quotes a part of the text, which may be a piece of a password
+        raise _unreadable() from None
+    found = {
+        "host": unquote(host or ""),
+        "port": str(port or ""),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "dbname": unquote(parts.path.lstrip("/")),
+        **asked,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _decoded_pair(pair: str) -> tuple[str, str]:
+    """Of a URI of libpq, where a `+` is a plus sign, unlike in forms of the web."""
+    key, equals, value = pair.partition("=")
+    if not equals:
+        raise ValueError("a parameter without a value")
+    return unquote(key), unquote(value)
+
+
+def _parse_pairs(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    position = 0
+    while position < len(text.rstrip()):
+        match = _PAIR.match(text, position)
+        if match is None:
+            raise _unreadable()
+        quoted = match["quoted"]
+        found[match["key"]] = re.sub(r"\\(.)", r"\1", match["plain"] if quoted is None else quoted, flags=re.DOTALL)
+        position = match.end()
+    return found
+
+
+def _unreadable() -> UsageError:
+    return UsageError(
+        "a connection string could not be read; it is not shown, because it may hold a password",
+        where="server",
+        remedy="write dsn:SERVICE, dsn:postgresql://user@host:port/database or dsn:host=... port=... user=...; "
+        "in a URI the characters / @ : ? # of a password are written %2F %40 %3A %3F %23",
     )
 
 

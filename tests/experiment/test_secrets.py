@@ -6,6 +6,7 @@ import pytest
 
 from pgstrata.errors import ExperimentError
 from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.libpq import parse_conninfo
 from pgstrata.model.secret import Secret
 
 CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
@@ -99,3 +100,39 @@ def test_no_message_shows_a_password(parse, text):
     with pytest.raises(ExperimentError) as caught:
         parse(text + CELL)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("host=db passwd=hunter2", "'password'"),
+        ("host=db pwd=hunter2 user=me", "'password'"),
+        ("host=db pasword='hunter2'", "'password'"),
+        ("postgresql://db/app?passwd=hunter2", "'password'"),
+        ("postgresql://db/app?pass%77d=hunter2", "'password'"),
+        ("host=db password=correct horse=hunter2", "stand in quotes"),
+        ("postgresql://[::1", "dsn:SERVICE"),
+        ("host=db PASSWORD=hunter2", "dsn:SERVICE"),
+        ("postgresql://db/app?hunter2", "dsn:SERVICE"),
+    ],
+)
+def test_a_keyword_that_libpq_does_not_know_is_refused_without_what_stands_there(problems, text, meant):
+    found = problems(f'[factors]\nserver = ["dsn:{text}", "dsn:b"]\n{CELL}')
+    (problem,) = found
+    said = f"{problem.key} {problem.what} {problem.remedy}"
+    assert meant in problem.remedy
+    assert "hunter2" not in said
+    assert "horse" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "password"),
+    [
+        ("postgresql://me:a+b@db/app", "a+b"),
+        ("postgresql://db/app?password=a+b%26c", "a+b&c"),
+        (r"host=db password=a\ b\'c", "a b'c"),
+        (r"host=db password='a\'b c'", "a'b c"),
+    ],
+)
+def test_a_password_is_read_as_libpq_reads_it(text, password):
+    assert parse_conninfo(text)["password"] == password

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import CATALOGUE_MAJORS, MAVEN_MAJORS, SERVER_LEVELS, WrongValueError, nearest
+from pgstrata.libpq import KEYWORDS, parse_conninfo
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 
@@ -21,6 +23,11 @@ _KEYWORD: Final = re.compile(
 _USERINFO: Final = re.compile(r"(postgres(?:ql)?://[^:/?#@]*:)([^/]*|[^?#]*)(?=@)", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&])([^=&]*)=([^&]*)")
 _URI: Final = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
+# As other programs call them.
+_MEANT: Final = {
+    "passwd": "password", "pass": "password", "pwd": "password", "username": "user", "uid": "user",
+    "database": "dbname", "db": "dbname", "hostname": "host", "server": "host",
+}  # fmt: skip
 _LEVELS: Final = ("embedded", *CATALOGUE_MAJORS)
 _KINDS: Final = ("prefix", "build", "maven", "dsn")
 
@@ -114,6 +121,7 @@ def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
         return ServerSpec(kind=ServerKind.DSN, value=text, conninfo=Secret(f"service={text}"))
     masked = mask_conninfo(text)
     if Secret.MASK not in text:
+        _check_keywords(text)
         return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=Secret(text))
     if masked not in conninfo:
         raise WrongValueError(
@@ -121,6 +129,23 @@ def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
             "leave the password out and keep it in ~/.pgpass, or name a service of pg_service.conf: dsn:SERVICE",
         )
     return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=conninfo[masked])
+
+
+def _check_keywords(text: str) -> None:
+    """Refuse what libpq would refuse later: below a misspelt keyword nobody would know a password."""
+    try:
+        unknown = sorted(parse_conninfo(text).keys() - KEYWORDS)
+    except UsageError as error:
+        raise WrongValueError(error.what, error.remedy) from None
+    if not unknown:
+        return
+    # not shown: what looks like a keyword may be a part of a password with a blank in it
+    meant = _MEANT.get(unknown[0]) or nearest(unknown[0], sorted(KEYWORDS))
+    hint = f"did you mean {meant!r}? " if meant else ""
+    raise WrongValueError(
+        "a connection string has a keyword that libpq does not know",
+        f"{hint}Values with blanks stand in quotes: password='a b'",
+    )
 
 
 def _unknown(text: str) -> WrongValueError:
