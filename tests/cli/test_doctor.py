@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,7 +45,9 @@ class EmptyHost:
         for name, said in self.programs.items():
             if any(word.endswith(name) for word in command.argv):
                 return Completed(argv=command.argv, code=0, stdout=said.encode(), stderr=b"")
-        if command.argv[0] == "sh":
+        if command.argv[0] == "rm":
+            self.removed += command.argv[3:]
+        if command.argv[0] in {"rm", "sh"}:
             return Completed(argv=command.argv, code=0, stdout=b"", stderr=b"")
         raise HostNotFitError(f"the program {command.argv[0]} is missing", remedy="install it")
 
@@ -67,9 +70,6 @@ class EmptyHost:
 
     def pid_alive(self, pid):
         return pid == 4343
-
-    def remove_tree(self, path):
-        self.removed.append(path)
 
     def free_bytes(self, path):
         return self.free
@@ -108,16 +108,25 @@ def test_a_server_that_cannot_be_asked_is_followed_by_the_next():
     found = examine(site(host), FakeClock(), Installations(fetched={"embedded": "/new"}, installed=("/old",)))
     assert probes_of(found)["timing"].value == pytest.approx(27.36e-9)
     assert probes_of(found)["fsync"].text == "152 µs by open_sync, 152 µs by fdatasync (the default)"
-    assert host.removed == ["/.pgstrata-doctor-4242"]
+    (file,) = host.removed
+    assert re.fullmatch("/.pgstrata-doctor-4242-[0-9a-f]{16}", file)
 
 
 def test_the_file_of_a_doctor_that_was_killed_is_removed():
     files = {
-        f"/s/data/{name}": b"" for name in (".pgstrata-doctor-17", ".pgstrata-doctor-4343", ".pgstrata-doctor-x", "b")
+        f"/s/data/{name}": b""
+        for name in (
+            ".pgstrata-doctor-17",
+            ".pgstrata-doctor-17-0f",
+            ".pgstrata-doctor-4343-0f",
+            ".pgstrata-doctor-x",
+            "b",
+        )
     }
     host = EmptyHost(files=files | {"/s/data": b""})
     examine(site(host), FakeClock(), Installations(fetched={"embedded": "/new"}, installed=()))
-    assert host.removed == ["/s/data/.pgstrata-doctor-17", "/s/data/.pgstrata-doctor-4242"]
+    assert host.removed[:-1] == ["/s/data/.pgstrata-doctor-17", "/s/data/.pgstrata-doctor-17-0f"]
+    assert host.removed[-1].startswith("/s/data/.pgstrata-doctor-4242-")
 
 
 def test_nothing_is_written_where_there_is_no_room():
