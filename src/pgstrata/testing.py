@@ -255,11 +255,12 @@ class HostConformance:
             pid = int(coordinator.stdout.readline())
             running = f"{scratch}/running"
             assert _eventually(lambda: _content_here(running).endswith("\n"))
+            assert _eventually(lambda: _content_here(f"{scratch}/o") == "ready\n")
             assert _alive_here(pid)
         finally:
             coordinator.kill()
             coordinator.communicate()
-        assert _eventually(lambda: _content_here(f"{scratch}/o") == "asked to quit\n")
+        assert _eventually(lambda: _content_here(f"{scratch}/o") == "ready\nasked to quit\n")
         assert _eventually(lambda: not _alive_here(pid))
         assert _eventually(lambda: not _alive_here(int(_content_here(running))))
 
@@ -372,7 +373,7 @@ class HostConformance:
         return b"".join(stat.rpartition(b")")[2].split()[0] for stat in stats)
 
     def _start_coordinator(self, scratch: str) -> subprocess.Popen[bytes]:
-        told = "trap 'echo asked to quit; exit' QUIT; while :; do sleep 0.05; done"
+        told = "trap 'echo asked to quit; exit' QUIT; echo ready; while :; do sleep 0.05; done"
         endless = 'echo $$ >"$1"; exec sleep 100'
         source = f"""
 from pgstrata.ports.host import Command, StopSignal
