@@ -43,8 +43,18 @@ def test_where_anybody_writes_it_is_left(place):
     below = place / "of all" / "of root"
     below.mkdir(parents=True)
     below.parent.chmod(0o777)
-    with pytest.raises(HostNotFitError, match="other than root"):
+    with pytest.raises(HostNotFitError, match="other users than its owner"):
         words(below)
+
+
+def test_below_a_link_of_another_user_it_is_done_as_that_user(place):
+    (place / "of root").mkdir()
+    link = place / "link"
+    link.symlink_to("of root")
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    assert words(link)[:2] == ("setpriv", "--reuid=nobody")
+    os.chown(link, 0, 0, follow_symlinks=False)
+    assert words(link) == ()
 
 
 def test_a_link_that_was_put_there_is_not_followed(place):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
+from pgstrata.ledger.ledger import restore
 from pgstrata.ledger.steps import LedgerStep
 from pgstrata.model.changes import Change, ChangeOwner, Entry, ShellScript
 from pgstrata.testing_ledger import FakeLedger, LedgerConformance
@@ -262,6 +263,23 @@ def test_a_number_that_is_taken_in_between_is_left_out(place, things):
 
     place.ledger(race).change(things.make("one", "second"))
     assert len(place.entries()) == 2
+
+
+@pytest.mark.root
+@pytest.mark.company
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works where others write")
+@pytest.mark.parametrize("above", [0, 1])
+def test_what_another_user_could_have_written_is_not_carried_out(place, ledger, things, above):
+    ledger.change(things.make("one", "second"))
+    folder = Path(place.folder, *[".."] * above).resolve()
+    owner = folder.stat()
+    os.chown(folder, 65534, 65534)
+    try:
+        with pytest.raises(HostNotFitError, match="nobody may write into the ledger"):
+            restore(place.host, (), place.folder)
+        assert things.state("one") == "second"
+    finally:
+        os.chown(folder, owner.st_uid, owner.st_gid)
 
 
 @pytest.mark.root

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from pgstrata.app.machine import SystemClock
@@ -48,7 +47,8 @@ from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.supply import installed_prefixes
-from pgstrata.system.commands import become, owners, remove_files
+from pgstrata.system.commands import become, remove_files
+from pgstrata.system.trust import ROOT, find_keeper
 
 _Answer = TypeVar("_Answer")
 
@@ -56,8 +56,6 @@ _CANARIES: Final = 9
 _WINDOW: Final = 1.0
 _TRIAL: Final = ".pgstrata-doctor-"
 """Name of the file that pg_test_fsync writes, before the process id of the coordinator."""
-_WRITABLE: Final = 0o022
-_STICKY: Final = 0o1000
 _NO_SERVER: Final = "there is no server to ask yet: pgstrata servers fetch embedded"
 
 
@@ -246,25 +244,15 @@ def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
 
 
 def become_keeper(host: Host, folder: str) -> tuple[str, ...]:
-    """As root, words that do something in a folder as whoever could put a link there: its owner, or that of one above.
+    """As root, words that do something in a folder as whoever could put a link there.
 
     Raises:
         HostNotFitError: anybody could.
     """
-    if host.user != "root":
+    keeper = find_keeper(host, folder) if host.user == ROOT else host.user
+    if keeper == host.user:
         return ()
-    above = [folder, *(str(parent) for parent in PurePosixPath(folder).parents)]
-    for line in reversed(host.run(Command(argv=owners(*above))).text.splitlines()):
-        owner, mode = line.split()
-        if owner != "root":
-            group = host.run(Command(argv=("id", "-g", "--", owner))).text.strip()
-            return become(owner, group)
-        if int(mode, 8) & _WRITABLE and not int(mode, 8) & _STICKY:
-            raise HostNotFitError(
-                f"not measured: users other than root may write into {folder} or a folder above it",
-                remedy="let only one user write there, or name another folder with PGSTRATA_DATA",
-            )
-    return ()
+    return become(keeper, host.run(Command(argv=("id", "-g", "--", keeper))).text.strip())
 
 
 def _sweep(host: Host, place: str, keeper: Sequence[str]) -> None:

@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pgstrata.errors import CommandFailedError, DiskFullError, PgstrataError, find_disk_full
+from pgstrata.errors import CommandFailedError, DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
 from pgstrata.system import commands
+from pgstrata.system.trust import ROOT, find_keeper
 
 _FORMAT: Final = 1
 _SUFFIX: Final = ".json"
@@ -170,8 +171,14 @@ def _parse_script(fields: Mapping[str, Any]) -> ShellScript:
 
 
 def host_state(host: Host, folder: str) -> HostState:
-    """What is changed on a host, by the ledger in `folder`."""
+    """What is changed on a host, by the ledger in `folder`.
+
+    Raises:
+        HostNotFitError: others than root and this user could have written it: nothing in it may be carried out.
+    """
     names = host.list_folder(folder)
+    if names:
+        _check_keeper(host, folder)
     paths = [f"{folder}/{name}" for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
     notes = [f"{folder}/{name}" for name in names if name.endswith(_NOTE) and not name.startswith(".")]
     contents = host.read_files((BOOT_ID, *paths, *notes))
@@ -193,6 +200,16 @@ def host_state(host: Host, folder: str) -> HostState:
         in_use=_in_use(host, boot_id, entries),
         unreadable=tuple(unreadable),
     )
+
+
+def _check_keeper(host: Host, folder: str) -> None:
+    keeper = find_keeper(host, folder)
+    if keeper not in {ROOT, host.user}:
+        raise HostNotFitError(
+            f"the user {keeper} may write into the ledger of this host, or into a folder above it",
+            where=f"{host.name}: {folder}",
+            remedy="its commands are not carried out: look at what they say, then give the folders to root",
+        )
 
 
 def _entry_of(folder: str, path: str, content: bytes, note: bytes) -> Entry | None:

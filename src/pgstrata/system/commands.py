@@ -74,8 +74,8 @@ def become(user: str, group: str) -> tuple[str, ...]:
 
 
 def owners(*paths: str) -> tuple[str, ...]:
-    """Print the owner of each path and its mode in octal digits, a line each."""
-    return ("stat", "-c", "%U %a", "--", *paths)
+    """Print the owner of each path, its mode in octal digits and what it is, a line each."""
+    return ("stat", "-c", "%U %a %F", "--", *paths)
 
 
 def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript:
