@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -15,6 +15,7 @@ import typer
 
 from pgstrata.cli.host import host_app
 from pgstrata.cli.options import Destination, NoQueryText, duration_of, ratio_of
+from pgstrata.cli.plain import make_plain
 from pgstrata.errors import ExitCode, PgstrataError
 
 app = typer.Typer(
@@ -318,8 +319,14 @@ def _main(
 
 
 def entry() -> NoReturn:
-    """The program: expected failures become a message and an exit code, never a traceback."""
+    """The program, whose output gives a terminal no orders."""
     _open_missing_streams()
+    with redirect_stdout(make_plain(sys.stdout)), redirect_stderr(make_plain(sys.stderr)):
+        _run()
+
+
+def _run() -> NoReturn:
+    """Expected failures become a message and an exit code, never a traceback."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
