@@ -312,6 +312,15 @@ def test_what_could_not_be_counted_or_shown_is_refused_before_anything_else(prob
     assert found.remedy
 
 
+def test_what_would_never_end_is_refused_with_its_number(problems):
+    factors = "".join(f'"settings.a.b{number}" = ["1", "2"]\n' for number in range(40))
+    (found,) = problems(f"[factors]\n{factors}{CELL}")
+    assert (found.key, found.what) == ("factors", "the levels make 1,099,511,627,776 environments")
+    many = ", ".join(map(str, range(1, 1001)))
+    (found,) = problems(TWO + CELL.replace("clients = 2", f"clients = [{many}]"))
+    assert (found.key, found.what) == ("cells[1]", "with it there are 1,000 cells")
+
+
 @pytest.mark.parametrize("text", ['run = "1e999s"', 'run = "9' + "9" * 400 + 'd"'])
 def test_a_duration_without_end_is_refused(problems, text):
     (found,) = problems(TWO + CELL + text + "\n")

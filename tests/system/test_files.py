@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from pgstrata.system import files
@@ -40,3 +43,14 @@ def test_drafts_of_ours_are_removed_and_nothing_that_only_looks_like_them(tmp_pa
         path.write_bytes(b"")
     files.remove_drafts(tmp_path)
     assert (draft.exists(), other.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "large"])
+def test_what_has_no_end_is_not_read(tmp_path, kind):
+    path = tmp_path / "file"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "large":
+        path.write_bytes(b"x" * (1 << 20) + b"x")
+    with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "no regular file"):
+        files.read_regular(Path("/dev/zero") if kind == "device" else path, most=1 << 20)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.host_floors import fit_designs, with_floors
 from pgstrata.app.places import capacity_here
@@ -19,7 +21,11 @@ from pgstrata.model.plan import HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
+from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
+
+_LARGEST_FILE: Final = 1 << 20
+_LARGEST_SCRIPT: Final = 16 << 20
 
 
 def load_plan(
@@ -89,7 +95,7 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
     experiment = parse_experiment(
         text,
         source,
-        read_file=lambda name: (folder / name).read_text(encoding="utf-8"),
+        read_file=lambda name: _read_text(folder / name, most=_LARGEST_SCRIPT),
         workloads=workloads,
         cpus=capacity.cpus,
         seed=seed,
@@ -121,10 +127,15 @@ def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
     return replace(experiment, environments=tuple(absolute(environment) for environment in experiment.environments))
 
 
+def _read_text(path: Path, *, most: int) -> str:
+    """A text with ends of lines as here; OSError, UnicodeDecodeError."""
+    return io.StringIO(read_regular(path, most=most).decode(), newline=None).read()
+
+
 def read_experiment(path: Path) -> str:
     """The text of an experiment file; UsageError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return _read_text(path, most=_LARGEST_FILE)
     except FileNotFoundError:
         raise UsageError(
             "there is no such file", where=str(path), remedy="`pgstrata init` writes one to start from"

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path, suggest
+from pgstrata.experiment.keys import MOST, Path, suggest
 from pgstrata.experiment.naming import slug
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
@@ -40,6 +40,7 @@ def read_cells(
         remedy = 'add [[cells]] with workload = "simple-update", scale = 10, clients = 4'
         findings.add(("cells",), "the experiment measures nothing: there are no cells", remedy)
     cells: list[tuple[Cell, int]] = []
+    number = 0
     for index, table in enumerate(tables):
         path: Path = ("cells", index)
         scripts = _read_scripts(table, path, reader)
@@ -48,6 +49,11 @@ def read_cells(
         options = _read_options(table, path, workloads, reader)
         if name is None:
             continue
+        number += len(table.scale) * len(table.clients)
+        if number > MOST:
+            remedy = f"at most {MOST}: name fewer scales or numbers of clients"
+            findings.add(path, f"with it there are {number:,} cells", remedy)
+            findings.raise_if_any()
         for scale, clients in product(table.scale, table.clients):
             threads = _auto_threads(clients, cpus) if table.threads is None else table.threads
             cell = Cell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path, WrongValueError, suggest
+from pgstrata.experiment.keys import MOST, Path, WrongValueError, suggest
 from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.registry import factor_keys, is_of_host
 from pgstrata.experiment.remote import check_hosts, usual_connection
@@ -59,6 +60,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
         keys = _varying(environments)
     else:
         _note_useless(factors, file.common, findings)
+        _refuse_many(factors, findings)
         environments = _crossed(factors, common)
         keys = tuple(factor.key for factor in factors)
     baseline = _find_baseline(file.baseline, environments, factors, findings)
@@ -70,6 +72,15 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
     check_storage(environments, file, findings)
     _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)
+
+
+def _refuse_many(factors: tuple[Factor, ...], findings: Findings) -> None:
+    """Before they are made: forty factors of two levels are a million millions."""
+    number = math.prod(len(factor.choices) for factor in factors)
+    if number > MOST:
+        remedy = f"at most {MOST}: leave out factors or levels, or list [[environments]] of which each matters"
+        findings.add(("factors",), f"the levels make {number:,} environments", remedy)
+        findings.raise_if_any()
 
 
 def _crossed(factors: tuple[Factor, ...], common: Stack) -> tuple[Environment, ...]:

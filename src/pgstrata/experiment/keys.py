@@ -17,6 +17,9 @@ CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
+MOST: Final = 500
+"""Environments, and cells, that an experiment has at most."""
+
 SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
 
 

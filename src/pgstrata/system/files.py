@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -159,6 +160,22 @@ def _mode_for_all(file: Path) -> int:
 
 
 # ------------------------------------------------------------------------------------------------------- files
+
+
+def read_regular(path: Path, *, most: int) -> bytes:
+    """Content of a regular file of at most `most` bytes; OSError where it is larger, or no such file at all.
+
+    A device, or a pipe that nobody writes into, has no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+    return content
 
 
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
