@@ -124,10 +124,10 @@ warmup = "0s"
     runs = {run.identity: run for run in load_study(study).runs}
     hogged, other = (runs[identity] for identity in measured)
     assert hogged.validity is Validity.SUSPECT
-    assert hogged.value("tps") < other.value("tps")
     observed("foreign_cpu", reasons_of(hogged)["foreign_cpu"])
     if hogged.value("neighbour_share") - other.value("neighbour_share") <= MUCH_BACKGROUND_LOAD:
         pytest.skip("somebody else uses this machine's CPUs: one hog more makes no difference")
+    assert hogged.value("tps") < other.value("tps")
     observed("neighbours_differ", doubts_of(study)["neighbours_differ"])
     (comparison,) = [
         found for found in load_answer(StudyFolder(study)).comparisons if found.metric == "tps" and found.cell != "all"
