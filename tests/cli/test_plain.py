@@ -8,6 +8,8 @@ import pytest
 
 import program
 from pgstrata.cli.plain import make_plain
+from pgstrata.cli.progress import TerminalSink
+from pgstrata.ports.events import Event, EventKind
 
 PLAN = '[factors]\nserver = ["16", "18"]\n[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
 ESCAPES = "\x1b]0;title\x07 \x1b[2J \x9b31m \x08 \r \u202e"
@@ -22,6 +24,16 @@ def printed(text):
 def test_colours_tabulators_and_lines_pass_and_orders_do_not():
     assert printed("\x1b[1;31mred\x1b[0m\ta\nb µ") == "\x1b[1;31mred\x1b[0m\ta\nb µ"
     assert printed(ESCAPES) == "?]0;title? ?[2J ?31m ? ? ?"
+
+
+def test_the_last_line_is_written_anew_all_the_same():
+    stream = io.StringIO()
+    sink = TerminalSink(make_plain(stream))
+    sink.emit(Event(kind=EventKind.WARNING, text="the disk\r\x1b[2Kis quiet"))
+    sink.close()
+    assert stream.getvalue().startswith("\r\x1b[2K")
+    assert stream.getvalue().count("\x1b") == 2
+    assert "the disk??[2Kis quiet\n" in stream.getvalue()
 
 
 @pytest.mark.parametrize("real", [False, True])

@@ -15,6 +15,11 @@ def make_plain(stream: TextIO) -> TextIO:
     return cast("TextIO", _PlainStream(stream))
 
 
+def erase_line(stream: TextIO) -> None:
+    """The one order that is meant: the last line is written anew."""
+    getattr(stream, "give_order", stream.write)("\r\x1b[2K")
+
+
 class _PlainStream:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -23,6 +28,10 @@ class _PlainStream:
         """Write it, without orders."""
         self._stream.write(_ORDERS.sub(lambda match: match[1] or "?", text))
         return len(text)
+
+    def give_order(self, order: str) -> None:
+        """Write it as it is."""
+        self._stream.write(order)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

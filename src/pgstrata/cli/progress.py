@@ -15,6 +15,7 @@ from typing import TextIO
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.run import RunOutcome, default_study, run_experiment
+from pgstrata.cli.plain import erase_line
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
 from pgstrata.model.plan import Plan
@@ -102,8 +103,10 @@ class Sink(Events):
     def close(self) -> None:
         """Leave the terminal as it was."""
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, *, anew: bool = False) -> None:
         try:
+            if anew:
+                erase_line(self._out)
             self._out.write(text)
             self._out.flush()
         except OSError as error:
@@ -145,14 +148,14 @@ class TerminalSink(Sink):
             self._left = f" · {render_duration(event.seconds_left)} left"
         line = render_event(event)
         if line:
-            self._write(f"\r\x1b[2K{line}\n")
+            self._write(f"{line}\n", anew=True)
         living = _living(event)
         if living:
-            self._write(f"\r\x1b[2K{living}{self._left}"[: 4 + _columns(self._out)])
+            self._write(f"{living}{self._left}"[: _columns(self._out) - 1], anew=True)
 
     def close(self) -> None:
         with suppress(PgstrataError):
-            self._write("\r\x1b[2K")
+            self._write("", anew=True)
 
 
 def _columns(out: TextIO) -> int:
