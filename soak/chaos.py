@@ -101,7 +101,7 @@ ledger.HostLedger.__init__ = make
 host.restore = lambda *arguments, **more: restore(*arguments, **{**more, "at": at})
 sys.argv[0] = "pgstrata"
 """
-ENTRY: Final = "from pgstrata.cli.main import entry; entry()"
+ENTRY: Final = "from pgstrata.cli.program import entry; entry()"
 # Counters and clocks of the kernel, which change by themselves.
 VOLATILE: Final = (
     "fs.dentry-state", "fs.file-nr", "fs.inode-nr", "fs.inode-state", "kernel.ns_last_pid", "kernel.random.",

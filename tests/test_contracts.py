@@ -59,7 +59,7 @@ OF_ROOT = {"mount", "umount", "losetup", "chown", "setpriv", "runuser", "su", "f
 IN_A_SCRIPT = re.compile(rf"(?:^|[;&|(]\s*|\n\s*|then |do )(?:{'|'.join(sorted(OF_ROOT))}) (?:-|/|\"?\$)")
 OPENING = re.compile(r"\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)\b")
 OF_THE_NULL_DEVICE = {"Path(os.devnull).open('w', encoding='utf-8')", "os.open(os.devnull, os.O_WRONLY)"}
-"""Calls in cli/main.py, which change no file."""
+"""Calls in cli/program.py, which change no file."""
 
 
 def changes_files(call):
@@ -132,7 +132,7 @@ def test_files_are_made_changed_and_removed_in_one_module():
 def test_the_null_device_is_opened_by_those_who_may():
     calls = [(path, node) for path, node in calls_and_texts() if isinstance(node, ast.Call) and changes_files(node)]
     opened = [path.name for path, node in calls if ast.unparse(node) in OF_THE_NULL_DEVICE]
-    assert opened == ["main.py"] * len(OF_THE_NULL_DEVICE)
+    assert opened == ["program.py"] * len(OF_THE_NULL_DEVICE)
 
 
 def test_commands_for_which_root_is_needed_are_composed_in_one_room():

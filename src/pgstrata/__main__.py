@@ -16,7 +16,7 @@ def main() -> NoReturn:
     """
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from pgstrata.cli.main import entry  # noqa: PLC0415 - after the lines above
+    from pgstrata.cli.program import entry  # noqa: PLC0415 - after the lines above
 
     entry()
 

@@ -206,7 +206,7 @@ PRESSED_EARLY = """
 import os, signal, sys
 class Pressing:
     def find_spec(self, name, path=None, target=None):
-        if name == "pgstrata.cli.main":
+        if name == "pgstrata.cli.program":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Pressing())
 from pgstrata.__main__ import main

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
-from pgstrata.cli.main import entry
+from pgstrata.cli.program import entry
 
 SMALL = """
 question = "?"
