@@ -110,7 +110,7 @@ def test_no_message_shows_a_password(parse, text):
         ("host=db pasword='hunter2'", "'password'"),
         ("postgresql://db/app?passwd=hunter2", "'password'"),
         ("postgresql://db/app?pass%77d=hunter2", "'password'"),
-        ("host=db password=correct horse=hunter2", "stand in quotes"),
+        ("host=db password=correct horse=hunter2", "in single quotes"),
         ("postgresql://[::1", "dsn:SERVICE"),
         ("host=db PASSWORD=hunter2", "dsn:SERVICE"),
         ("postgresql://db/app?hunter2", "dsn:SERVICE"),

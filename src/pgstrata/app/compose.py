@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.app.places import capacity_here
-from pgstrata.app.question import load_plan
+from pgstrata.app.question import LARGEST_FILE, load_plan
 from pgstrata.errors import PgstrataError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model.plan import Plan
-from pgstrata.system.files import create, remove_file
+from pgstrata.system.files import create, read_regular, remove_file
 
 _MOST_FILES: Final = 1000
 _EXAMPLE: Final = """\
@@ -110,7 +110,7 @@ def _free_name(assignments: Sequence[str], text: str) -> Path:
 
 def _text_of(file: Path) -> str | None:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_regular(file, most=LARGEST_FILE).decode()
     except (OSError, UnicodeDecodeError):
         return None
 

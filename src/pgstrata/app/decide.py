@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Final
 
 from pgstrata.compare.one_look import ImportAnswer, ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.sources.table import parse_table
+from pgstrata.system.files import read_bounded
 
 STANDARD_INPUT = Path("-")
+_LARGEST: Final = 256 << 20
 
 
 def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
@@ -21,7 +24,11 @@ def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
 
 def _read_bytes(file: Path, source: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+        if file == STANDARD_INPUT:
+            return read_bounded(sys.stdin.buffer, source, most=_LARGEST)
+        # a pipe too, such as a shell makes of `<(command)`
+        with file.open("rb") as stream:
+            return read_bounded(stream, source, most=_LARGEST)
     except FileNotFoundError:
         raise UsageError(
             "there is no such file", where=source, remedy="name a file of results, or - for standard input"
@@ -29,7 +36,7 @@ def _read_bytes(file: Path, source: str) -> bytes:
     except (OSError, ValueError, AttributeError) as error:
         # a standard input that was closed before the start is None, one that was closed since raises ValueError
         reason = error.strerror if isinstance(error, OSError) else "it is closed"
-        remedy = "name the file in it" if file.is_dir() else "check its owner and permissions"
+        remedy = "name the file in it" if file.is_dir() else "name a table of at most 256 MiB that you may read"
         raise UsageError(f"the file cannot be read: {reason}", where=source, remedy=remedy) from None
 
 

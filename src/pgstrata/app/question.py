@@ -24,7 +24,7 @@ from pgstrata.plan import make_plan
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
 
-_LARGEST_FILE: Final = 1 << 20
+LARGEST_FILE: Final = 1 << 20
 _LARGEST_SCRIPT: Final = 16 << 20
 
 
@@ -135,7 +135,7 @@ def _read_text(path: Path, *, most: int) -> str:
 def read_experiment(path: Path) -> str:
     """The text of an experiment file; UsageError where it cannot be read."""
     try:
-        return _read_text(path, most=_LARGEST_FILE)
+        return _read_text(path, most=LARGEST_FILE)
     except FileNotFoundError:
         raise UsageError(
             "there is no such file", where=str(path), remedy="`pgstrata init` writes one to start from"
@@ -147,5 +147,5 @@ def read_experiment(path: Path) -> str:
             remedy="save it as UTF-8, as TOML asks for",
         ) from None
     except OSError as error:
-        remedy = "name the file in it" if path.is_dir() else "check its owner and permissions"
+        remedy = "name the file in it" if path.is_dir() else "name a file on a disk that you may read"
         raise UsageError(f"the file cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None

@@ -144,7 +144,7 @@ def _check_keywords(text: str) -> None:
     hint = f"did you mean {meant!r}? " if meant else ""
     raise WrongValueError(
         "a connection string has a keyword that libpq does not know",
-        f"{hint}Values with blanks stand in quotes: password='a b'",
+        f"{hint}Put a value with blanks in it in single quotes",
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.evidence import check_name
 from pgstrata.store.serialise import parse_fingerprint, render_fingerprint
-from pgstrata.system.files import write_atomically
+from pgstrata.system.files import read_regular, write_atomically
 
 FINGERPRINTS = "fingerprints"
+_LARGEST: Final = 64 << 20
 
 
 def save_fingerprint_file(study: Path, name: str, fingerprint: Fingerprint) -> None:
@@ -22,7 +24,9 @@ def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:
     """All fingerprints by name."""
     root = study / FINGERPRINTS
     return {
-        path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(path.read_bytes(), where=str(path))
+        path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(
+            read_regular(path, most=_LARGEST), where=str(path)
+        )
         for path in sorted(root.rglob("*.json"))
         if not path.name.startswith(".")
     }

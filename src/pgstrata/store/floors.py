@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,7 +56,7 @@ class FloorStore:
             return FoundFloors(records=(), notes=(note,))
         for path in paths:
             try:
-                record = _parse(_read(path), key)
+                record = _parse(files.read_regular(path, most=_LARGEST), key)
             except OSError as error:
                 notes.append(f"a noise floor is left out, because it cannot be read: {path}: {error.strerror}")
             except _DAMAGE as error:
@@ -104,7 +103,7 @@ class FloorStore:
 
 
 def _is_older(path: Path, key: FloorKey, oldest: datetime) -> bool:
-    record = _parse(_read(path), key)
+    record = _parse(files.read_regular(path, most=_LARGEST), key)
     return record is not None and datetime.fromisoformat(record.measured) < oldest
 
 
@@ -131,16 +130,6 @@ def _render(record: FloorRecord) -> bytes:
         "runs": encode(record.runs),
     }
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _read(path: Path) -> bytes:
-    facts = path.stat()
-    # a named pipe would keep whoever opens it waiting
-    if not stat.S_ISREG(facts.st_mode):
-        raise ValueError("it is no ordinary file")
-    if facts.st_size > _LARGEST:
-        raise ValueError(f"it has {facts.st_size} bytes")
-    return path.read_bytes()
 
 
 def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:

@@ -171,10 +171,15 @@ def read_regular(path: Path, *, most: int) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        content = file.read(most + 1)
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        return read_bounded(file, str(path), most=most)
+
+
+def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
+    """What a stream holds, at most `most` bytes; OSError where it holds more."""
+    content = stream.read(most + 1)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", name)
     return content
 
 
