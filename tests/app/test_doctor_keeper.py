@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.app.doctor import become_keeper
-from pgstrata.errors import HostNotFitError
+from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.hosts.local import LocalHost
 
 pytestmark = [pytest.mark.root, pytest.mark.company, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -43,7 +43,7 @@ def test_where_anybody_writes_it_is_left(place):
     below = place / "of all" / "of root"
     below.mkdir(parents=True)
     below.parent.chmod(0o777)
-    with pytest.raises(HostNotFitError, match="other users than its owner"):
+    with pytest.raises(HostNotFitError, match="users other than its owner"):
         words(below)
 
 
@@ -55,6 +55,23 @@ def test_below_a_link_of_another_user_it_is_done_as_that_user(place):
     assert words(link)[:2] == ("setpriv", "--reuid=nobody")
     os.chown(link, 0, 0, follow_symlinks=False)
     assert words(link) == ()
+
+
+def test_every_link_on_the_way_is_looked_at(place):
+    """Root's own link leads through a link of another user to a folder of root's."""
+    (place / "of root").mkdir()
+    theirs, ours = place / "theirs", place / "ours"
+    theirs.mkdir()
+    (theirs / "link").symlink_to(place / "of root")
+    os.chown(theirs / "link", 65534, 65534, follow_symlinks=False)
+    ours.symlink_to("theirs/link")
+    assert words(ours)[:2] == ("setpriv", "--reuid=nobody")
+
+
+def test_links_without_end_are_refused(place):
+    (place / "round").symlink_to(place / "round")
+    with pytest.raises(CommandFailedError):
+        words(place / "round" / "data")
 
 
 def test_a_link_that_was_put_there_is_not_followed(place):
