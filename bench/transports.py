@@ -1,4 +1,4 @@
-"""Why the machine that pgstrata runs on is not reached through a shell, as others are: seconds of both, as ratios."""
+"""Time of operations through a shell, as a ratio to Python: why this machine is not reached through a shell."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure_transports() -> Sequence[Figure]:
 
 
 def _works(folder: Path) -> dict[str, tuple[Work, float]]:
-    """Each with the least ratio at which a host of its own is worth its lines."""
+    """Each with the least ratio that justifies a separate host class."""
     several = tuple(f"/proc/sys/kernel/{path.name}" for path in sorted(Path("/proc/sys/kernel").iterdir()))
     readable = tuple(path for path in several if os.access(path, os.R_OK) and not Path(path).is_dir())
     return {

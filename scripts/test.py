@@ -1,9 +1,9 @@
 """Runs all tests, in four parts, as `tests/conftest.py` tells them apart.
 
-Tests that only use the machine run beside each other; then those that change it, one by one, beside those that do not
-touch it; then those that take its time, alone. All parts run, whatever comes of the first; arguments go to pytest as
-they are. What each folder of tests took is shown beside its budget (`scripts/budgets.toml`), and what takes more is
-named, which fails nothing: another machine has other seconds. The last line is the sum of all parts.
+Tests that only use the machine run in parallel; then tests that change it, one by one, and beside them those that do
+not touch it; then tests marked `alone`. A failed part does not stop the others; an interruption does. Arguments go to
+pytest. The time of each folder of tests is printed beside its budget (`scripts/budgets.toml`); exceeding it fails
+nothing. The last line is the sum of all parts.
 """
 
 # ruff: noqa: INP001, T201  a script that prints

@@ -49,7 +49,7 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Files that have no test of a part are not even imported: five processes would do so."""
+    """Do not import files without a test of this part: each of up to nine processes would do it."""
     part = config.getoption("--part")
     if part is None or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None

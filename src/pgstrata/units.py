@@ -91,7 +91,7 @@ def parse_ratio(text: str) -> float:
 
 def _finite(number: float, text: str) -> float:
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]!r} is larger than anything that can be counted")
+        raise ValueError(f"{text[:20]!r} is too large")
     return number
 
 

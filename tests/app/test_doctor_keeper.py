@@ -1,4 +1,4 @@
-"""As whom root writes a trial file: as whoever could put a link into its place."""
+"""Root writes its trial file as the user who could put a link in its place."""
 
 from __future__ import annotations
 
@@ -43,8 +43,27 @@ def test_where_anybody_writes_it_is_left(place):
     below = place / "of all" / "of root"
     below.mkdir(parents=True)
     below.parent.chmod(0o777)
-    with pytest.raises(HostNotFitError, match="users other than its owner"):
+    with pytest.raises(HostNotFitError, match="other users may write"):
         words(below)
+
+
+def test_where_two_other_users_could_exchange_it_it_is_left(place):
+    below = place / "of one" / "of the other"
+    below.mkdir(parents=True)
+    os.chown(below.parent, 65534, 65534)
+    os.chown(below, 1, 1)
+    with pytest.raises(HostNotFitError, match="nobody and daemon"):
+        words(below)
+
+
+def test_where_others_may_add_files_a_name_that_nobody_foresees_is_enough_for_some(place):
+    from pgstrata.system.trust import find_keeper
+
+    place.chmod(0o1777)
+    with closing(LocalHost()) as host:
+        assert find_keeper(host, str(place), adding=True) == "root"
+        with pytest.raises(HostNotFitError, match="other users may write"):
+            find_keeper(host, str(place), adding=False)
 
 
 def test_below_a_link_of_another_user_it_is_done_as_that_user(place):

@@ -275,7 +275,7 @@ def test_what_another_user_could_have_written_is_not_carried_out(place, ledger, 
     owner = folder.stat()
     os.chown(folder, 65534, 65534)
     try:
-        with pytest.raises(HostNotFitError, match="nobody may write into the ledger"):
+        with pytest.raises(HostNotFitError, match="changed by the user nobody"):
             restore(place.host, (), place.folder)
         assert things.state("one") == "second"
     finally:

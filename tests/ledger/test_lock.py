@@ -160,7 +160,7 @@ def test_the_file_lies_where_everybody_may_write_or_in_the_state_folder(host):
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_a_file_of_somebody_that_is_put_in_its_place_is_never_written(tmp_path, link):
-    """A neighbour who may write into the folder exchanges the lock and a link to something precious all the time."""
+    """Another user who may write to the folder keeps swapping the lock with a link to a precious file."""
     precious, lock, spare = tmp_path / "precious", tmp_path / "lock", tmp_path / "spare"
     precious.write_text("precious")
     script = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,9 @@ def _read_bytes(file: Path, source: str) -> bytes:
     except (OSError, ValueError, AttributeError) as error:
         # a standard input that was closed before the start is None, one that was closed since raises ValueError
         reason = error.strerror if isinstance(error, OSError) else "it is closed"
-        remedy = "name the file in it" if file.is_dir() else "name a table of at most 256 MiB that you may read"
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise UsageError(f"the table is {reason}", where=source, remedy="split it, or leave columns out") from None
+        remedy = "name the file in it" if file.is_dir() else "check its owner and permissions"
         raise UsageError(f"the file cannot be read: {reason}", where=source, remedy=remedy) from None
 
 

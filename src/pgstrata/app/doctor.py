@@ -244,12 +244,12 @@ def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
 
 
 def become_keeper(host: Host, folder: str) -> tuple[str, ...]:
-    """As root, words that do something in a folder as whoever could put a link there.
+    """Words in front of a command that, as root, run it as the user who could replace the folder; else none.
 
     Raises:
-        HostNotFitError: anybody could.
+        HostNotFitError: several users could replace it.
     """
-    keeper = find_keeper(host, folder) if host.user == ROOT else host.user
+    keeper = find_keeper(host, folder, adding=True) if host.user == ROOT else host.user
     if keeper == host.user:
         return ()
     return become(keeper, host.run(Command(argv=("id", "-g", "--", keeper))).text.strip())

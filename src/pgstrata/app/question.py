@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Mapping
@@ -147,5 +148,7 @@ def read_experiment(path: Path) -> str:
             remedy="save it as UTF-8, as TOML asks for",
         ) from None
     except OSError as error:
-        remedy = "name the file in it" if path.is_dir() else "name a file on a disk that you may read"
+        remedies = {errno.EINVAL: "name a regular file", errno.EFBIG: "name a smaller file"}
+        other = remedies.get(error.errno or 0, "check its owner and permissions")
+        remedy = "name the file in it" if path.is_dir() else other
         raise UsageError(f"the file cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None

@@ -72,7 +72,11 @@ class StudyHosts:
             self.open(spec, again=True)
             self.tidy(spec)
         except HostHeldError as error:
-            raise HostLostError("processes of this study are still running there", where=spec.text) from error
+            what, remedy = (
+                "processes of this study are still running there",
+                "wait until they have ended, then start it again",
+            )
+            raise HostLostError(what, where=spec.text, remedy=remedy) from error
 
     @contextmanager
     def _connect(self, spec: HostSpec) -> Iterator[OpenedHost]:

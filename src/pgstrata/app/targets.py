@@ -86,13 +86,13 @@ class MachineTarget:
         return self._builds
 
     def boot(self, environments: Sequence[Environment]) -> None:
-        """It is up, and nothing that an environment may ask for needs another boot of it."""
+        """Nothing to do: the machine is up, and no environment needs a reboot."""
 
     def ready(self) -> None:
-        """It is, as long as it is connected: one that boots loses its connection."""
+        """Nothing to do: a connected machine is ready, and one that reboots loses its connection."""
 
     def observe(self) -> ServerHost:
-        """As the contract says; looked at anew when it was lost, as by a boot."""
+        """As the contract says; observed again after a lost connection, such as by a reboot."""
         if self._observed is None:
             self._observed = self._look()
         return self._observed

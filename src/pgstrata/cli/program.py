@@ -19,7 +19,7 @@ from pgstrata.errors import ExitCode, PgstrataError
 
 
 def entry() -> NoReturn:
-    """The program, whose output gives a terminal no orders."""
+    """Entry point; text that it prints cannot control the terminal."""
     _open_missing_streams()
     with redirect_stdout(make_plain(sys.stdout)), redirect_stderr(make_plain(sys.stderr)):
         _run()

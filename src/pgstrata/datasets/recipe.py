@@ -42,7 +42,7 @@ class DataRecipe:
 
 
 def _allow_prewarming(sql: Sql, address: Address) -> None:
-    """Create the extension; who may not has relations warmed by reading them."""
+    """Create pg_prewarm; without the privilege, relations are warmed by reading them."""
     try:
         sql.execute(address, "CREATE EXTENSION pg_prewarm;")
     except SqlError as error:

@@ -51,8 +51,8 @@ def read_cells(
             continue
         number += len(table.scale) * len(table.clients)
         if number > MOST:
-            remedy = f"at most {MOST}: name fewer scales or numbers of clients"
-            findings.add(path, f"with it there are {number:,} cells", remedy)
+            remedy = f"use fewer scales or numbers of clients: at most {MOST} cells are allowed"
+            findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
         for scale, clients in product(table.scale, table.clients):
             threads = _auto_threads(clients, cpus) if table.threads is None else table.threads

@@ -75,11 +75,13 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
 
 
 def _refuse_many(factors: tuple[Factor, ...], findings: Findings) -> None:
-    """Before they are made: forty factors of two levels are a million millions."""
+    """Refuse too many environments before they are made: forty factors of two levels make a million million."""
     number = math.prod(len(factor.choices) for factor in factors)
     if number > MOST:
-        remedy = f"at most {MOST}: leave out factors or levels, or list [[environments]] of which each matters"
-        findings.add(("factors",), f"the levels make {number:,} environments", remedy)
+        remedy = (
+            f"use fewer factors or levels (at most {MOST} environments), or list those you need as [[environments]]"
+        )
+        findings.add(("factors",), f"too many environments: the levels combine to {number:,}", remedy)
         findings.raise_if_any()
 
 

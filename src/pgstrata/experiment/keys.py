@@ -18,7 +18,7 @@ MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
 MOST: Final = 500
-"""Environments, and cells, that an experiment has at most."""
+"""Maximum number of environments, and of cells, of an experiment."""
 
 SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
 

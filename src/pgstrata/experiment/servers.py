@@ -132,19 +132,18 @@ def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
 
 
 def _check_keywords(text: str) -> None:
-    """Refuse what libpq would refuse later: below a misspelt keyword nobody would know a password."""
+    """Refuse keywords that libpq would refuse later: the value of an unknown one would not be masked."""
     try:
         unknown = sorted(parse_conninfo(text).keys() - KEYWORDS)
     except UsageError as error:
         raise WrongValueError(error.what, error.remedy) from None
     if not unknown:
         return
-    # not shown: what looks like a keyword may be a part of a password with a blank in it
     meant = _MEANT.get(unknown[0]) or nearest(unknown[0], sorted(KEYWORDS))
     hint = f"did you mean {meant!r}? " if meant else ""
     raise WrongValueError(
-        "a connection string has a keyword that libpq does not know",
-        f"{hint}Put a value with blanks in it in single quotes",
+        "the connection string has a keyword that libpq does not know (not shown: it may be part of a password)",
+        f"{hint}Put a value that contains spaces in single quotes",
     )
 
 

@@ -124,7 +124,9 @@ def _read_entry(table: str, name: str, value: object) -> tuple[str, str]:
         remedy = "write one value; several levels belong under [factors]"
         raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
     if (table, name) == ("options", "setup_sql") and not isinstance(value, str):
-        raise WrongValueError(f"{kind_of(value)} is no file", 'write the path of a script: setup_sql = "setup.sql"')
+        raise WrongValueError(
+            f"{name!r} takes a file name, not {kind_of(value)}", 'write for instance setup_sql = "setup.sql"'
+        )
     if any(character in str(value) for character in "\0\n\r"):
         raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
     match table:
@@ -172,5 +174,5 @@ def _reason(error: OSError | ValueError | PgstrataError) -> str:
     if isinstance(error, PgstrataError):
         return f"cannot be read: {error.what}"
     if isinstance(error, ValueError):
-        return "has a name that no file can have"
+        return "cannot be opened: its name is not valid"
     return f"cannot be read: {error.strerror or type(error).__name__}"

@@ -53,21 +53,21 @@ def _load(text: str, source: str) -> dict[str, Any]:
         problem = Problem(
             line=None,
             key="",
-            what="a number or a nesting is too large to be read",
-            remedy="whole numbers have at most 64 bits, and no key lies deeper than five tables",
+            what="a number has too many digits, or tables are nested too deeply",
+            remedy="use numbers within 64 bits, and nest tables no deeper than five levels",
         )
         raise ExperimentError(source, (problem,)) from None
 
 
 def _refuse_large(raw: dict[str, Any], findings: Findings) -> None:
-    """Whole numbers have 64 bits, as TOML asks for at least; larger ones could neither be counted with nor shown."""
+    """Refuse integers beyond 64 bits, the range that TOML requires, and tables that are nested too deeply."""
     waiting: list[tuple[Path, object]] = [((), raw)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            findings.add(path, "the whole number is too large", "whole numbers have at most 64 bits")
+            findings.add(path, "the integer does not fit into 64 bits", "write a smaller number")
         elif len(path) > _DEEPEST:
-            findings.add(path[:1], "tables lie too deep in each other", "no key lies deeper than five tables")
+            findings.add(path[:1], "tables are nested too deeply", "nest tables no deeper than five levels")
         elif isinstance(value, dict):
             waiting.extend(((*path, name), item) for name, item in value.items())
         elif isinstance(value, list):

@@ -174,7 +174,7 @@ def host_state(host: Host, folder: str) -> HostState:
     """What is changed on a host, by the ledger in `folder`.
 
     Raises:
-        HostNotFitError: others than root and this user could have written it: nothing in it may be carried out.
+        HostNotFitError: a user other than root and this one could have written it; none of its commands may be run.
     """
     names = host.list_folder(folder)
     if names:
@@ -203,12 +203,13 @@ def host_state(host: Host, folder: str) -> HostState:
 
 
 def _check_keeper(host: Host, folder: str) -> None:
-    keeper = find_keeper(host, folder)
+    keeper = find_keeper(host, folder, adding=False)
     if keeper not in {ROOT, host.user}:
         raise HostNotFitError(
-            f"the user {keeper} may write into the ledger of this host, or into a folder above it",
+            f"the ledger of this host could have been changed by the user {keeper}; none of its commands is run",
             where=f"{host.name}: {folder}",
-            remedy="its commands are not carried out: look at what they say, then give the folders to root",
+            remedy="read the commands in its .json files and remove those that are not yours; then make root the owner "
+            "of the folder and of those above it",
         )
 
 

@@ -14,7 +14,7 @@ _LINE: Final = re.compile(
     r"(?P<kind>[^ ]+) (?P<source>[^ ]*) (?P<super>.+)",
     re.DOTALL,
 )
-"""Blanks in paths are escaped; in options that a file system writes itself they need not be."""
+"""Spaces in paths are escaped; in options that a file system writes itself they may not be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def parse_mounts(mountinfo: str) -> Iterator[Mount]:
     Raises:
         ParseError: one has another shape.
     """
-    # splitlines would end a line at marks that a path may hold
+    # splitlines would also split at characters that a path may contain
     for line in filter(None, mountinfo.split("\n")):
         match = _LINE.fullmatch(line)
         if match is None:

@@ -33,8 +33,8 @@ done
 """
 # In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
 # shells do: hence it is made by noclobber, opened for reading and written by dd.
-# Somebody who may write there can put a link in its place between a look and the opening: what counts is what was
-# opened, which has no other name (of one that went since the path says so), and is written through its descriptor.
+# Another user who may write there could put a link in its place between the check and the opening. So the opened file
+# is checked: it must have one name only (a removed file has another path in /proc) and is written by its descriptor.
 _HOLD_LOCK: Final = f"""
 command -v flock >/dev/null || exit {NO_FLOCK}
 folder=$(cd -P -- "${{1%/*}}/" && pwd) || exit {LOCK_UNUSABLE}
@@ -74,7 +74,7 @@ def become(user: str, group: str) -> tuple[str, ...]:
 
 
 def owners(*paths: str) -> tuple[str, ...]:
-    """Print the owner of each path, its mode in octal digits and what it is, a line each."""
+    """A command that prints the owner, the octal mode and the file type of each path, one path per line."""
     return ("stat", "-c", "%U %a %F", "--", *paths)
 
 

@@ -1,7 +1,7 @@
 """Folders, files, locks and owners on this machine: the one module that makes, changes or removes them.
 
-The mode of a folder holds whatever the umask says; that of a file is cut by it, but for `write_beside`. What fails
-raises OSError; to remove the root folder is refused by HostFileError.
+A given mode of a folder is set regardless of the umask; that of a file is reduced by it, except in `write_beside`.
+Failures raise OSError, except that `remove_tree` refuses the root folder with HostFileError.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def acting_as(user: UserIds) -> Iterator[None]:
 
 
 def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = None) -> None:
-    """A new folder, for its owner alone until it has its mode, then given to `owner`; FileExistsError.
+    """Make a folder, private until `mode` is set, then give it to `owner`; FileExistsError if it exists.
 
-    PermissionError where somebody has put another one in its place meanwhile.
+    PermissionError if another user has replaced it meanwhile.
     """
     path.mkdir(mode=0o777 if mode is None else 0o700)
     if mode is None and owner is None:
@@ -73,7 +73,7 @@ def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = 
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if os.fstat(descriptor).st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "somebody else has put another folder in its place", str(path))
+            raise PermissionError(errno.EPERM, "another user has replaced this folder", str(path))
         if mode is not None:
             os.fchmod(descriptor, mode)
         if owner is not None:
@@ -93,7 +93,7 @@ def make_folders(path: Path, *, mode: int | None = None) -> None:
 
 
 def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int) -> os.stat_result | None:
-    """What there is already, not followed if it is a link; None where it was made, as were the folders above it."""
+    """Make a folder, and missing ones above it; None if made, else the status of what exists (links not followed)."""
     make_folders(path.parent, mode=parents)
     try:
         make_folder(path, mode=mode, owner=owner)
@@ -163,9 +163,9 @@ def _mode_for_all(file: Path) -> int:
 
 
 def read_regular(path: Path, *, most: int) -> bytes:
-    """Content of a regular file of at most `most` bytes; OSError where it is larger, or no such file at all.
+    """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
 
-    A device, or a pipe that nobody writes into, has no end.
+    Reading a device, or a pipe without a writer, might never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -179,7 +179,7 @@ def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
     """What a stream holds, at most `most` bytes; OSError where it holds more."""
     content = stream.read(most + 1)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", name)
+        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
     return content
 
 
@@ -192,9 +192,9 @@ def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Create or replace a file, durably, so that a reader, or a kill, sees the old one or the new one.
+    """Create or replace a file durably: after a crash it has either the old content or the new one.
 
-    A kill may leave a draft (`is_draft`) beside it, whose name nobody can foresee.
+    A kill may leave a draft (`is_draft`) with an unpredictable name in the same folder.
     """
     with _replacing(path, path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")) as beside:
         write_new(beside, content, mode=mode)
@@ -211,12 +211,12 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
 
 
 def is_draft(path: Path) -> bool:
-    """Whether it is what `write_atomically` had not finished."""
+    """Whether the file is an unfinished draft of `write_atomically`."""
     return _DRAFT.fullmatch(path.name) is not None
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove what a kill left of files that were being written; only for who alone writes there."""
+    """Remove drafts left by a kill; only if nobody else writes to this folder."""
     for path in folder.iterdir():
         if is_draft(path):
             remove_file(path)

@@ -1,7 +1,7 @@
-"""Whose is a path: which user besides root could put something else in its place.
+"""Which user could replace a path before root uses it: any user who may write to a folder on the way to it.
 
-Root works in a folder as itself only where that is nobody; elsewhere it works as that user, who can then do no more
-harm than without pgstrata.
+Root works in a folder as itself only if no other user could; elsewhere it works as that user, who then can do no more
+than without pgstrata. Access control lists are not looked at.
 """
 
 from __future__ import annotations
@@ -15,43 +15,58 @@ from pgstrata.ports.host import Command, Host
 from pgstrata.system.commands import owners
 
 ROOT: Final = "root"
-_WRITABLE: Final = 0o022
 _STICKY: Final = 0o1000
 _LINK: Final = "symbolic link"
 _MOST_LINKS: Final = 40
 """As many as the kernel follows (path_resolution(7))."""
 
 
-def find_keeper(host: Host, path: str) -> str:
-    """The first owner other than root of the path, of a folder above it, or of a link that leads to it; root if none.
+def find_keeper(host: Host, path: str, *, adding: bool) -> str:
+    """The user other than root who could replace a path: the owner of a folder or link on the way to it; else root.
 
-    A sticky folder such as /tmp counts as if only its owner could write: others can add names, but not exchange any.
+    Every link on the way counts, with its owner and with the way to its target. Other users cannot replace what is in
+    a sticky folder such as /tmp, but they can add files there.
 
     Args:
         host: where the path is.
         path: absolute.
+        adding: whether other users may be able to add files to the path itself.
 
     Raises:
-        HostNotFitError: a folder of root's can be written by others, so that the path may be exchanged by anybody.
+        HostNotFitError: several users could replace it.
         CommandFailedError: the path does not exist.
     """
+    others: list[str] = []
     for _ in range(_MOST_LINKS):
         way = [*reversed(PurePosixPath(path).parents), PurePosixPath(path)]
         said = host.run(Command(argv=owners(*map(str, way)))).text.splitlines()
         for step, line in zip(way, said, strict=True):
             owner, mode, kind = line.split(maxsplit=2)
-            if owner != ROOT:
-                return owner
+            if owner not in {ROOT, *others}:
+                others.append(owner)
             if kind == _LINK:
                 target = host.run(Command(argv=("readlink", "--", str(step)))).text.rstrip("\n")
                 path = posixpath.normpath(step.parent / target / PurePosixPath(path).relative_to(step))
                 break
-            if int(mode, 8) & _WRITABLE and not int(mode, 8) & _STICKY:
-                raise HostNotFitError(
-                    "users other than its owner may write there",
-                    where=f"{host.name}: {step}",
-                    remedy="take that right from them (chmod go-w), or name another folder",
-                )
+            sticky_is_enough = adding or step != way[-1]
+            if _is_open(owner, int(mode, 8), sticky_is_enough=sticky_is_enough):
+                raise _replaceable(host, str(step), "other users may write to this folder")
         else:
-            return ROOT
-    raise HostNotFitError("too many symbolic links", where=f"{host.name}: {path}", remedy="name another folder")
+            if len(others) > 1:
+                raise _replaceable(host, path, f"it or folders above it belong to {' and '.join(others)}")
+            return others[0] if others else ROOT
+    raise _replaceable(host, path, "there are too many symbolic links")
+
+
+def _is_open(owner: str, mode: int, *, sticky_is_enough: bool) -> bool:
+    """Whether others than the owner may replace what is there; a user's own group has often no other member."""
+    writable = mode & (0o022 if owner == ROOT else 0o002)
+    return bool(writable) and not (sticky_is_enough and mode & _STICKY)
+
+
+def _replaceable(host: Host, path: str, what: str) -> HostNotFitError:
+    return HostNotFitError(
+        f"{what}, so root cannot safely use it",
+        where=f"{host.name}: {path}",
+        remedy="give these folders to one user, who alone may write there (chown, chmod go-w), or choose another one",
+    )

@@ -24,7 +24,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
                          "/sys/block/*/queue/write_cache", "/sys/block/*/queue/nr_requests",
                          "/sys/block/*/device/model"),
 }  # fmt: skip
-# Evidence can be read by who may not read the kernel's messages: they are kept only where everybody may.
+# Evidence may be read by users who may not read the kernel's messages: these are kept only where everybody may.
 _MESSAGES: Final = '[ "$(cat /proc/sys/kernel/dmesg_restrict)" != 0 ] || dmesg'
 # Which boot of which kernel it is, and which table of processes: two hosts may share both.
 _KERNEL: Final = f"cat {BOOT_ID}; readlink /proc/self/ns/pid"

@@ -24,8 +24,8 @@ def run_fsync(host: Host, prefix: str, file: str, become: Sequence[str] = ()) ->
     Args:
         host: where it runs.
         prefix: of the installation.
-        file: a name that nobody can foresee: the program follows a link that it finds there.
-        become: words in front of a command that run it as another user.
+        file: an unpredictable name, because pg_test_fsync follows a link of that name.
+        become: words in front of the command that run it as another user.
 
     Raises:
         PgstrataError: it does not start or fails; the message has what it said.

@@ -42,7 +42,7 @@ class BlockDevice:
 
 
 def read_counters(lines: Mapping[str, Iterable[str]]) -> Counters:
-    """Wanted counters by name; `lines` are keyed by path below /proc, of which others than these are left alone.
+    """Wanted counters by name; `lines` maps paths below /proc to their lines, and other paths are ignored.
 
     Raises:
         ParseError: a line has an unknown shape; the message quotes it.
@@ -66,7 +66,7 @@ def _read_line(file: str, line: str) -> Counters:
         return {file: _number(pressure[2])} if pressure[1] == "some" else {}
     name, *words = line.split()
     if (file, name) == ("stat", "cpu"):
-        # kernels add times of their own behind these
+        # newer kernels append further times
         numbers = [_number(word) for word in words]
         return {f"cpu.{kind}": ticks for kind, ticks in zip(_CPU_TIMES, numbers[: len(_CPU_TIMES)], strict=True)}
     if name not in _NAMED[file]:

@@ -119,8 +119,8 @@ def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
 
     On an image nothing is discarded, asked or not (btrfs does it by itself from Linux 6.2): it would make holes, and
     the next write would have to allocate blocks anew. Switching discards off at the loop device would be surer, but
-    Linux 6.18 does not let them be switched on again. The servers' user can put programs and devices there: none of
-    them is given rights.
+    Linux 6.18 does not let them be switched on again. The servers' user writes there: setuid bits and device nodes have
+    no effect.
     """
     words = tuple(word.strip() for word in options.split(",") if word.strip())
     for word in words:
@@ -128,7 +128,7 @@ def mount_options(options: str, *, image: bool = True) -> tuple[str, ...]:
             raise _refused("storage.mount", options, f"{word!r} would make holes in an image file")
         if word in _MOUNT_REFUSED or _FOREIGN.search(word) or word.lower().startswith("x-"):
             raise _refused("storage.mount", options, f"{word!r} is not for this mount")
-    # the last of two that exclude each other counts
+    # of two options that exclude each other, the last one counts
     return (*(("nodiscard",) if image else ()), *words, "nosuid", "nodev")
 
 

@@ -46,7 +46,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
 
 
 def _wrap(text: str) -> list[str]:
-    """Lines of at most 100 characters, or a longer word. Continuations are indented by two more, but in lists."""
+    """Lines of at most 100 characters, unless a word is longer; continued by an indent of two, except in lists."""
     indent = " " * (len(text) - len(text.lstrip(" ")))
     hanging = "" if indent == _LIST else "  "
     return textwrap.wrap(
