@@ -40,7 +40,7 @@ def test_indirect_imports_count():
 
 
 SOURCE = ROOT / "src" / "pgstrata"
-FILES = SOURCE / "system" / "files.py"
+SYSTEM = SOURCE / "system"
 MAKING = {
     "chmod",
     "lchmod",
@@ -122,11 +122,11 @@ def found_in(outside, wanted):
     }
 
 
-def test_files_are_made_changed_and_removed_in_one_module():
+def test_files_are_made_changed_and_removed_in_one_room():
     def changes(node):
         return isinstance(node, ast.Call) and changes_files(node) and ast.unparse(node) not in OF_THE_NULL_DEVICE
 
-    assert found_in(FILES, changes) == set()
+    assert found_in(SYSTEM, changes) == set()
 
 
 def test_the_null_device_is_opened_by_those_who_may():
@@ -136,7 +136,7 @@ def test_the_null_device_is_opened_by_those_who_may():
 
 
 def test_commands_for_which_root_is_needed_are_composed_in_one_room():
-    assert found_in(FILES.parent, commands_root) == set()
+    assert found_in(SYSTEM, commands_root) == set()
 
 
 def first_in(text, kind):

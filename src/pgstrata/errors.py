@@ -78,11 +78,12 @@ class Problem:
 
 
 class ExperimentError(UsageError):
-    """Everything that is wrong with an experiment file, at once."""
+    """Everything that is wrong with an experiment file, at once; `more`: there may be further problems."""
 
-    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
-        count = len(problems)
-        super().__init__(f"{count} {'problem' if count == 1 else 'problems'} in the experiment file", where=source)
+    def __init__(self, source: str, problems: tuple[Problem, ...], *, more: bool = False) -> None:
+        count = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}"
+        what = f"{count} in the experiment file{', and there may be more' if more else ''}"
+        super().__init__(what, where=source)
         self.source = source
         self.problems = problems
 

@@ -77,8 +77,8 @@ def failure_of(kind: type[_Failure], action: Callable[[], object]) -> _Failure:
     raise AssertionError(f"{kind.__name__} was not raised")
 
 
-def _command(*argv: str, stdin: bytes = b"", folder: str | None = None) -> Command:
-    return Command(argv=argv, stdin=stdin, folder=folder)
+def _command(*argv: str, stdin: bytes = b"", folder: str | None = None, password: Secret | None = None) -> Command:
+    return Command(argv=argv, stdin=stdin, folder=folder, password=password)
 
 
 def _script(text: str, *arguments: str, stdin: bytes = b"") -> Command:
@@ -123,21 +123,23 @@ class HostConformance:
         done = host.run(_script('printf "%s\\0" "$@"', *_AWKWARD_WORDS))
         assert done.text.split("\0")[:-1] == list(_AWKWARD_WORDS)
 
-    def test_run_adds_environment_and_secrets(self, host: Host) -> None:
-        shown = 'printf "%s|%s|%s" "$PLAIN" "$TOKEN" "${HOME:+home}"'
-        command = Command(
-            argv=("sh", "-c", shown), environment={"PLAIN": "it's\nplain"}, secrets={"TOKEN": Secret("a'b c")}
-        )
-        assert host.run(command).text == "it's\nplain|a'b c|home"
-        assert host.run(_script(shown)).text == "||home"
+    def test_run_adds_environment(self, host: Host) -> None:
+        argv = ("sh", "-c", 'printf "%s|%s" "$PLAIN" "${HOME:+home}"')
+        assert host.run(Command(argv=argv, environment={"PLAIN": "it's\nplain"})).text == "it's\nplain|home"
 
-    def test_secrets_are_in_no_process_list_and_no_error(self, host: Host, scratch: str) -> None:
-        secrets = {"TOKEN": Secret("7d1f0c3e")}
-        listing = Command(argv=("sh", "-c", "sleep 0.1; cat /proc/[0-9]*/cmdline 2>/dev/null; :"), secrets=secrets)
-        assert b"7d1f0c3e" not in host.run(listing).stdout
-        host.spawn(Command(argv=("sleep", "5"), secrets=secrets), stdout=f"{scratch}/o", stderr=f"{scratch}/e")
-        assert b"7d1f0c3e" not in host.read_matching("/proc/[0-9]*/cmdline")
-        telling = Command(argv=("sh", "-c", 'echo "bad: $TOKEN" >&2; exit 1'), secrets=secrets)
+    def test_a_password_stands_in_a_file_of_one_process_without_a_name(self, host: Host, scratch: str) -> None:
+        shown = 'stat -L -c "%U %a %F %h" "$PGPASSFILE"; cat "$PGPASSFILE" "$PGPASSFILE"'
+        told = f"{host.user} 600 regular file 0\n" + 2 * "*:*:*:*:a\\:b\\\\'c d $HOME\n"
+        command = _command("sh", "-c", shown, password=Secret("a:b\\'c d $HOME"))
+        host.spawn(command, stdout=f"{scratch}/o", stderr=f"{scratch}/e").wait(_PATIENCE)
+        assert host.read(f"{scratch}/o").decode() == host.run(command).text == told
+        assert host.run(_command("ls", "/proc/self/fd")).text.split() == ["0", "1", "2", "3"]
+
+    def test_a_password_is_in_no_process_list_no_environment_and_no_error(self, host: Host, scratch: str) -> None:
+        password, everywhere = Secret("7d1f0c3e"), "sleep 0.1; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>&1; :"
+        host.spawn(_command("sleep", "5", password=password), stdout=f"{scratch}/o", stderr=f"{scratch}/e")
+        assert b"7d1f0c3e" not in host.run(_command("sh", "-c", everywhere, password=password)).stdout
+        telling = _command("sh", "-c", 'cat "$PGPASSFILE" >&2; exit 1', password=password)
         assert "7d1f0c3e" not in str(failure_of(CommandFailedError, lambda: host.run(telling)))
 
     def test_run_works_in_the_folder_that_is_asked_for(self, host: Host, scratch: str) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pgstrata.app.redaction import hide_texts
-from pgstrata.collectors.sessions.text import hash_query
+from pgstrata.diagnosis.query_text import hash_query
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.model.answer import Study
 from pgstrata.model.queries import QueryCount, QueryCounts

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.local_process import kill_group
+from pgstrata.hosts.shell import ShellHost
 from pgstrata.ports.host import Command, StopSignal
 from timing import least_seconds
 
@@ -30,6 +32,15 @@ def interrupt_soon(seconds=0.3):
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     return timer
+
+
+def test_a_password_in_the_environment_is_passed_on_to_no_program(monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "geheim")
+    monkeypatch.setenv("PGHOST", "db")
+    shown = Command(argv=("sh", "-c", 'printf "%s|%s" "$PGHOST" "$PGPASSWORD"'))
+    for host in (LocalHost(), ShellHost(name="shell")):
+        with closing(host):
+            assert host.run(shown).text == "db|"
 
 
 def test_an_interrupt_ends_the_command_and_goes_on(host, scratch):
@@ -106,6 +117,7 @@ class Closed:
 sys.meta_path.insert(0, Closed())
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.local_process import kill_group
+from pgstrata.hosts.shell import ShellHost
 from pgstrata.ports.host import Command
 host = LocalHost(user="nobody")
 folder = f"/tmp/pgstrata-test-imports-{os.getpid()}"

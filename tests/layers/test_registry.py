@@ -97,7 +97,7 @@ class TestALayerThatIsAdded:
 
         assert found({FILE: ""}).possible is Possible.YES
         assert (found({}).possible, found({}).note) == (Possible.NOT_ON_HOST, "needs CONFIG_MADE_UP")
-        assert "made_up.level" in dict(privileged_changes(Ground(data="/d", user="u", cgroup=2)))
+        assert "made_up.level" in dict(privileged_changes(Ground(storage="/d", user="u", cgroup=2)))
 
     def test_decides_about_slices(self):
         experiment = parse('controls = ["same"]\n[common]\nmade_up.level = "low"\n' + CELL)
@@ -107,5 +107,5 @@ class TestALayerThatIsAdded:
 
     def test_is_made_for_a_host(self):
         host = LocalHost()
-        (*_, made) = make_host_layers(host, "key", "/data", ())
+        (*_, made) = make_host_layers(host, "key", (), data="/data", storage="/storage")
         assert (made.name, made.host) == ("made_up", host)

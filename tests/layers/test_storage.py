@@ -39,7 +39,7 @@ def environment(kind=None, **storage):
 
 @pytest.fixture
 def layer(user, folder):
-    return StorageLayer(user, "0a1b2c", folder)
+    return StorageLayer(user, "0a1b2c", data=folder, storage=folder)
 
 
 class TestAsRoot:
@@ -61,7 +61,6 @@ class TestAsRoot:
             "loop",
             "file",
             "mount",
-            "folder",
         ]
         direct_ledger.undo_to(0)
         assert left_over(folder) == []
@@ -106,7 +105,7 @@ class TestAsRoot:
     def test_the_scheduler_without_a_file_system_is_that_of_the_device_below(self, layer, user, direct_ledger):
         """The device below is a loop device here, so that no disk of this machine is touched."""
         below = layer.prepare(environment("ext4", size=str(64 * MB)), Needs(), direct_ledger)
-        disk = StorageLayer(user, "k", below.data)
+        disk = StorageLayer(user, "k", data=below.data, storage=below.data)
         try:
             launch = disk.prepare(environment(scheduler="mq-deadline", read_ahead="65536"), Needs(), direct_ledger)
         except HostNotFitError as error:
@@ -129,7 +128,7 @@ class TestAsRoot:
         link = Path(f"{folder} link")
         link.symlink_to(folder)
         try:
-            layer = StorageLayer(user, "k", str(link))
+            layer = StorageLayer(user, "k", data=str(link), storage=str(link))
             launch = layer.prepare(environment("ext4", size=str(64 * MB)), Needs(), direct_ledger)
         finally:
             link.unlink()
@@ -157,7 +156,7 @@ class TestAsRoot:
         for name, value in mine.items():
             (queue / name).write_text(value)
         mark = direct_ledger.mark()
-        disk = StorageLayer(user, "k", below.data)
+        disk = StorageLayer(user, "k", data=below.data, storage=below.data)
         for scheduler in ("none", "mq-deadline"):
             disk.prepare(environment(scheduler=scheduler), Needs(), direct_ledger)
             direct_ledger.undo_to(mark)
@@ -203,7 +202,7 @@ class TestAsRoot:
         small.mkdir(mode=0o755)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=150m,mode=755", "pgstrata-test", str(small)], check=True)
         try:
-            layer = StorageLayer(user, "k", str(small))
+            layer = StorageLayer(user, "k", data=str(small), storage=str(small))
             asked = environment("ext4", size=str(128 * MB))
             error = failure_of(DiskFullError, lambda: layer.prepare(asked, Needs(), direct_ledger))
             assert "128 MB does not fit" in error.what
@@ -245,18 +244,18 @@ from pgstrata.model.launch import Needs
 asked = Environment(name="it", levels=(), server=ServerSpec(kind=ServerKind.EMBEDDED),
                     layers={{"filesystem": "ext4", "storage.size": "67108864"}})
 ledger = HostLedger(LocalHost(), (), {entries!r}, SystemClock(), "study")
-StorageLayer(LocalHost(user="nobody"), "k", {folder!r}).prepare(asked, Needs(), ledger)
+StorageLayer(LocalHost(user="nobody"), "k", data={folder!r}, storage={folder!r}).prepare(asked, Needs(), ledger)
 os.kill(os.getpid(), 9)
 """
         assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
         assert len(left_over(folder)) == 3
         undone = restore(LocalHost(), (), entries)
-        assert len(undone.closed) == 6
+        assert len(undone.closed) == 5
         assert left_over(folder) == []
 
     @pytest.mark.server
     def test_a_server_lies_on_xfs_and_says_so_from_inside(self, server_host, folder, cluster, direct_ledger):
-        layer = StorageLayer(server_host, "k", folder)
+        layer = StorageLayer(server_host, "k", data=folder, storage=folder)
         asked = environment("xfs", mount="noatime", read_ahead="65536")
         launch = layer.prepare(asked, Needs(data=1), direct_ledger)
         build, clone = cluster("embedded")
@@ -342,10 +341,12 @@ def test_a_missing_program_is_named_with_its_package(folder):
 
         def run(self, command, **keywords):
             done = super().run(command, **keywords)
+            if b"== check" not in done.stdout:
+                return done
             head, mark, rest = done.stdout.partition(b"== mount")
             return replace(done, stdout=head + b"missing=mkfs.xfs\n" + mark + rest)
 
-    layer = StorageLayer(Bare(), "k", folder)
+    layer = StorageLayer(Bare(), "k", data=folder, storage=folder)
     error = failure_of(HostNotFitError, lambda: layer.prepare(environment("xfs"), Needs(), FakeLedger()))
     assert "mkfs.xfs" in error.what
     assert "xfsprogs" in error.remedy
@@ -361,13 +362,26 @@ def test_too_little_room_is_seen_before_anything_is_changed(layer):
 
 
 def test_a_folder_that_is_none_is_refused(user):
-    layer = StorageLayer(user, "k", "/no/such/folder")
+    layer = StorageLayer(user, "k", data="/etc/passwd", storage="/etc/passwd")
     error = failure_of(HostNotFitError, lambda: layer.prepare(environment("ext4"), Needs(), FakeLedger()))
-    assert error.where == "/no/such/folder"
+    assert error.where == "/etc/passwd"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [(0o777, "other users may write"), (0o700, "whom servers run as, can enter")]
+)
+def test_a_folder_where_others_write_or_cannot_enter_is_refused(mode, said, user, folder):
+    where = Path(folder, "open")
+    where.mkdir()
+    where.chmod(mode)
+    layer = StorageLayer(user, "k", data="/", storage=f"{where}/storage")
+    error = failure_of(HostNotFitError, lambda: layer.prepare(environment("ext4"), Needs(), FakeLedger()))
+    where.rmdir()
+    assert said in error.what
 
 
 def test_memory_has_no_scheduler(user):
-    layer = StorageLayer(user, "k", "/proc")
+    layer = StorageLayer(user, "k", data="/proc", storage="/proc")
     asked = environment(scheduler="none")
     error = failure_of(HostNotFitError, lambda: layer.prepare(asked, Needs(), FakeLedger()))
     assert "no block device" in error.what

@@ -58,7 +58,9 @@ def layer(folder):
     """A layer whose list is the file `devices`, and whose images would be in `data`."""
     (folder / "data").mkdir()
     host = LocalHost(user="nobody") if os.getuid() == 0 else LocalHost()
-    yield StorageLayer(host, "0a1b2c", str(folder / "data"), devices=str(folder / "devices"))
+    yield StorageLayer(
+        host, "0a1b2c", data=str(folder / "data"), storage=str(folder / "data"), devices=str(folder / "devices")
+    )
     host.close()
 
 

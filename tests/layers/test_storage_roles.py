@@ -47,7 +47,7 @@ class Bench:
         self.host, self.ledger = host, ledger
         self.build, pristine = cluster("embedded")
         self.dataset = pristine.dataset
-        self.layer = StorageLayer(host, "k", folder)
+        self.layer = StorageLayer(host, "k", data=folder, storage=folder)
         self.sql = PsqlSql(host, self.build)
         self.root = str(Path(pristine.folder).parent / "root")
         self.datasets = ClusterDatasets(
@@ -194,7 +194,7 @@ def test_a_mounted_device_is_refused_for_the_wal_and_stays_as_it_is(user, folder
     try:
         mount.mkdir()
         run("mkfs.ext4", "-q", "-L", "mine", device)
-        layer = StorageLayer(user, "k", folder, devices=f"{folder}/devices")
+        layer = StorageLayer(user, "k", data=folder, storage=folder, devices=f"{folder}/devices")
         ask = lambda: layer.prepare(asking(wal=device), Needs(wal=1), direct_ledger)  # noqa: E731
         assert "not on the list" in failure_of(HostNotFitError, ask).what
         Path(folder, "devices").write_text(f"{device}\n")
@@ -215,7 +215,7 @@ def test_a_mounted_device_is_refused_for_the_wal_and_stays_as_it_is(user, folder
 
 def test_too_little_memory_is_seen_before_anything_is_changed(user, folder):
     ledger = FakeLedger()
-    layer = StorageLayer(user, "k", folder)
+    layer = StorageLayer(user, "k", data=folder, storage=folder)
     error = failure_of(HostNotFitError, lambda: layer.prepare(asking(wal="memory"), Needs(wal=1 << 60), ledger))
     assert "max_wal_size" in error.remedy
     assert ledger.changes == []
@@ -228,7 +228,7 @@ def test_all_images_together_must_fit(user, folder):
         asking(wal="loop", size=str(free * 2 // 3)),
         layers={"filesystem": "ext4", "storage.size": str(free * 2 // 3), "storage.wal": "loop"},
     )
-    layer = StorageLayer(user, "k", folder)
+    layer = StorageLayer(user, "k", data=folder, storage=folder)
     error = failure_of(Exception, lambda: layer.prepare(asked, Needs(wal=free // 2), ledger))
     assert "does not fit" in error.what
     assert ledger.changes == []
@@ -247,19 +247,19 @@ from pgstrata.model.launch import Needs
 asked = Environment(name="it", levels=(), server=ServerSpec(kind=ServerKind.EMBEDDED), layers={{
     "filesystem": "ext4", "storage.size": "67108864", "storage.wal": "memory", "storage.installation": "memory"}})
 ledger = HostLedger(LocalHost(), (), {entries!r}, SystemClock(), "study")
-launch = StorageLayer(LocalHost(user="nobody"), "k", {folder!r}).prepare(asked, Needs(wal=1), ledger)
+launch = StorageLayer(LocalHost(user="nobody"), "k", data={folder!r}, storage={folder!r}).prepare(asked, Needs(wal=1), ledger)
 open(launch.wal + "/left", "w").close()
 os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert len([line for line in left_over(folder) if isinstance(line, str)]) == 3
     undone = restore(LocalHost(), (), entries)
-    assert len(undone.closed) == 6 + 3 + 3
+    assert len(undone.closed) == 5 + 2 + 2
     assert left_over(folder) == []
 
 
 def test_parts_are_made_for_a_launch_each_in_its_place(user, folder, direct_ledger):
-    layer = StorageLayer(user, "k", folder)
+    layer = StorageLayer(user, "k", data=folder, storage=folder)
     launch = layer.prepare(asking(wal="memory"), Needs(wal=1), direct_ledger)
     assert launch == Launch(wal=f"{folder}/pgstrata-k-it-1-{Role.WAL}/mount/data")
     kind = user.run(Command(argv=("findmnt", "-no", "FSTYPE", "--target", launch.wal))).text

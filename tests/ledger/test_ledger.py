@@ -275,11 +275,58 @@ def test_what_another_user_could_have_written_is_not_carried_out(place, ledger, 
     owner = folder.stat()
     os.chown(folder, 65534, 65534)
     try:
-        with pytest.raises(HostNotFitError, match="changed by the user nobody"):
+        with pytest.raises(HostNotFitError, match="user nobody could change"):
             restore(place.host, (), place.folder)
         assert things.state("one") == "second"
     finally:
         os.chown(folder, owner.st_uid, owner.st_gid)
+
+
+def as_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.chmod(0o664), "can be changed by other users"),
+        (lambda path: path.write_bytes(path.read_bytes() + b" " * (1 << 20)), "larger than 1 MiB"),
+        (as_pipe, "is a fifo"),
+        pytest.param(
+            lambda path: os.chown(path, 65534, -1),
+            "belongs to nobody",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".json", ".note"])
+def test_a_file_that_another_user_could_have_written_is_not_carried_out(place, ledger, things, spoil, said, suffix):
+    ledger.change(things.make("one", "second"))
+    place.forget_owner()
+    (path,) = (path.with_suffix(suffix) for path in entry_files(place))
+    spoil(path)
+    with pytest.raises(HostNotFitError, match=said) as caught:
+        restore(place.host, (), place.folder)
+    assert str(path) in caught.value.where
+    assert things.state("one") == "second"
+
+
+def test_no_ledger_is_made_where_other_users_may_write(place, ledger, things):
+    Path(place.folder).parents[1].chmod(0o777)
+    with pytest.raises(HostNotFitError, match="other users may write"):
+        ledger.change(things.make("one", "second"))
+    assert not Path(place.folder).parent.exists()
+    assert things.state("one") == "first"
+
+
+def test_no_entry_is_written_through_a_link_that_was_put_there_before(place, ledger, things, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    Path(place.folder).mkdir(parents=True)
+    Path(place.folder, f".00000001-{os.getpid()}.new").symlink_to(precious)
+    ledger.change(things.make("one", "second"))
+    assert precious.read_text() == "precious"
 
 
 @pytest.mark.root

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -158,31 +157,61 @@ def test_the_file_lies_where_everybody_may_write_or_in_the_state_folder(host):
     assert found == ("/run/lock/pgstrata.lock" if common else "/state/pgstrata.lock")
 
 
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_file_of_somebody_that_is_put_in_its_place_is_never_written(tmp_path, link):
+def test_who_does_not_get_to_an_answer_is_not_waited_for_without_end(host, tmp_path, monkeypatch):
+    """As where another user put a pipe in the place of the file between the check and the opening."""
+    flock = tmp_path / "flock"
+    flock.write_text("#!/bin/sh\nexec sleep 100\n")
+    flock.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(HostNotFitError, match="lock of this host cannot be used"):
+        hold_host(host, str(tmp_path / "lock"), "a", FastClock())
+
+
+def test_reading_who_holds_a_pipe_ends(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    # as if it had been put there just after the check
+    words = [word.replace('[ -f "$file" ]', "true") for word in commands.read_lock(str(tmp_path / "pipe"), 0.2)]
+    assert subprocess.run(words, capture_output=True, timeout=10).returncode == 124
+
+
+# Replaces a lock by a link to another file and back, at random times, until it is killed.
+SWAPPING = """
+import itertools, os, random, sys, time
+precious, lock, spare, kind = sys.argv[1:]
+link = getattr(os, kind)
+for number in itertools.count():
+    if number % 2:
+        os.close(os.open(spare, os.O_CREAT | os.O_WRONLY, 0o644))
+    else:
+        link(precious, spare)
+    os.replace(spare, lock)
+    time.sleep(random.choice((0, 0, 0.001, 0.03)))
+"""
+
+
+@pytest.mark.parametrize("kind", ["symlink", "link"])
+def test_a_file_of_somebody_that_is_put_in_its_place_is_never_written(tmp_path, kind):
     """Another user who may write to the folder keeps swapping the lock with a link to a precious file."""
     precious, lock, spare = tmp_path / "precious", tmp_path / "lock", tmp_path / "spare"
     precious.write_text("precious")
-    script = (
-        "import itertools, os, sys\n"
-        "precious, lock, spare = sys.argv[1:]\n"
-        "for number in itertools.count():\n"
-        "    os.close(os.open(spare, os.O_CREAT | os.O_WRONLY, 0o644)) if number % 2 else "
-        f"os.{link.__name__}(precious, spare)\n"
-        "    os.replace(spare, lock)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, precious, lock, spare], stderr=subprocess.PIPE) as neighbour:
-        try:
-            for _ in range(40):
-                words = commands.hold_lock(str(lock), "who holds it").argv
-                holder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                try:
-                    with suppress(subprocess.TimeoutExpired):
-                        holder.wait(0.05)
-                finally:
-                    holder.kill()
-                    holder.wait()
-            assert neighbour.poll() is None
-        finally:
-            neighbour.kill()
+    neighbour = subprocess.Popen([sys.executable, "-c", SWAPPING, precious, lock, spare, kind], stderr=subprocess.PIPE)
+    seen = set()
+    try:
+        for tries in range(400):
+            if tries >= 40 and seen >= {"held", commands.LOCK_UNUSABLE}:
+                break
+            words = commands.hold_lock(str(lock), "who holds it").argv
+            holder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                seen.add(holder.wait(0.05))
+            except subprocess.TimeoutExpired:
+                seen.add("held")
+            finally:
+                holder.kill()
+                holder.wait()
+        assert neighbour.poll() is None
+    finally:
+        neighbour.kill()
+        neighbour.communicate()
     assert precious.read_text() == "precious"
+    assert seen >= {"held", commands.LOCK_UNUSABLE}

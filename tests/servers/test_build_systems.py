@@ -64,7 +64,7 @@ def source(tmp_path, installation):
 
 @pytest.fixture
 def builder(tmp_path):
-    return Builder(here=LocalHost(), cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
+    return Builder(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
 
 
 def spec(folder, **how):
@@ -163,7 +163,7 @@ def test_a_program_that_meson_takes_is_named_with_its_package(tmp_path, scripted
     host = scripted(
         lambda command: answer(command, int(command.argv[-1] == lacking)) if command.argv[0] == "sh" else None
     )
-    builder = Builder(here=host, cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
+    builder = Builder(here=host, host=host, cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
     with pytest.raises(errors.HostNotFitError, match=lacking) as caught:
         builder.build(spec(source("pg18", *BOTH), system="meson"))
     assert f"apt-get install {package} " in caught.value.remedy

@@ -8,7 +8,7 @@ import pytest
 
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.servers.places import SOCKET_PATH_LIMIT, Places, find_places, make_places, server_user
-from pgstrata.system.files import UserIds
+from pgstrata.system.users import UserIds
 
 
 def places(environ, *, uid=1000, home="/home/ada", memory_backed=True):
@@ -37,6 +37,7 @@ def test_nothing_of_root_lies_below_its_home_or_in_its_closed_runtime_folder():
         cache="/var/cache/pgstrata",
         state="/var/lib/pgstrata",
         data="/var/lib/pgstrata/data",
+        storage="/var/lib/pgstrata/storage",
         run="/tmp/pgstrata-0",
         memory="/dev/shm/pgstrata-0",
     )
@@ -125,6 +126,7 @@ def below(folder: Path) -> Places:
         cache=f"{folder}/cache",
         state=f"{folder}/deep/state",
         data=f"{folder}/cache/data",
+        storage=f"{folder}/storage",
         run=f"{folder}/run",
         memory=f"{folder}/run",
     )
@@ -174,3 +176,19 @@ def test_as_root_the_server_user_owns_data_and_sockets_and_may_enter_the_rest(tm
     assert owner(made.data) == owner(made.run) == 65534
     assert owner(made.state) == owner(made.cache) == 0
     assert mode(made.cache) == mode(made.state) == mode(str(tmp_path / "deep")) == 0o755
+
+
+def test_root_makes_file_systems_beside_the_data_that_it_chose_and_never_in_folders_of_others():
+    assert places({"PGSTRATA_DATA": "/disk/data"}, uid=0).storage == "/disk/data-storage"
+    assert places({"PGSTRATA_STATE": "/b"}, uid=0).storage == "/b/storage"
+    assert places({"PGSTRATA_DATA": "/disk/data"}).storage == "/var/lib/pgstrata/storage"
+    assert places({"PGSTRATA_STORAGE": "/disk/storage"}).storage == "/disk/storage"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_root_keeps_cache_and_state_where_nobody_else_can_replace_them(open_folder):
+    os.chown(open_folder, 65534, 65534)
+    with pytest.raises(HostNotFitError, match="nobody could replace") as caught:
+        make_places(below(open_folder), uid=0, server=None)
+    assert caught.value.where == f"{open_folder}/cache"
+    assert not (open_folder / "cache").exists()

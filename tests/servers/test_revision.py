@@ -9,6 +9,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.revision import find_source
 from pgstrata.servers.supply import Servers
+from pgstrata.servers.tree import BuildUser
 
 # What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
 CONFIGURE = """#!/bin/sh
@@ -109,7 +110,7 @@ def test_a_folder_whose_name_has_an_at_is_that_folder(tree, resolve):
 )
 def test_what_names_no_source_is_refused(tree, value, what, remedy):
     with pytest.raises(UsageError, match=what) as caught:
-        find_source(LocalHost(), value.format(tree.folder.parent))
+        find_source(LocalHost(), value.format(tree.folder.parent), BuildUser(host=LocalHost()))
     assert remedy in caught.value.remedy
 
 
@@ -129,6 +130,6 @@ def test_a_damaged_repository_is_named(tree, resolve):
 
 
 def test_a_missing_git_is_named(tree, scripted, answer):
-    host = scripted(lambda command: answer(command, 127, stderr="env: 'git': No such file or directory"))
+    host = scripted(lambda command: answer(command, 127) if command.argv[0] == "env" else None)
     with pytest.raises(HostNotFitError, match="git is missing"):
-        find_source(host, f"{tree.folder}@HEAD")
+        find_source(host, f"{tree.folder}@HEAD", BuildUser(host=host))

@@ -38,7 +38,7 @@ def test_a_new_file_takes_the_place_of_nothing(tmp_path):
 
 
 def test_drafts_of_ours_are_removed_and_nothing_that_only_looks_like_them(tmp_path):
-    draft, other = tmp_path / f".plan.json.{'0f' * 8}.new", tmp_path / ".notes.new"
+    draft, other = tmp_path / f".pgstrata-{'0f' * 8}", tmp_path / ".pgstrata-notes"
     for path in (draft, other):
         path.write_bytes(b"")
     files.remove_drafts(tmp_path)
@@ -54,3 +54,18 @@ def test_what_has_no_end_is_not_read(tmp_path, kind):
         path.write_bytes(b"x" * (1 << 20) + b"x")
     with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "no ordinary file"):
         files.read_regular(Path("/dev/zero") if kind == "device" else path, most=1 << 20)
+
+
+def test_a_folder_is_not_read_and_its_descriptor_is_closed(tmp_path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with pytest.raises(IsADirectoryError):
+            files.read_regular(tmp_path, most=1)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_stream_that_has_nothing_now_is_empty():
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    with open(reading, "rb", buffering=0) as stream:
+        assert files.read_bounded(stream, "pipe", most=1) == b""
+    os.close(writing)

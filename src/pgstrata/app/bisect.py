@@ -32,8 +32,10 @@ from pgstrata.errors import (
     UsageError,
 )
 from pgstrata.hosts.local import LocalHost
+from pgstrata.model import sizes
 from pgstrata.model.answer import Comparison
 from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
+from pgstrata.model.codec import parse_json
 from pgstrata.model.experiment import Environment, Experiment, Level, ServerKind, ServerSpec
 from pgstrata.plan.bisection import (
     LevelSide,
@@ -47,13 +49,14 @@ from pgstrata.plan.bisection import (
 from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
-from pgstrata.servers.commits import Repository
+from pgstrata.servers.commits import open_repository
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.repository import StudyFolders
-from pgstrata.system.files import write_atomically
+from pgstrata.system.files import read_regular, remove_drafts, write_atomically
 from pgstrata.workloads import builtin_workloads
 
 SKIPPED_FILE: Final = "skipped.json"
+_DRAFT_SECONDS: Final = 3600.0
 _HASH: Final = 12
 _OUT_OF_TIME: Final = "the budget is spent"
 
@@ -128,7 +131,7 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
             remedy="take the server out: --git says what is built",
         )
     folder = os.path.normpath(repository.absolute())
-    commits = Repository(here=LocalHost(), folder=folder).range(text)
+    commits = open_repository(LocalHost(), folder).range(text)
     levels = tuple(_of_commit(base, folder, commit) for commit in commits)
     whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
     experiment, _ = complete_by_hosts(whole, capacity, workloads)
@@ -256,7 +259,7 @@ class Bisect:
     def _load_skipped(self) -> Mapping[str, str]:
         path = self.folder / SKIPPED_FILE
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = parse_json(read_regular(path, most=sizes.SKIPPED_FILE))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -270,6 +273,7 @@ class Bisect:
     def _keep_skipped(self, skipped: Mapping[str, str]) -> None:
         text = json.dumps(dict(skipped), ensure_ascii=False, indent=2) + "\n"
         with storage_errors(self.folder):
+            remove_drafts(self.folder, older=_DRAFT_SECONDS)
             write_atomically(self.folder / SKIPPED_FILE, text.encode())
 
 

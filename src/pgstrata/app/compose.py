@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.places import capacity_here
-from pgstrata.app.question import LARGEST_FILE, load_plan
+from pgstrata.app.places import capacity_here, expand_home
+from pgstrata.app.question import load_plan
 from pgstrata.errors import PgstrataError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.model import sizes
 from pgstrata.model.plan import Plan
 from pgstrata.system.files import create, read_regular, remove_file
 
@@ -79,7 +80,7 @@ def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path 
         seed=wishes.seed,
         controls=wishes.controls,
         cpus=capacity_here().cpus,
-        resolve_path=lambda path: str(Path(path).expanduser().absolute()),
+        resolve_path=lambda path: str(expand_home(path).absolute()),
     )
     file = output or _free_name(assignments, composed.text)
     _write_new(file, composed.text)
@@ -110,7 +111,7 @@ def _free_name(assignments: Sequence[str], text: str) -> Path:
 
 def _text_of(file: Path) -> str | None:
     try:
-        return read_regular(file, most=LARGEST_FILE).decode()
+        return read_regular(file, most=sizes.EXPERIMENT_FILE).decode()
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import errno
 import sys
 from pathlib import Path
-from typing import Final
 
 from pgstrata.compare.one_look import ImportAnswer, ImportTerms, decide_import
 from pgstrata.errors import UsageError
+from pgstrata.model import sizes
 from pgstrata.sources.table import parse_table
 from pgstrata.system.files import read_bounded
 
 STANDARD_INPUT = Path("-")
-_LARGEST: Final = 256 << 20
 
 
 def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
@@ -26,10 +25,10 @@ def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
 def _read_bytes(file: Path, source: str) -> bytes:
     try:
         if file == STANDARD_INPUT:
-            return read_bounded(sys.stdin.buffer, source, most=_LARGEST)
+            return read_bounded(sys.stdin.buffer, source, most=sizes.TABLE)
         # a pipe too, such as a shell makes of `<(command)`
         with file.open("rb") as stream:
-            return read_bounded(stream, source, most=_LARGEST)
+            return read_bounded(stream, source, most=sizes.TABLE)
     except FileNotFoundError:
         raise UsageError(
             "there is no such file", where=source, remedy="name a file of results, or - for standard input"

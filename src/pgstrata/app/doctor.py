@@ -5,8 +5,7 @@ Every probe is bounded in time, and what fails is a line of its own.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -31,7 +30,7 @@ from pgstrata.collectors.hostfacts.probes import (
 )
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.pgtest.parse import FSYNC, TIMING, parse_fsync, parse_timing
-from pgstrata.collectors.pgtest.sampler import run_fsync, run_timing
+from pgstrata.collectors.pgtest.sampler import remove_trial, run_fsync, run_timing
 from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
@@ -43,12 +42,11 @@ from pgstrata.model.changes import restore_command
 from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.collector import Window
-from pgstrata.ports.host import Clock, Command, Host
+from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.supply import installed_prefixes
-from pgstrata.system.commands import become, remove_files
-from pgstrata.system.trust import ROOT, find_keeper
+from pgstrata.system.trust import as_keeper
 
 _Answer = TypeVar("_Answer")
 
@@ -103,7 +101,7 @@ def examine(site: Site, clock: Clock, installations: Installations) -> Examinati
         layers=layers,
         probes=(
             *guard("changes", "left changed by pgstrata", lambda: [_changes(site)]),
-            *_measure(host, clock, abilities, installations, folder),
+            *_measure(site, clock, abilities, installations, folder),
             *guard("limits", "limits of pgstrata itself", lambda: [_limits(host, places.data)]),
             *judge_state(abilities, facts, places.data, free),
         ),
@@ -174,14 +172,14 @@ def _user_reasons(site: Site) -> tuple[str, ...]:
 
 
 def _measure(
-    host: Host, clock: Clock, abilities: Abilities, installations: Installations, folder: str
+    site: Site, clock: Clock, abilities: Abilities, installations: Installations, folder: str
 ) -> Iterator[Probe]:
     """The quiet ones first: what measures makes noise of its own."""
-    flush, look = "cost of fsync (8 kB)", "cost of timing"
+    host, flush, look = site.transport, "cost of fsync (8 kB)", "cost of timing"
     yield from guard("foreign_cpu", "CPU used by others", lambda: _watch(host, clock, abilities.cpus))
     yield from guard("canary", "noise canary", lambda: [judge_canary(_canaries(host))])
-    yield from guard("timing", look, lambda: [judge_timing(_ask(installations, TIMING, _time(host)))])
-    yield from guard("fsync", flush, lambda: [judge_fsync(_ask(installations, FSYNC, _flush(host, folder)))])
+    yield from guard("timing", look, lambda: [judge_timing(_ask(installations, TIMING, _time(site)))])
+    yield from guard("fsync", flush, lambda: [judge_fsync(_ask(installations, FSYNC, _flush(site, folder)))])
 
 
 def _changes(site: Site) -> Probe:
@@ -225,42 +223,37 @@ def _canaries(host: Host) -> tuple[float, ...]:
     return tuple(time_loop(host) for _ in range(_CANARIES + 1))[1:]
 
 
-def _time(host: Host) -> Callable[[str], float]:
-    return lambda prefix: parse_timing(run_timing(host, prefix))
+def _time(site: Site) -> Callable[[str], float]:
+    return lambda prefix: parse_timing(run_timing(_as_server_user(site), prefix))
 
 
-def _flush(host: Host, folder: str) -> Callable[[str], Mapping[str, float]]:
-    place = folder.rstrip("/")
+def _flush(site: Site, folder: str) -> Callable[[str], Mapping[str, float]]:
+    place, host = folder.rstrip("/"), site.transport
 
     def measure(prefix: str) -> Mapping[str, float]:
-        keeper = become_keeper(host, folder)
-        _sweep(host, place, keeper)
+        keeper = as_keeper(host, folder, adding=True)
+        worker = _as_server_user(site) if keeper is host else keeper
+        _sweep(keeper, worker, place)
         if host.free_bytes(folder) < LEAST_DISK:
             raise HostNotFitError("there is too little room to try it")
-        file = f"{place}/{_TRIAL}{host.transport_pids[0]}-{secrets.token_hex(8)}"
-        return parse_fsync(run_fsync(host, prefix, file, keeper))
+        template = f"{place}/{_TRIAL}{host.transport_pids[0]}-{'X' * 10}"
+        return parse_fsync(run_fsync(keeper, worker, prefix, template))
 
     return measure
 
 
-def become_keeper(host: Host, folder: str) -> tuple[str, ...]:
-    """Words in front of a command that, as root, run it as the user who could replace the folder; else none.
-
-    Raises:
-        HostNotFitError: several users could replace it.
-    """
-    keeper = find_keeper(host, folder, adding=True) if host.user == ROOT else host.user
-    if keeper == host.user:
-        return ()
-    return become(keeper, host.run(Command(argv=("id", "-g", "--", keeper))).text.strip())
+def _as_server_user(site: Site) -> Host:
+    """Installations may be anybody's: root runs their programs as the user whom servers run as."""
+    user = site.server_user()
+    return site.transport.as_user(user) if user else site.transport
 
 
-def _sweep(host: Host, place: str, keeper: Sequence[str]) -> None:
+def _sweep(keeper: Host, worker: Host, place: str) -> None:
     """Remove what a doctor that was killed left here."""
-    for name in host.list_folder(place or "/"):
+    for name in keeper.list_folder(place or "/"):
         pid = name.removeprefix(_TRIAL).partition("-")[0]
-        if name.startswith(_TRIAL) and pid.isdecimal() and not host.pid_alive(int(pid)):
-            host.run(Command(argv=(*keeper, *remove_files(f"{place}/{name}"))), check=False)
+        if name.startswith(_TRIAL) and pid.isdecimal() and not keeper.pid_alive(int(pid)):
+            remove_trial(keeper, worker, f"{place}/{name}")
 
 
 def _ask(installations: Installations, program: str, ask: Callable[[str], _Answer]) -> _Answer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.app.host_floors import fit_designs, harvest_floors, keep_floors, with_floors
-from pgstrata.app.places import capacity_here
+from pgstrata.app.places import capacity_here, expand_home
 from pgstrata.app.question import plan_text, read_experiment
 from pgstrata.app.run import as_begun, run_experiment
 from pgstrata.conduct.loop import Ending
@@ -105,7 +105,7 @@ def _plan_named(wishes: FloorWishes, blocks: int) -> Plan:
         controls=(str(ControlKind.SAME),),
         question=_QUESTION,
         cpus=capacity_here().cpus,
-        resolve_path=lambda path: str(Path(path).expanduser().absolute()),
+        resolve_path=lambda path: str(expand_home(path).absolute()),
     )
     workloads = builtin_workloads()
     return plan_text(composed.text, "pgstrata floor", workloads, folder=Path.cwd(), conninfo=composed.conninfo)

@@ -6,7 +6,6 @@ client is on.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -140,7 +139,7 @@ def harvest_floors(study: StoredStudy, workloads: Mapping[str, Workload]) -> Har
             host=host,
             measured=min(run.started for run in loaded.runs if run.started),
             differences=one.d,
-            study=f"{loaded.created} {plan.identity} {os.path.realpath(study.identity)}",
+            study=f"{loaded.created} {plan.identity} {study.identity}",
             source=loaded.name,
             version=__version__,
             slices=one.slices,

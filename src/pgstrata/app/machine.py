@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pgstrata.app.places import find_machine_places
+from pgstrata.app.places import find_machine_places, find_server_user
 from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.host import Clock, Host
-from pgstrata.servers.places import Places, make_places, server_user
+from pgstrata.servers.places import Places, make_places
 from pgstrata.servers.supply import Servers
-from pgstrata.system.files import UserIds
+from pgstrata.system.users import UserIds
 
 
 class SystemClock:
@@ -57,10 +57,9 @@ def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
     PGSTRATA_TRANSPORT=shell sends everything that concerns servers through one `sh` behind a pipe, as it would be
     sent to another host; the default is to do it directly.
     """
-    user = server_user(os.getuid(), os.environ, known=_known)
+    user = find_server_user()
     places = find_machine_places()
-    entry = pwd.getpwnam(user) if user else None
-    make_places(places, uid=os.getuid(), server=UserIds(uid=entry.pw_uid, gid=entry.pw_gid) if entry else None)
+    make_places(places, uid=os.getuid(), server=UserIds.of(user) if user else None)
     here = LocalHost()
     host = _open_host(user)
     try:
@@ -82,14 +81,6 @@ def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
 def libpq_variables(environ: Mapping[str, str]) -> Mapping[str, str]:
     """The PG* variables of an environment, without pgstrata's own."""
     return {name: text for name, text in environ.items() if name.startswith("PG") and not name.startswith("PGSTRATA_")}
-
-
-def _known(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True
 
 
 def _open_host(user: str | None) -> Host:

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 from pathlib import Path
 
 from pgstrata.datasets.marker import sum_datasets
+from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.plan import HostCapacity
 from pgstrata.ports.host import Host
-from pgstrata.servers.places import Places, find_places
+from pgstrata.servers.places import Places, find_places, server_user
+
+
+def expand_home(path: str) -> Path:
+    """The path with the home folder in place of `~`; UsageError where there is none."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"there is no home folder for {Path(path).parts[0]}", where=path, remedy="write the whole path"
+        ) from None
 
 
 def find_machine_places() -> Places:
     """The folders of this user on this machine; nothing is created."""
-    return find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=os.access("/dev/shm", os.W_OK))  # noqa: S108
+    memory_backed = os.access("/dev/shm", os.W_OK)  # noqa: S108
+    return find_places(os.environ, uid=os.getuid(), home=str(expand_home("~")), memory_backed=memory_backed)
+
+
+def find_server_user() -> str | None:
+    """The user whom servers run as on this machine, as `servers.places.server_user`."""
+    return server_user(os.getuid(), os.environ, known=_known)
+
+
+def _known(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
 
 
 def capacity_here() -> HostCapacity:
     """What this machine has; room that datasets take already counts as free, because plans count all they need."""
-    host, data = LocalHost(), find_machine_places().data
-    return observe_capacity(host, data, cpus=len(os.sched_getaffinity(0)), taken=sum_datasets(host, data))
+    data, owner = find_machine_places().data, LocalHost(user=find_server_user())
+    taken = sum_datasets(owner, data) if owner.exists(f"{data}/datasets") else 0
+    return observe_capacity(LocalHost(), data, cpus=len(os.sched_getaffinity(0)), taken=taken)
 
 
 def observe_capacity(host: Host, folder: str, *, cpus: int, taken: int) -> HostCapacity:

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from pgstrata.app.host_floors import fit_designs, with_floors
-from pgstrata.app.places import capacity_here
+from pgstrata.app.places import capacity_here, expand_home
 from pgstrata.app.remote_memory import complete_by_hosts
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import UsageError
 from pgstrata.experiment.parse import parse_experiment
+from pgstrata.model import sizes
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
 from pgstrata.model.plan import HostCapacity, Plan
 from pgstrata.model.secret import Secret
@@ -24,9 +24,6 @@ from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
-
-LARGEST_FILE: Final = 1 << 20
-_LARGEST_SCRIPT: Final = 16 << 20
 
 
 def load_plan(
@@ -96,7 +93,7 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
     experiment = parse_experiment(
         text,
         source,
-        read_file=lambda name: _read_text(folder / name, most=_LARGEST_SCRIPT),
+        read_file=_ScriptReader(folder),
         workloads=workloads,
         cpus=capacity.cpus,
         seed=seed,
@@ -122,10 +119,29 @@ def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
         server = environment.server
         if server.kind not in {ServerKind.PREFIX, ServerKind.BUILD}:
             return environment
-        path = Path(os.path.normpath(folder / Path(server.value).expanduser()))
+        path = Path(os.path.normpath(folder / expand_home(server.value)))
         return replace(environment, server=replace(server, value=str(path)))
 
     return replace(experiment, environments=tuple(absolute(environment) for environment in experiment.environments))
+
+
+class _ScriptReader:
+    """Reads the files that an experiment names, each once, as far as all together are not too large."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._texts: dict[str, str] = {}
+        self._left = sizes.SCRIPTS
+
+    def __call__(self, name: str) -> str:
+        """OSError, UnicodeDecodeError."""
+        if name not in self._texts:
+            text = _read_text(self._folder / name, most=sizes.SCRIPT)
+            self._left -= len(text)
+            if self._left < 0:
+                raise OSError(errno.EFBIG, f"all scripts together are larger than {sizes.SCRIPTS >> 20} MiB", name)
+            self._texts[name] = text
+        return self._texts[name]
 
 
 def _read_text(path: Path, *, most: int) -> str:
@@ -136,7 +152,7 @@ def _read_text(path: Path, *, most: int) -> str:
 def read_experiment(path: Path) -> str:
     """The text of an experiment file; UsageError where it cannot be read."""
     try:
-        return _read_text(path, most=LARGEST_FILE)
+        return _read_text(path, most=sizes.EXPERIMENT_FILE)
     except FileNotFoundError:
         raise UsageError(
             "there is no such file", where=str(path), remedy="`pgstrata init` writes one to start from"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from pgstrata.collectors.sessions.text import hash_query, normalise
+from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.model.answer import Study
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord

@@ -29,7 +29,7 @@ from pgstrata.servers.supply import installed_prefixes
 # What a killed doctor left is older than any that is at work.
 _MAKE: Final = """
 find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'pgstrata-doctor.*' -user "$(id -u)" -mmin +10 -exec rm -rf {} + 2>/dev/null
-mktemp -d "${TMPDIR:-/tmp}/pgstrata-doctor.XXXXXX"
+folder=$(mktemp -d "${TMPDIR:-/tmp}/pgstrata-doctor.XXXXXX") && chmod 711 "$folder" && printf '%s\n' "$folder"
 """
 
 
@@ -85,11 +85,11 @@ def with_programs(site: Site, installations: Installations) -> Iterator[Installa
 
 
 def _send(site: Site, prefix: str, folder: str) -> None:
-    """Both programs, which need no library but those of every system."""
-    site.transport.make_folder(f"{folder}/bin")
+    """Both programs, which need no library but those of every system; root there runs them as another user."""
+    site.transport.make_folder(f"{folder}/bin", mode=0o755)
     with closing(LocalHost()) as local:
         for program in (FSYNC, TIMING):
             content = local.read(f"{prefix}/bin/{program}")
             if built_for := foreign_architecture(content[:HEADER], site.machine):
                 raise HostNotFitError(f"{program} is a program for {built_for}, and that host is {site.machine}")
-            site.transport.write(f"{folder}/bin/{program}", content, mode=0o700)
+            site.transport.write(f"{folder}/bin/{program}", content, mode=0o755)

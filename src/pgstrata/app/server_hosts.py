@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from pgstrata.app.machine import Machine
 from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import observe_capacity
-from pgstrata.app.site import SSH_CONFIG, observe_site, site_here
+from pgstrata.app.site import SSH_CONFIG, make_socket_folder, observe_site, site_here
 from pgstrata.datasets.marker import sum_datasets
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.hosts.ssh import SshHost, open_ssh
@@ -21,8 +21,12 @@ from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command
 from pgstrata.system import commands
+from pgstrata.system.trust import require_root_keeps
 
 PATIENCE: Final = Patience()
+_OTHERS: Final = (
+    "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
+)
 
 
 def local_host(machine: Machine) -> OpenedHost:
@@ -31,23 +35,22 @@ def local_host(machine: Machine) -> OpenedHost:
 
 
 @contextmanager
-def open_server_host(spec: HostSpec, *, run: str) -> Iterator[OpenedHost]:
+def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
     """Connect to another machine and find out where things lie there; nothing is made or changed.
 
     Args:
         spec: which one, not this machine.
-        run: a folder of this machine for sockets (`Places.run`).
 
     Raises:
         HostNotFitError: something has to be done about it first, such as its host key or a missing program.
         HostLostError: it cannot be reached now.
     """
     config = os.environ.get(SSH_CONFIG) or None
-    transport = open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)
-    try:
+    with (
+        make_socket_folder() as run,
+        closing(open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)) as transport,
+    ):
         yield _look_around(spec, transport)
-    finally:
-        transport.close()
 
 
 def _look_around(spec: HostSpec, transport: SshHost) -> OpenedHost:
@@ -72,11 +75,15 @@ def make_places_there(opened: OpenedHost) -> None:
     """Make the folders on another machine, with their owners and modes, as `make_places` does on this one.
 
     Raises:
-        HostNotFitError: one cannot be made, or belongs to somebody else.
+        HostNotFitError: one cannot be made, or belongs to somebody else; as root there, others could replace the cache
+            or the state.
     """
     places, apart = opened.places, opened.host is not opened.transport
     _make(opened, (places.cache,), mode="755", owner=opened.transport.user)
     _make(opened, (places.state,), mode="755" if apart else "700", owner=opened.transport.user)
+    if apart:
+        for path in (places.cache, places.state):
+            require_root_keeps(opened.transport, path, remedy=_OTHERS)
     _make(opened, (places.data, places.run, places.memory), mode="700", owner=opened.host.user)
 
 

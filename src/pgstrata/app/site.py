@@ -21,7 +21,8 @@ from pgstrata.system.files import remove_tree
 SSH_CONFIG: Final = "PGSTRATA_SSH_CONFIG"
 """Names an ssh configuration instead of the user's own."""
 _VARIABLES: Final[tuple[str, ...]] = (
-    "PGSTRATA_CACHE", "PGSTRATA_STATE", "PGSTRATA_DATA", "PGSTRATA_RUN", "PGSTRATA_USER", LOCK_VARIABLE,
+    "PGSTRATA_CACHE", "PGSTRATA_STATE", "PGSTRATA_DATA", "PGSTRATA_STORAGE", "PGSTRATA_RUN", "PGSTRATA_USER",
+    LOCK_VARIABLE,
     "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
 )  # fmt: skip
 _ASK: Final = r"""
@@ -124,16 +125,23 @@ def open_site(destination: str | None) -> Iterator[Site]:
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
     config = os.environ.get(SSH_CONFIG) or None
-    _sweep_sockets()
-    with (
-        TemporaryDirectory(prefix=f"{_SOCKETS}{os.getpid()}-", dir=_SHORT) as run,
-        closing(open_ssh(destination, run=run, config=config)) as transport,
-    ):
+    with make_socket_folder() as run, closing(open_ssh(destination, run=run, config=config)) as transport:
         yield observe_site(transport)
 
 
+@contextmanager
+def make_socket_folder() -> Iterator[str]:
+    """A folder of this user's alone for ssh's control sockets, until the end; never one that servers' users own.
+
+    Whoever can reach a control socket can use the connection.
+    """
+    _sweep_sockets()
+    with TemporaryDirectory(prefix=f"{_SOCKETS}{os.getpid()}-", dir=_SHORT) as folder:
+        yield folder
+
+
 def _sweep_sockets() -> None:
-    """Remove the empty folders of those who were killed."""
+    """Remove the folders of those who were killed."""
     for folder in Path(_SHORT).glob(f"{_SOCKETS}*"):
         pid = folder.name.removeprefix(_SOCKETS).partition("-")[0]
         with suppress(OSError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,6 +10,7 @@ from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
+from pgstrata.model.packed import unpack
 from pgstrata.model.stacks import RunStacks
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.sources.runs import may_enter
@@ -52,6 +51,6 @@ def _why(folded: Folded) -> str:
 
 def _read(packed: bytes) -> Folded:
     try:
-        return parse_folded(gzip.decompress(packed) if packed else b"")
-    except (OSError, EOFError, zlib.error, ParseError):
+        return parse_folded(unpack(packed, SAMPLES))
+    except ParseError:
         return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")

@@ -84,7 +84,7 @@ class StudyHosts:
             yield local_host(self.machine)
             return
         self._tell(f"connecting to {spec.text}")
-        with open_server_host(spec, run=self.machine.places.run) as opened:
+        with open_server_host(spec) as opened:
             yield opened
 
     def _sweep(self, opened: OpenedHost) -> None:
@@ -92,7 +92,7 @@ class StudyHosts:
         for said in sweep_leftovers(opened.host, self.machine.clock, opened.places.data):
             self._tell(f"{where}{said}")
         for root in {opened.places.memory, opened.places.run}:
-            sweep_scratch(opened.transport, root)
+            sweep_scratch(opened.host, root)
 
     def close(self) -> None:
         """Leave all of them."""

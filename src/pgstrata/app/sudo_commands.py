@@ -24,7 +24,7 @@ def list_elevated(site: Site, abilities: Abilities, layers: Iterable[LayerFindin
     if not site.privilege:
         return ()
     keys = {one.key for one in layers if one.possible in {Possible.YES, Possible.NOT_FOR_USER}}
-    ground = Ground(data=site.places.data, user=site.transport.user, cgroup=_version(abilities))
+    ground = Ground(storage=site.places.storage, user=site.transport.user, cgroup=_version(abilities))
     wanted = [(key, change) for key, change in privileged_changes(ground) if key in keys]
     changes = (_changing(site, key, change) for key, change in wanted)
     return (*_keeping(site), *changes) if wanted else ()

@@ -19,7 +19,7 @@ from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.datasets.cluster import ClusterDatasets
-from pgstrata.datasets.databases import DatabaseDatasets
+from pgstrata.datasets.databases import DatabaseDatasets, observe_coordinator
 from pgstrata.datasets.recipe import DataRecipe
 from pgstrata.drivers.registry import load_data, verify_data
 from pgstrata.errors import HostLostError
@@ -178,7 +178,13 @@ class MachineTarget:
             self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
         return ServerHost(
             host=opened.host,
-            layers=make_host_layers(opened.host, study_key(self.study), opened.places.data, self._environments),
+            layers=make_host_layers(
+                opened.host,
+                study_key(self.study),
+                self._environments,
+                data=opened.places.data,
+                storage=opened.places.storage,
+            ),
             ledger=make_ledger(opened.site, self.machine.clock, self.study),
             supplies=self._supplies(opened),
             facts=facts,
@@ -214,11 +220,14 @@ class MachineTarget:
         )  # fmt: skip
 
     def _running(self, environment: Environment) -> Supply:
-        machine, key = self.machine, study_key(self.study)
+        machine = self.machine
         address = address_of(environment.server, libpq_variables(os.environ))
         datasets = DatabaseDatasets(
             host=self.client, sql=self.sql, address=address, tools=self.tools, workloads=builtin_workloads(),
-            recipe=make_recipe(), clock=machine.clock, scratch=f"{machine.places.memory}/{key}/{environment.name}",
-            study=key,
+            recipe=make_recipe(), clock=machine.clock,
+            scratch=f"{machine.places.memory}/{study_key(self.study)}/{environment.name}",
+            coordinator=observe_coordinator(machine.here, machine.places.state),
         )  # fmt: skip
+        for said in datasets.sweep():
+            self._note(said)
         return Supply(build=self._builds[environment.name], datasets=datasets, control=RunningControl(address))

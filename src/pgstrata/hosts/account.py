@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.system.files import UserIds, acting_as
+from pgstrata.system.users import UserIds, acting_as
 
+# A password is meant for libpq alone, which is told it otherwise; LANGUAGE would be stronger than the locale.
+_FOR_NOBODY: Final = frozenset({"LANGUAGE", "PGPASSWORD"})
 # Messages of the operating system are recognised by their text, and sorting must not depend on who started pgstrata.
 _LOCALE: Final = {"LC_ALL": "C.UTF-8"}
 _DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -66,9 +68,7 @@ class UserAccount:
         Another user gets a fresh one: what is in root's, such as tokens and paths into its home, is not for it.
         """
         if not self.other:
-            hidden = self.hidden | {"LANGUAGE"}
-            kept: Mapping[str, str] = {name: text for name, text in os.environ.items() if name not in hidden}
-            return {**kept, **_LOCALE}
+            return {**own_environment(self.hidden), **_LOCALE}
         kept = {name: os.environ[name] for name in ("TZ",) if name in os.environ}
         return {
             **kept,
@@ -82,9 +82,14 @@ class UserAccount:
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Do what follows as this user (`files.acting_as`)."""
+        """Do what follows as this user (`users.acting_as`)."""
         if not self.other:
             yield
             return
         with acting_as(UserIds(uid=self.uid, gid=self.gid, groups=self.groups)):
             yield
+
+
+def own_environment(hidden: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The environment of this process without the variables that programs do not get."""
+    return {name: text for name, text in os.environ.items() if name not in hidden | _FOR_NOBODY}

@@ -70,6 +70,12 @@ def command_overdue(command: Command, timeout: float, stderr: bytes, *, host: st
     return CommandFailedError(what, where=host, remedy=remedy, details=_last_lines(stderr, command))
 
 
+def command_verbose(command: Command, most: int, *, host: str) -> CommandFailedError:
+    """The error for a command that was killed because it said more than can be kept."""
+    what = f"{command.argv[0]} printed more than {most >> 20} MiB and was killed"
+    return CommandFailedError(what, where=host, remedy="see what it prints, and why")
+
+
 def host_lost(what: str, *, host: str, details: Iterable[str] = ()) -> HostLostError:
     """The error for a transport that broke."""
     remedy = "check that the host is up and reachable, then start again: what was measured is kept"
@@ -89,9 +95,8 @@ def render_end(code: int) -> str:
 def _last_lines(output: bytes, command: Command) -> tuple[str, ...]:
     text = output.decode("utf-8", "replace")
     # A program may repeat what it was given, such as a connection string.
-    for secret in command.secrets.values():
-        if secret:
-            text = text.replace(secret.reveal(), Secret.MASK)
+    if command.password:
+        text = text.replace(command.password.reveal(), Secret.MASK)
     return tuple(line for line in text.splitlines() if line.strip())[-_LINES_SHOWN:]
 
 

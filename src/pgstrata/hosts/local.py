@@ -15,7 +15,15 @@ from typing import Final
 from pgstrata.errors import PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import UserAccount
-from pgstrata.hosts.local_process import Conversation, LocalProcess, holding, kill_group, signal_number, start
+from pgstrata.hosts.local_process import (
+    MOST_OUTPUT,
+    Conversation,
+    LocalProcess,
+    holding,
+    kill_group,
+    signal_number,
+    start,
+)
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 from pgstrata.system import files
 
@@ -46,6 +54,9 @@ class LocalHost:
     def user(self) -> str:
         return self._account.name
 
+    def as_user(self, user: str) -> LocalHost:
+        return LocalHost(user=user)
+
     @property
     def transport_pids(self) -> tuple[int, ...]:
         return (os.getpid(),)
@@ -61,6 +72,9 @@ class LocalHost:
             except TimeoutError:
                 _end(child)
                 raise failures.command_overdue(command, timeout, talk.stderr, host=self.name) from None
+            except OverflowError:
+                _end(child)
+                raise failures.command_verbose(command, MOST_OUTPUT, host=self.name) from None
             except BaseException:
                 _end(child)
                 raise
@@ -119,7 +133,8 @@ class LocalHost:
                 process.wait(deadline - time.monotonic())
             except TimeoutError:
                 process.signal(StopSignal.KILL, group=True)
-                process.wait(_GRACE)
+                with suppress(TimeoutError):  # it waits in the kernel, for a disk or a tracer, and ends after that
+                    process.wait(_GRACE)
 
     # ---------------------------------------------------------------------------------------- files
 

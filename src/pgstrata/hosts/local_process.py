@@ -9,16 +9,20 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final, Self
 
 from pgstrata.hosts.account import UserAccount
+from pgstrata.libpq import render_passfile
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
+from pgstrata.system import files
 
 _PR_SET_PDEATHSIG: Final = 1
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 _PRIVATE_UMASK: Final = 0o077
 _CHUNK: Final = 1 << 18
+MOST_OUTPUT: Final = 512 << 20
+"""Bytes that a program may say; a commit of PostgreSQL, packed, has 40 MB."""
 
 
 def signal_number(stop: StopSignal) -> signal.Signals:
@@ -53,21 +57,26 @@ def start(
     on_parent_death: StopSignal,
 ) -> subprocess.Popen[bytes]:
     """Start a program as leader of its own session and process group; OSError if that fails."""
-    revealed = {name: secret.reveal() for name, secret in command.secrets.items()}
-    return subprocess.Popen(
-        command.argv,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        cwd=command.folder or "/",
-        env={**account.environment(), **command.environment, **revealed},
-        user=account.uid if account.other else None,
-        group=account.gid if account.other else None,
-        extra_groups=account.groups if account.other else None,
-        umask=_PRIVATE_UMASK,
-        start_new_session=True,
-        preexec_fn=die_with_parent(signal_number(on_parent_death)),  # noqa: PLW1509 the coordinator has one thread
-    )
+    passfile = render_passfile(command.password.reveal()) if command.password else b""
+    with holding(passfile, account) as descriptor:
+        environment = {**account.environment(), **command.environment}
+        if passfile:
+            environment["PGPASSFILE"] = f"/proc/self/fd/{descriptor}"
+        return subprocess.Popen(
+            command.argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=command.folder or "/",
+            env=environment,
+            user=account.uid if account.other else None,
+            group=account.gid if account.other else None,
+            extra_groups=account.groups if account.other else None,
+            umask=_PRIVATE_UMASK,
+            start_new_session=True,
+            pass_fds=(descriptor,) if passfile else (),
+            preexec_fn=die_with_parent(signal_number(on_parent_death)),  # noqa: PLW1509 the coordinator has one thread
+        )
 
 
 def kill_group(leader: int) -> bool:
@@ -85,13 +94,20 @@ def kill_group(leader: int) -> bool:
 
 
 @contextmanager
-def holding(content: bytes) -> Iterator[int]:
-    """A descriptor from which `content` can be read, without anybody having to feed it."""
+def holding(content: bytes, reader: UserAccount | None = None) -> Iterator[int]:
+    """A descriptor from which `content` can be read, without anybody having to feed it.
+
+    Its file lies in memory, has no name, and goes with the last process that has it open. `reader` is the user who
+    alone may open it anew.
+    """
     if not content:
         yield subprocess.DEVNULL
         return
-    descriptor = os.memfd_create("stdin")
+    with reader.acting() if reader else nullcontext():
+        descriptor = os.memfd_create("pgstrata")
     try:
+        if reader:
+            files.make_private(descriptor)
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(content)
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -145,7 +161,7 @@ class Conversation:
         return child
 
     def hold(self, child: subprocess.Popen[bytes], timeout: float) -> None:
-        """Until the child has ended and was reaped; TimeoutError otherwise."""
+        """Until the child has ended and was reaped; TimeoutError otherwise, OverflowError if it says too much."""
         for descriptor in self._open:
             os.set_blocking(descriptor, False)
         ended = os.pidfd_open(child.pid)
@@ -182,6 +198,8 @@ class Conversation:
         try:
             while chunk := os.read(descriptor, _CHUNK):
                 self._gathered[descriptor] += chunk
+                if len(self._gathered[descriptor]) > MOST_OUTPUT:
+                    raise OverflowError
         except BlockingIOError:
             return True
         self._speaking.discard(descriptor)

@@ -60,6 +60,9 @@ class ShellHost:
     def user(self) -> str:
         return self._transport.hello.user
 
+    def as_user(self, user: str) -> ShellHost:
+        raise HostNotFitError(f"only root can work as the user {user}", where=self.name, remedy=f"start it as {user}")
+
     @property
     def transport_pids(self) -> tuple[int, ...]:
         return (self._transport.hello.pid,)

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.hosts import failures
 from pgstrata.hosts.transport import Transport, quote
+from pgstrata.libpq import render_passfile
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
 
 PATIENCE: Final = 60.0
 """Seconds within which a shell answers what takes no time at all."""
 
 _LONGEST_PAUSE: Final = 0.1
-_SHELL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_END_OF_TEXT: Final = "transport_end_of_text"
 # The kernel counts CPU time towards user space in USER_HZ, which is 100 on every machine that Debian knows.
 _TICKS_PER_SECOND: Final = 100.0
 _SIGNALLED: Final = range(129, 193)
 
 
 def render_setup(command: Command) -> str:
-    """What a program's guard does before: its folder and its secrets, neither of which shows in a process list."""
-    for name in command.secrets:
-        if not _SHELL_NAME.fullmatch(name):
-            raise ValueError(f"{name} cannot be the name of a secret")
-    secrets = (f"{name}={quote(secret.reveal())} && export {name}" for name, secret in command.secrets.items())
-    steps = " && ".join((f"cd -- {quote(command.folder or '/')}", *secrets))
-    # These serve one program; the transport itself knows secrets only until it is told the next one's.
+    """What a program's guard does before: its folder and its password file, of which nothing shows in a process list.
+
+    The file has lost its name before it is written. What it holds is not on a command line of the shell's either.
+    """
+    steps = [f"cd -- {quote(command.folder or '/')}"]
+    if command.password:
+        content = render_passfile(command.password.reveal()).decode("utf-8", "surrogateescape")
+        steps.append(f"transport_keep <<'{_END_OF_TEXT}'\n{content}{_END_OF_TEXT}")
+    # These serve one program; the transport itself knows a password only until it is told of the next program.
     path = quote(command.environment.get("PATH", "")) if "PATH" in command.environment else "''"
-    return f"transport_setup() {{ {steps}; }}\ntransport_program={quote(command.argv[0])}\ntransport_path={path}"
+    setup = " && ".join(steps)
+    return f"transport_setup() {{ {setup}\n}}\ntransport_program={quote(command.argv[0])}\ntransport_path={path}"
 
 
 def render_words(command: Command) -> str:

@@ -97,7 +97,7 @@ def open_ssh(destination: str, *, run: str, config: str | None = None, patience:
 
     Args:
         destination: as the user writes it for ssh: db1, user@db1, ssh://user@db1:2222.
-        run: a folder of this machine for sockets (`Places.run`).
+        run: a folder of this machine for the control socket; nobody but this user may be able to replace it.
         config: an ssh configuration file instead of the user's own.
         patience: how long silence is borne.
 

@@ -169,7 +169,7 @@ def _start(argv: Sequence[str], *, stdin: int) -> subprocess.Popen[bytes]:
 def _socket_path(run: str) -> str:
     path = f"{_private_folder(run)}/{os.getpid()}-{secrets.token_hex(3)}"
     if len(os.fsencode(path)) + _BESIDE > _LONGEST_SOCKET:
-        remedy = "name a folder with a shorter path in PGSTRATA_RUN, such as /tmp/pg"
+        remedy = "choose a folder with a shorter path"
         raise HostNotFitError("the path of a socket for ssh is too long", where=path, remedy=remedy)
     return path
 
@@ -180,6 +180,6 @@ def _private_folder(run: str) -> str:
     make_folders(folder, mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        remedy = "remove it, or name another folder in PGSTRATA_RUN"
+        remedy = "remove it"
         raise HostNotFitError("this folder is open to other users, or theirs", where=str(folder), remedy=remedy)
     return str(folder)

@@ -21,6 +21,7 @@ from typing import Final
 
 from pgstrata.errors import HostLostError
 from pgstrata.hosts import failures
+from pgstrata.hosts.account import own_environment
 
 _FAR_SIDE: Final = Path(__file__).with_name("transport.sh")
 _CHUNK: Final = 1 << 18
@@ -77,7 +78,13 @@ class Transport:
         try:
             # Its own session: what the user types at a terminal is for the coordinator alone.
             child = subprocess.Popen(
-                argv, stdin=pipe, stdout=pipe, stderr=self._complaints, bufsize=0, start_new_session=True
+                argv,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=self._complaints,
+                env=own_environment(),
+                bufsize=0,
+                start_new_session=True,
             )
         except OSError as error:
             self._complaints.close()

@@ -6,6 +6,7 @@
 # Lines are read with the builtin `read`, which takes no byte too many: what follows a request is content for `head`.
 
 umask 077
+ulimit -c 0
 cd /
 LC_ALL=C.UTF-8
 export LC_ALL
@@ -109,6 +110,13 @@ transport_found() { # program: whether it can be started; what is wrong with it 
     esac
 }
 
+transport_keep() { # a password file from standard input, for the program alone: nobody else finds it by a name
+    # what fails in exec would end the guard without a word
+    true >"$transport_base.pass" && exec 4<>"$transport_base.pass" && rm -f -- "$transport_base.pass" && cat >&4 || return 1
+    PGPASSFILE=/proc/self/fd/4
+    export PGPASSFILE
+}
+
 transport_ready() { # prepares the guard of a program; says why not and ends, if it cannot be started
     trap '' HUP TERM
     transport_job=$transport_tmp/job.$transport_id
@@ -125,6 +133,7 @@ transport_start() { # words: sets transport_child
     # A background job of a shell ignores INT and QUIT for ever; env gives its program all signals back.
     setsid env --default-signal "$@" <"$transport_in" >>"$transport_out" 2>>"$transport_err" 3>&- &
     transport_child=$!
+    exec 4>&-
 }
 
 transport_refuse() { # why

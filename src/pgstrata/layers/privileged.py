@@ -20,7 +20,6 @@ from pgstrata.model.changes import Change
 from pgstrata.system.groups import base_change, group_change
 from pgstrata.system.storage import (
     Place,
-    data_change,
     device_change,
     folder_change,
     image_change,
@@ -43,9 +42,9 @@ _WRITES: Final = re.compile(r"(?:echo|printf|cat)\b[^\n;|&]*[^2&]>\"?[$/f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where it would be done: the folder of the data, the servers' user, and the version of control groups."""
+    """Where it would be done: the folder of file systems, the servers' user, and the version of control groups."""
 
-    data: str
+    storage: str
     user: str
     cgroup: int
 
@@ -94,7 +93,7 @@ def _group(
 
 def storage_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
     """File systems on loop devices, on devices and in memory, and the queue of a disk."""
-    place = Place(base=f"{ground.data}/pgstrata-KEY-ENVIRONMENT-1")
+    place = Place(base=f"{ground.storage}/pgstrata-KEY-ENVIRONMENT-1")
     label = file_system_label("0000")
     for kind in FileSystem:
         words = mkfs_words(kind, "", label)
@@ -103,23 +102,20 @@ def storage_changes(ground: Ground) -> Iterator[tuple[str, Change]]:
             image_change(place, _SIZE),
             loop_change(place, 512),
             mkfs_change(place, "/dev/LOOP", kind, words, _SIZE),
-            mount_change(place, "/dev/LOOP", kind, mount_options("", image=True)),
-            data_change(place, ground.user),
+            mount_change(place, "/dev/LOOP", kind, mount_options("", image=True), ground.user),
         ):
             yield f"filesystem={kind}", change
     kind = FileSystem.EXT4
     for change in (
         folder_change(place),
         device_change(place.base, "/dev/DEVICE", label, mkfs_words(kind, "", label)),
-        mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False)),
-        data_change(place, ground.user),
+        mount_change(place, "/dev/DEVICE", kind, mount_options("", image=False), ground.user),
     ):
         yield "storage.device", change
     # beside what filesystem and storage.device are made of
     for change in (
         folder_change(place),
-        mount_change(place, "tmpfs", "tmpfs", ("size=BYTES",)),
-        data_change(place, ground.user),
+        mount_change(place, "tmpfs", "tmpfs", ("size=BYTES",), ground.user),
     ):
         yield "storage.wal, storage.installation", change
     yield "storage.scheduler", scheduler_change("DISK", f"{_QUEUE}/scheduler", "SCHEDULER")

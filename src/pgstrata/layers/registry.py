@@ -64,10 +64,12 @@ HOST_LAYERS: Final[dict[str, LayerEntry]] = {
 """Every layer, the lowest first."""
 
 
-def make_host_layers(host: Host, key: str, folder: str, environments: Sequence[Environment]) -> tuple[HostLayer, ...]:
-    """The layers of a host, the lowest first; `folder` is where data lie unless a layer wants them elsewhere."""
-    storage = StorageLayer(host, key, folder)
-    site = LayerSite(host=host, key=key, environments=environments, storage=storage)
+def make_host_layers(
+    host: Host, key: str, environments: Sequence[Environment], *, data: str, storage: str
+) -> tuple[HostLayer, ...]:
+    """The layers of a host, the lowest first; the folders are as of `StorageLayer`."""
+    layer = StorageLayer(host, key, data=data, storage=storage)
+    site = LayerSite(host=host, key=key, environments=environments, storage=layer)
     return tuple(entry.make(site) for entry in HOST_LAYERS.values())
 
 

@@ -11,6 +11,7 @@ the entry is as good as it was before.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +29,8 @@ _FORMAT: Final = 1
 _SUFFIX: Final = ".json"
 _NOTE: Final = ".note"
 _LINES_SHOWN: Final = 5
+_MOST_BYTES: Final = 1 << 20
+_WRITABLE: Final = 0o022
 
 
 def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
@@ -35,7 +38,7 @@ def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
     number = f"{folder}/{0:08d}"
     return (
         commands.make_ledger(folder).argv,
-        commands.put_entry(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-0.new", 0).argv,
+        commands.put_entry(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-{0:016x}.new", 0).argv,
         commands.put_note(f"{number}{_NOTE}").argv,
         commands.remove_files(f"{number}{_NOTE}", f"{number}{_SUFFIX}"),
     )
@@ -50,14 +53,22 @@ class EntryFiles:
     folder: str
 
     def make_folder(self) -> None:
-        """Make the folder, readable for everybody on the host; nothing happens if it is there."""
+        """Make the folder, readable for everybody on the host; nothing happens if it is there.
+
+        HostNotFitError: a user other than root and this one could replace it.
+        """
+        above = self.folder
+        while not self.host.exists(above):
+            above = above.rpartition("/")[0] or "/"
+        _check_keeper(self.host, above, adding=above != self.folder)
         done = self.run(commands.make_ledger(self.folder).argv, check=False)
         if done.code:
             raise _not_written(self.folder, done.complaints)
+        _check_keeper(self.host, self.folder)
 
     def write_ahead(self, entry: Entry) -> bool:
         """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
-        aside = f"{self.folder}/.{entry.number:08d}-{entry.owner.pid}.new"
+        aside = f"{self.folder}/.{entry.number:08d}-{secrets.token_hex(8)}.new"
         content = render_entry(entry).encode()
         done = self.run(commands.put_entry(self.path(entry), aside, len(content)).argv, content, check=False)
         if done.code == commands.NUMBER_TAKEN:
@@ -176,11 +187,12 @@ def host_state(host: Host, folder: str) -> HostState:
     Raises:
         HostNotFitError: a user other than root and this one could have written it; none of its commands may be run.
     """
-    names = host.list_folder(folder)
-    if names:
+    if host.exists(folder):
         _check_keeper(host, folder)
+    names = host.list_folder(folder)
     paths = [f"{folder}/{name}" for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
     notes = [f"{folder}/{name}" for name in names if name.endswith(_NOTE) and not name.startswith(".")]
+    _check_files(host, (*paths, *notes))
     contents = host.read_files((BOOT_ID, *paths, *notes))
     entries: list[Entry] = []
     unreadable: list[str] = []
@@ -202,15 +214,35 @@ def host_state(host: Host, folder: str) -> HostState:
     )
 
 
-def _check_keeper(host: Host, folder: str) -> None:
-    keeper = find_keeper(host, folder, adding=False)
+def _check_keeper(host: Host, folder: str, *, adding: bool = False) -> None:
+    keeper = find_keeper(host, folder, adding=adding)
     if keeper not in {ROOT, host.user}:
         raise HostNotFitError(
-            f"the ledger of this host could have been changed by the user {keeper}; none of its commands is run",
+            f"the user {keeper} could change the ledger of this host, so none of its commands is run",
             where=f"{host.name}: {folder}",
             remedy="read the commands in its .json files and remove those that are not yours; then make root the owner "
             "of the folder and of those above it",
         )
+
+
+def _check_files(host: Host, paths: Sequence[str]) -> None:
+    """HostNotFitError where a file of the ledger is none of ours; those that have just been removed are left out."""
+    if not paths:
+        return
+    fields = iter(host.run(Command(argv=commands.examine(*paths)), check=False).text.split("\0"))
+    for path, owner, mode, size, kind in zip(fields, fields, fields, fields, fields, strict=False):
+        wrong = [
+            *([f"belongs to {owner}"] if owner not in {ROOT, host.user} else []),
+            *(["can be changed by other users"] if int(mode, 8) & _WRITABLE else []),
+            *([f"is a {kind}"] if not kind.startswith("regular") else []),
+            *([f"is larger than {_MOST_BYTES >> 20} MiB"] if int(size) > _MOST_BYTES else []),
+        ]
+        if wrong:
+            raise HostNotFitError(
+                f"a file in the ledger of this host {' and '.join(wrong)}, so none of the ledger's commands is run",
+                where=f"{host.name}: {path}",
+                remedy=f"read the file; remove it, or give it to root with mode 644 if it is {host.user}'s own",
+            )
 
 
 def _entry_of(folder: str, path: str, content: bytes, note: bytes) -> Entry | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -24,9 +25,9 @@ LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
 _FOLDER: Final = "/run/lock"
 _NAME: Final = "pgstrata.lock"
 _PATIENCE: Final = 5.0
+_LONG_PATIENCE: Final = 60.0
+"""For a process on the host to take the lock, on a busy machine too; another user can make it wait for ever."""
 _POLL: Final = 0.01
-
-_READ: Final = '[ -f "$1" ] && [ ! -L "$1" ] && head -c 4096 -- "$1"'
 
 
 class HostHeldError(HostNotFitError):
@@ -43,7 +44,8 @@ class HostLock:
     def release(self) -> None:
         """Give the host free; nothing happens the second time."""
         self.process.signal(StopSignal.KILL)
-        self.process.wait(_PATIENCE)
+        with suppress(TimeoutError):  # it was killed: the kernel sees to the rest
+            self.process.wait(_PATIENCE)
 
 
 def find_lock_file(host: Host, state: str) -> str:
@@ -87,18 +89,22 @@ def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
 
 
 def _await(host: Host, process: Process, path: str, identity: str, clock: Clock) -> int | None:
-    """None when the lock is held, or the exit code of who could not take it."""
+    """None when the lock is held, or the exit code of who could not take it (LOCK_UNUSABLE: nor in time)."""
+    deadline = clock.monotonic() + _LONG_PATIENCE
     while True:
         if _read(host, path) == identity:
             return None
         if (ending := process.poll()) is not None:
             return ending.code
+        if clock.monotonic() > deadline:
+            process.signal(StopSignal.KILL)
+            return commands.LOCK_UNUSABLE
         clock.sleep(_POLL)
 
 
 def _read(host: Host, path: str) -> str:
     # not by `Host.read`: in a folder that everybody may write to, it could be a pipe, whose reader waits for ever
-    return host.run(Command(argv=("sh", "-c", _READ, "sh", path)), check=False).text
+    return host.run(Command(argv=commands.read_lock(path, _PATIENCE)), check=False).text
 
 
 def _render_identity(owner: ChangeOwner, since: str) -> str:

@@ -14,13 +14,14 @@ from pgstrata.model.secret import Secret
 class Command:
     """A program to run on a host: an argv list, never a shell line.
 
-    `environment` is added to the host's; `secrets` too, but is never shown, logged or visible in a process list.
+    `environment` is added to the host's. `password` is libpq's: it stands in a file without a name that the process
+    inherits and PGPASSFILE leads to; it is never shown, logged or visible in a process list or an environment.
     `stdin` is fed to the program and closed.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    password: Secret | None = None
     folder: str | None = None
     stdin: bytes = b""
 
@@ -129,6 +130,10 @@ class Host(Protocol):
     @property
     def user(self) -> str:
         """The user that processes run as."""
+        ...
+
+    def as_user(self, user: str) -> Host:
+        """The same machine as another user, for root only; HostNotFitError. It need not be closed."""
         ...
 
     @property

@@ -1,5 +1,8 @@
 """Building of PostgreSQL from source by meson or configure, once for each source, system, compiler and flags.
 
+A source runs what it likes while it is built: root leaves that to the user whom servers run as. What that user made is
+copied as its own, without links being followed.
+
 The result is installed into the cache; the log of the build lies in it, or beside it where the build failed.
 """
 
@@ -24,8 +27,11 @@ from pgstrata.servers.toolchain import (
     processor_model,
     require_programs,
 )
-from pgstrata.servers.tree import Source
+from pgstrata.servers.tree import BuildUser, Source
 from pgstrata.system import files
+from pgstrata.system.commands import empty_folder
+from pgstrata.system.trees import copy_tree
+from pgstrata.system.users import UserIds
 
 _RECIPE: Final = "1"  # another one wherever servers are built otherwise than before
 _SYSTEM: Final = "system"
@@ -34,7 +40,10 @@ _LOG: Final = "build.log"
 # What configure and meson tried, where they say so.
 _TRIED: Final = ("tree/config.log", "objects/meson-logs/meson-log.txt")
 _PROGRAMS: Final = frozenset({"./configure", "make", "meson", "ninja"})
+_MOST_TRIED: Final = "1000000"
 _TAIL: Final = 8
+_MEMORY: Final = 8 << 20
+"""kB that one process of a build may have; linking with all optimisations takes less than half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +69,22 @@ class Builder:
 
     Args:
         here: the coordinator, as the user that pgstrata runs as.
+        host: the coordinator, as the user who builds.
         cache: folder on the coordinator; everything in it is readable by everybody.
         cpus: how many compilers run at once.
         note: is told what takes a while.
     """
 
     here: Host
+    host: Host
     cache: str
     cpus: int
     note: Callable[[str], None]
+
+    @property
+    def _user(self) -> BuildUser:
+        other = self.host.user != self.here.user
+        return BuildUser(host=self.host, ids=UserIds.of(self.host.user) if other else None)
 
     def build(self, spec: ServerSpec) -> Built:
         """The installation, built first if there is none of this source, system, compiler and flags.
@@ -79,16 +95,16 @@ class Builder:
             DiskFullError: no room.
             PgstrataError: the build failed; the error shows the end of its log and says where the whole is.
         """
-        source, asked = find_source(self.here, spec.value), dict(spec.build)
+        source, asked = find_source(self.here, spec.value, self._user), dict(spec.build)
         source.require()
         held = source.holds()
         recipe = BuildRecipe(
             system=self._possible(spec, held)[0],
-            compiler=choose_compiler(self.here, asked.get("compiler", "")),
+            compiler=choose_compiler(self.host, asked.get("compiler", "")),
             flags=asked.get("flags", ""),
         )
-        require_programs(self.here, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
-        described = describe_compiler(self.here, recipe.compiler)
+        require_programs(self.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
+        described = describe_compiler(self.host, recipe.compiler)
         name = f"build-{self._key(source, recipe, described)}"
         shelf = Shelf(cache=self.cache)
         shelf.bring(name, self._bring(spec, source, recipe))
@@ -108,7 +124,7 @@ class Builder:
         }
 
     def _systems(self, spec: ServerSpec) -> tuple[System, ...]:
-        source = find_source(self.here, spec.value)
+        source = find_source(self.here, spec.value, self._user)
         source.require()
         return self._possible(spec, source.holds())
 
@@ -129,7 +145,7 @@ class Builder:
             )
         if asked:
             return (System(asked),)
-        if len(can) > 1 and not all(has_program(self.here, name) for name in ("meson", "ninja")):
+        if len(can) > 1 and not all(has_program(self.host, name) for name in ("meson", "ninja")):
             return (System.CONFIGURE,)
         return can
 
@@ -146,26 +162,31 @@ class Builder:
             log = final.with_name(f"{final.name}.log")
             files.remove_file(log)
             self.note(f"building {spec.text} by {recipe.system}, which takes some minutes")
-            tree, stage, objects = scratch / "tree", scratch / "stage", scratch / "objects"
-            source.copy(tree)
-            for argv in recipe.steps(str(final), str(tree), str(stage), str(objects), self.cpus):
-                self._step(spec, argv, scratch, log)
-            for path in sorted((stage / str(final).lstrip("/")).iterdir()):
-                files.rename(path, partial / path.name)
+            user, work = self._user, scratch / "build"
+            files.make_folder(work, mode=0o700, owner=user.ids)
+            tree, stage, objects = work / "tree", work / "stage", work / "objects"
+            try:
+                source.copy(tree)
+                for argv in recipe.steps(str(final), str(tree), str(stage), str(objects), self.cpus):
+                    self._step(spec, (*_bounded(recipe), *argv), work, log)
+                copy_tree(stage / str(final).lstrip("/"), partial, reader=user.ids, for_all=True)
+            finally:
+                self.host.run(Command(argv=empty_folder(str(work))), check=False)
             files.rename(log, partial / _LOG)
-            files.open_to_all(partial)
+            files.open_file(partial / _LOG)
 
         return fill
 
-    def _step(self, spec: ServerSpec, argv: Sequence[str], scratch: Path, log: Path) -> None:
-        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(scratch / "tree"))
-        done = self.here.run(command, timeout=_STEP_TIMEOUT, check=False)
-        tried = [] if done.code == 0 else [scratch / name for name in _TRIED if (scratch / name).is_file()]
+    def _step(self, spec: ServerSpec, argv: Sequence[str], work: Path, log: Path) -> None:
+        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(work / "tree"))
+        done = self.host.run(command, timeout=_STEP_TIMEOUT, check=False)
         files.append(log, f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
-        for path in tried:
-            files.append(log, f"\n{path.name}:\n".encode() + path.read_bytes())
         if done.code == 0:
             return
+        for name in _TRIED:
+            tried = self.host.run(Command(argv=("tail", "-c", _MOST_TRIED, "--", str(work / name))), check=False)
+            if tried.code == 0:
+                files.append(log, f"\n{name.rpartition('/')[2]}:\n".encode() + tried.stdout)
         program = next(word for word in argv if word in _PROGRAMS)
         # The reason stands among the errors; standard output goes on while other compilers end.
         lines = reason_in((done.stderr.strip() or done.stdout).decode("utf-8", "replace").splitlines(), _TAIL)
@@ -177,3 +198,9 @@ class Builder:
             details=tuple(lines),
             remedy=f"the whole log is in {log}",
         )
+
+
+def _bounded(recipe: BuildRecipe) -> tuple[str, ...]:
+    """Words in front of a step: it cannot take all of the memory; sanitizers reserve terabytes that they do not use."""
+    limit = "unlimited" if "sanitize" in recipe.flags else str(_MEMORY)
+    return ("sh", "-c", 'ulimit -c 0; ulimit -v "$0"; exec "$@"', limit)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostFileError, HostNotFitError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.bisect import Commit
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.shelf import DISK_REMEDY
+from pgstrata.system.users import UserIds
+from pgstrata.system.ways import find_reader
 
 _TIMEOUT: Final = 600.0
 _FIELDS: Final = 3
@@ -24,12 +25,15 @@ class Repository:
     """A git repository on the coordinator.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
+        here: the coordinator, as a user who may read it. git runs what its configuration names: that is no place for
+            root unless root alone can write there (`open_repository`).
         folder: the repository or a folder in it, absolute.
+        reader: that user where it is not pgstrata's own.
     """
 
     here: Host
     folder: str
+    reader: UserIds | None = None
 
     def range(self, text: str) -> tuple[Commit, ...]:
         """GOOD, then the first-parent commits of BAD that GOOD does not have, the oldest first.
@@ -48,8 +52,8 @@ class Repository:
         first, last = self._commit(good, "--git"), self._commit(bad, "--git")
         if self._git("merge-base", "--is-ancestor", first, last).code != 0:
             raise UsageError(f"{good} is not an ancestor of {bad}", where="--git", remedy=self._base(first, last))
-        found = self._checked("log", "--first-parent", "--reverse", "--format=%H%x00%aI%x00%s", f"{first}..{last}")
-        head = self._checked("log", "-1", "--format=%H%x00%aI%x00%s", first)
+        found = self._checked("log", "--first-parent", "--reverse", "--format=%H%x00%aI%x00%s", f"{first}..{last}").text
+        head = self._checked("log", "-1", "--format=%H%x00%aI%x00%s", first).text
         commits = tuple(_read_commit(line) for line in (head + found).split("\n") if line)
         if len(commits) == 1:
             raise UsageError(f"there is no commit in {text}", where="--git", remedy="name two that are apart")
@@ -71,20 +75,18 @@ class Repository:
 
     def tree(self, commit: str) -> str:
         """The name of what is in a commit; HostFileError where the repository is damaged."""
-        return self._inside("rev-parse", "--verify", f"{commit}^{{tree}}").strip()
+        return self._inside("rev-parse", "--verify", f"{commit}^{{tree}}").text.strip()
 
     def holds(self, commit: str, names: Collection[str]) -> frozenset[str]:
         """Those of the files that are in a commit, relative to its top; HostFileError where it cannot be read."""
-        return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).splitlines())
+        return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).text.splitlines())
 
-    def export(self, commit: str, file: Path) -> None:
-        """A commit as a tarball with one folder in it. The work tree of the repository plays no part.
+    def export(self, commit: str) -> bytes:
+        """A commit as a tarball (gzip) with one folder in it. The work tree of the repository plays no part.
 
-        Raises:
-            DiskFullError: no room for it.
-            HostFileError: git cannot read the commit.
+        HostFileError: git cannot read the commit.
         """
-        self._inside("archive", "--format=tar", "--prefix=postgresql/", "-o", str(file), commit)
+        return self._inside("archive", "--format=tar.gz", "-1", "--prefix=postgresql/", commit).stdout
 
     def _require(self) -> None:
         done = self._git("rev-parse", "--git-dir")
@@ -113,15 +115,15 @@ class Repository:
         done = self._git("merge-base", first, last)
         return f"both descend from {done.text.strip()[:12]}" if done.code == 0 else "name commits of one history"
 
-    def _inside(self, *arguments: str) -> str:
+    def _inside(self, *arguments: str) -> Completed:
         """Said of the whole repository, whichever folder of its work tree was named."""
-        folder = self._checked("rev-parse", "--absolute-git-dir").strip()
+        folder = self._checked("rev-parse", "--absolute-git-dir").text.strip()
         return self._checked(f"--git-dir={folder}", *arguments)
 
-    def _checked(self, *arguments: str) -> str:
+    def _checked(self, *arguments: str) -> Completed:
         done = self._git(*arguments)
         if done.code == 0:
-            return done.stdout.decode("utf-8", "replace")
+            return done
         lines, what = done.last_words(), "git cannot read the repository"
         if find_disk_full("\n".join(lines)):
             raise DiskFullError(what, where=self.folder, details=lines, remedy=DISK_REMEDY)
@@ -138,6 +140,12 @@ class Repository:
         if done.code == 127:  # noqa: PLR2004 - what env says of a program that is not there
             raise HostNotFitError("git is missing on this machine", remedy="install the package git")
         return done
+
+
+def open_repository(here: Host, folder: str) -> Repository:
+    """A repository, which root reads as the user who could replace it; HostNotFitError if there are several."""
+    reader = find_reader(folder)
+    return Repository(here=here.as_user(reader.name) if reader else here, folder=folder, reader=reader)
 
 
 def _read_commit(line: str) -> Commit:

@@ -1,13 +1,12 @@
 """Copies of installations that the server's user cannot enter, such as those below root's home.
 
-A copy is named by what is in it, so that a rebuilt server is copied again and an unchanged one is not.
+A copy is named by what is in it, so that a rebuilt server is copied again and an unchanged one is not. Root reads an
+installation as the user who could replace it, and follows no links: what that user may not read is not shown to all.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,9 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError
 from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.system import files
+from pgstrata.system.trees import copy_tree, digest_tree
+from pgstrata.system.users import acting_as
+from pgstrata.system.ways import find_reader
 
 _PARTS: Final = ("bin", "lib", "lib64", "share")
 _CATALOGUES: Final = ("share/postgres.bki", "share/postgresql/postgres.bki", "share/pgsql/postgres.bki")
@@ -37,22 +39,24 @@ class Copier:
 
         Raises:
             DiskFullError: no room.
-            HostNotFitError: the installation cannot be read, or the cache not be written.
+            HostNotFitError: the installation cannot be read, or several users could replace it; the cache cannot be
+                written.
         """
-        source = Path(prefix)
-        if not any((source / name).is_file() for name in _CATALOGUES):
-            return None
+        source, reader = Path(prefix), find_reader(prefix)
         try:
-            name = f"prefix-{_digest(source)}"
+            with acting_as(reader):
+                if not any((source / name).is_file() for name in _CATALOGUES):
+                    return None
+            name = f"prefix-{digest_tree(source, reader=reader, only=_PARTS)[:16]}" + (
+                f"-{reader.uid}" if reader else ""
+            )
         except OSError as error:
             raise self._explain(error, prefix) from error
 
         def fill(_scratch: Path, partial: Path) -> None:
             self.note(f"copying {prefix}, which the server's user cannot enter")
             try:
-                for part in _PARTS:
-                    if (source / part).is_dir():
-                        files.copy_tree_for_all(source / part, partial / part)
+                copy_tree(source, partial, reader=reader, only=_PARTS, for_all=True)
             except OSError as error:
                 raise self._explain(error, prefix) from error
 
@@ -72,20 +76,3 @@ class Copier:
             where=str(error.filename or prefix),
             remedy="install it where everybody may enter",
         )
-
-
-def _files(source: Path) -> Iterator[Path]:
-    for part in _PARTS:
-        for folder, _, names in sorted(os.walk(source / part)):
-            yield from (path for name in sorted(names) if (path := Path(folder, name)).is_file())
-
-
-def _digest(source: Path) -> str:
-    """Of the content of programs and libraries and the names and sizes of all else."""
-    digest = hashlib.sha256()
-    for path in _files(source):
-        digest.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
-        if path.relative_to(source).parts[0] != "share":
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]

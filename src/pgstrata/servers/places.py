@@ -14,12 +14,14 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.system import files
-from pgstrata.system.files import UserIds
+from pgstrata.system.users import UserIds
+from pgstrata.system.ways import find_owner
 
 SOCKET_PATH_LIMIT: Final = 107
 """Bytes in the path of a unix socket (sun_path, with its final NUL)."""
 
-HOST_LEDGER: Final = "/var/lib/pgstrata/ledger"
+_ROOT_STATE: Final = "/var/lib/pgstrata"
+HOST_LEDGER: Final = f"{_ROOT_STATE}/ledger"
 """What is changed on a host, whoever changed it: one place for all users, whatever their state folder."""
 
 _SOCKET_RESERVE: Final = 48  # "/" + name of a run's folder + "/.s.PGSQL.65535"
@@ -32,13 +34,15 @@ class Places:
     """Where things live on the coordinator.
 
     `cache` holds what can be fetched again and is readable by everybody; `state` what is remembered of the host;
-    `data` datasets and clones, owned by the server's user; `run` sockets, so its name is short; `memory` is scratch
-    space that is backed by memory, or `run` where there is none.
+    `data` datasets and clones, owned by the server's user; in `storage` root makes file systems, so nobody else may
+    write there; `run` sockets, so its name is short; `memory` is scratch space that is backed by memory, or `run` where
+    there is none.
     """
 
     cache: str
     state: str
     data: str
+    storage: str
     run: str
     memory: str
 
@@ -46,25 +50,30 @@ class Places:
 def find_places(environ: Mapping[str, str], *, uid: int, home: str, memory_backed: bool) -> Places:
     """The folders for a user, from the environment; nothing is created.
 
-    PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA and PGSTRATA_RUN override. As root nothing lies below root's home,
-    because the server's unprivileged user must be able to enter.
+    PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA, PGSTRATA_STORAGE and PGSTRATA_RUN override. As root nothing lies
+    below root's home, because the server's unprivileged user must be able to enter. Where root chose a folder for data,
+    file systems are made beside it, on the same disk; an ordinary user's own folders are never for root.
 
     Raises:
         UsageError: one of the variables is not an absolute path, or that for sockets is too long.
     """
-    cache, state = "/var/cache/pgstrata", "/var/lib/pgstrata"
+    cache, state = "/var/cache/pgstrata", _ROOT_STATE
     if uid != 0:
         cache = f"{_xdg(environ, 'XDG_CACHE_HOME', f'{home}/.cache')}/pgstrata"
         state = f"{_xdg(environ, 'XDG_STATE_HOME', f'{home}/.local/state')}/pgstrata"
     cache = _override(environ, "PGSTRATA_CACHE", cache)
     state = _override(environ, "PGSTRATA_STATE", state)
-    default_data = f"{state}/data" if uid == 0 else f"{cache}/data"
+    data = _override(environ, "PGSTRATA_DATA", f"{state}/data" if uid == 0 else f"{cache}/data")
+    storage = f"{_ROOT_STATE if uid else state}/storage"
+    if uid == 0 and environ.get("PGSTRATA_DATA"):
+        storage = f"{data}-storage"
     run = _override(environ, "PGSTRATA_RUN", _run_place(environ, uid))
     _refuse_unfit_for_sockets(run)
     return Places(
         cache=cache,
         state=state,
-        data=_override(environ, "PGSTRATA_DATA", default_data),
+        data=data,
+        storage=_override(environ, "PGSTRATA_STORAGE", storage),
         run=run,
         memory=f"{_MEMORY}/pgstrata-{uid}" if memory_backed else run,
     )
@@ -145,14 +154,27 @@ def make_places(places: Places, *, uid: int, server: UserIds | None) -> None:
         server: the user that servers run as, where that is another one.
 
     Raises:
-        HostNotFitError: a folder cannot be created, or one of them belongs to somebody else.
+        HostNotFitError: a folder cannot be created, or one of them belongs to somebody else; as root, others could
+            replace the cache or the state.
     """
     owner = server.uid if server else uid
     for path in (places.cache, places.state):
+        _refuse_replaceable(path)
         _make(path, mode=0o755 if server else 0o700, owner=uid, server=None)
     for path in dict.fromkeys((places.data, places.run, places.memory)):
         _make(path, mode=0o700, owner=owner, server=server)
     files.open_folder(Path(places.cache))
+
+
+def _refuse_replaceable(path: str) -> None:
+    """What root fetches, remembers and starts must be what root put there."""
+    remedy = "choose a folder to which root alone can write, as to all folders above it"
+    try:
+        owner = find_owner(Path(path))
+    except PermissionError as error:
+        raise HostNotFitError(error.strerror or str(error), where=path, remedy=remedy) from error
+    if owner is not None:
+        raise HostNotFitError(f"the user {owner.name} could replace this folder of root's", where=path, remedy=remedy)
 
 
 def _make(path: str, *, mode: int, owner: int, server: UserIds | None) -> None:

@@ -24,6 +24,8 @@ _OPTIONS = ("-X", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose")
 _ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
 )  # VERBOSITY=verbose puts the SQLSTATE before the text
+_NO_CONNECTION = 2
+"""Exit code of psql where there was no connection, or it was lost."""
 _WITHOUT_JIT = """\
 SELECT CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 110000
             THEN pg_catalog.set_config('jit', 'off', false) END AS jit \\gset
@@ -80,7 +82,7 @@ class PsqlSql:
                 "PGCLIENTENCODING": "UTF8",
                 "LC_ALL": "C",
             },
-            secrets=connection.secrets,
+            password=connection.password,
             stdin=stdin,
         )
 
@@ -98,20 +100,21 @@ def _begin_watch(path: str) -> str:
 def _sql_error(address: Address, done: Completed) -> PgstrataError:
     text = done.complaints.strip()
     match = _ERROR.search(text)
-    what = match.group("what").strip() if match else (text.splitlines() or ["psql failed without a word"])[-1]
+    first = (text.splitlines() or ["psql failed without a word"])[0].removeprefix("psql: error: ")
+    what = match.group("what").strip() if match else first
     state = (match.group("state") or "") if match else ""
     place = f"database {address.database} at {address.host or 'service'}"
     if find_disk_full(text):
         remedy = "free space where the server's data lie"
         return DatabaseFullError(what, host=address.host, port=address.port, where=place, remedy=remedy)
-    return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what))
+    return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what, done.code))
 
 
-def _remedy(state: str, what: str) -> str:
+def _remedy(state: str, what: str, code: int) -> str:
     if state.startswith("28") or "password" in what:
         return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
     if state == "53300":
         return "raise max_connections, or use fewer clients"
-    if "could not connect" in what or "Connection refused" in what or "No such file" in what:
+    if code == _NO_CONNECTION:
         return "check that the server runs and that host and port are right"
     return ""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pgstrata.errors import UsageError
 from pgstrata.ports.host import Host
-from pgstrata.servers.commits import Repository
+from pgstrata.servers.commits import Repository, open_repository
 from pgstrata.servers.recipes import TELLING_FILES
 from pgstrata.servers.toolchain import require_programs
-from pgstrata.servers.tree import UNPACKERS, Archive, Folder, Source, unpack
-from pgstrata.system.files import remove_file
+from pgstrata.servers.tree import UNPACKERS, Archive, BuildUser, Folder, Source, owned, unpack
+from pgstrata.system.ways import find_reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +20,13 @@ class Revision:
     """A commit; implements `tree.Source`.
 
     Args:
+        builder: who unpacks it.
         repository: where it is.
         name: as it was asked for, such as a branch.
         commit: its full hash, which stays when the branch moves on.
     """
 
+    builder: BuildUser
     repository: Repository
     name: str
     commit: str
@@ -38,30 +40,32 @@ class Revision:
         return f"commit {self.commit}"
 
     def require(self) -> None:
-        require_programs(self.repository.here, ("tar",), self._where)
+        require_programs(self.builder.host, ("tar", "gzip"), self._where)
 
     def holds(self) -> frozenset[str]:
         return self.repository.holds(self.commit, TELLING_FILES)
 
     def digest(self) -> str:
         """The name of its tree, by which commits with the same content are the same."""
-        return f"git tree {self.repository.tree(self.commit)}"
+        return f"git tree {self.repository.tree(self.commit)}{owned(self.repository.reader)}"
 
     def copy(self, target: Path) -> None:
-        archive = target.with_name(f"{self.commit}.tar")
-        self.repository.export(self.commit, archive)
-        unpack(self.repository.here, str(archive), target, self._where)
-        remove_file(archive)
+        unpack(self.builder.host, self.repository.export(self.commit), "gzip", target, self._where)
 
 
-def find_source(here: Host, value: str) -> Source:
+def find_source(here: Host, value: str, builder: BuildUser) -> Source:
     """The source that the part behind `build:` names: DIR, FILE.tar.gz, or DIR@COMMIT.
 
     What is there under the whole name is meant first; otherwise the longest folder before an @.
 
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        value: the part behind `build:`.
+        builder: who builds.
+
     Raises:
         UsageError: nothing is there, it is no source, or the repository has no such commit.
-        HostNotFitError: there is no git.
+        HostNotFitError: there is no git, or several users could replace the source.
     """
     where = f"build:{value}"
     if not value.startswith("/"):
@@ -70,16 +74,16 @@ def find_source(here: Host, value: str) -> Source:
         )
     path = Path(value)
     if path.is_dir():
-        return Folder(path=value)
+        return Folder(builder=builder, path=value, reader=find_reader(value))
     if path.is_file() and value.endswith(tuple(UNPACKERS)):
-        return Archive(here=here, path=value)
+        return Archive(builder=builder, path=value, reader=find_reader(value))
     if path.exists():
         what = "this is neither a folder nor a .tar.gz, .tar.bz2 or .tar.xz"
         raise UsageError(what, where=where, remedy="name the top folder of PostgreSQL's source, or a tarball")
     for folder, name in _splits(value):
         if Path(folder).is_dir():
-            repository = Repository(here=here, folder=folder)
-            return Revision(repository=repository, name=name, commit=repository.find(name, where))
+            repository = open_repository(here, folder)
+            return Revision(builder=builder, repository=repository, name=name, commit=repository.find(name, where))
     raise UsageError(
         "there is nothing",
         where=where,

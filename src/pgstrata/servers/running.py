@@ -24,10 +24,10 @@ def address_of(spec: ServerSpec, environ: Mapping[str, str]) -> Address:
     database = keywords.pop("dbname", "")
     if not database and "service" not in keywords:
         database = "postgres"
-    port = keywords.pop("port", "")
+    one_port = keywords.get("port", "").isdecimal()
     return Address(
         host=keywords.pop("host", ""),
-        port=int(port) if port.isdecimal() else 0,
+        port=int(keywords.pop("port")) if one_port else 0,
         user=keywords.pop("user", ""),
         database=database,
         password=Secret(password) if password else None,

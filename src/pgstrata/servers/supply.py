@@ -80,7 +80,7 @@ class Servers:
         return cls(
             host=host,
             fetcher=Fetcher(here=here, cache=cache, machine=machine, python=python, note=note),
-            builder=Builder(here=here, cache=cache, cpus=os.cpu_count() or 1, note=note),
+            builder=Builder(here=here, host=host, cache=cache, cpus=os.cpu_count() or 1, note=note),
             inspector=inspector,
             copier=Copier(cache=cache, note=note),
         )

@@ -1,6 +1,7 @@
 """PostgreSQL's source, as a folder or a tarball: what it is, what is in it, a copy to build in.
 
-The user's own folder is only read.
+The user's own folder is only read; by root as the user who could replace it, so that nobody is shown more than that
+user may see. The copy is made as the user who builds.
 """
 
 from __future__ import annotations
@@ -8,8 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
@@ -17,11 +17,13 @@ from typing import ClassVar, Final, Protocol
 from pgstrata.errors import UsageError, find_disk_full
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.recipes import TELLING_FILES
-from pgstrata.servers.shelf import digest_of
 from pgstrata.servers.toolchain import require_programs
 from pgstrata.system import files
+from pgstrata.system.trees import copy_tree, digest_tree
+from pgstrata.system.users import UserIds, acting_as
 
 UNPACKERS: Final = {".tar.gz": "gzip", ".tgz": "gzip", ".tar.bz2": "bzip2", ".tar.xz": "xz"}
+_MOST_BYTES: Final = 1 << 30
 _CONFIGURED: Final = ("config.status", "GNUmakefile", "src/Makefile.global", "src/include/pg_config.h")
 _NOT_SOURCE: Final = (".git",)
 _UNPACK_TIMEOUT: Final = 600.0
@@ -46,7 +48,7 @@ class Source(Protocol):
         ...
 
     def digest(self) -> str:
-        """Names its content; UsageError where it cannot be read."""
+        """Names its content and, where root reads it as another user, that user; UsageError: it cannot be read."""
         ...
 
     def copy(self, target: Path) -> None:
@@ -55,19 +57,31 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildUser:
+    """Who builds: `host` acts as that user, whose numbers are `ids` where it is not the user of pgstrata."""
+
+    host: Host
+    ids: UserIds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
     """A source tree of the user's; implements `Source`.
 
     Args:
+        builder: whose the copy will be.
         path: absolute.
+        reader: the user as whom it is read; pgstrata's own if None.
     """
 
+    builder: BuildUser
     path: str
+    reader: UserIds | None = None
     origin: ClassVar[str] = ""
 
     def require(self) -> None:
         """Refuse a tree that was configured in place: what was compiled would be taken over."""
-        found = next((name for name in _CONFIGURED if Path(self.path, name).exists()), None)
+        found = next(iter(self._among(_CONFIGURED)), None)
         if found:
             raise UsageError(
                 f"the tree was configured in place: {found} is there, and what was compiled may be as well",
@@ -76,24 +90,24 @@ class Folder:
             )
 
     def holds(self) -> frozenset[str]:
-        return frozenset(name for name in TELLING_FILES if Path(self.path, name).is_file())
+        return frozenset(self._among(TELLING_FILES))
+
+    def _among(self, names: Iterable[str]) -> list[str]:
+        with acting_as(self.reader):
+            return [name for name in names if os.path.isfile(f"{self.path}/{name}")]  # noqa: PTH113 never raises
 
     def digest(self) -> str:
         """SHA-256 over names, kinds and contents of its files, without git's own."""
-        path, digest = Path(self.path), hashlib.sha256()
         try:
-            for file in _files(path):
-                facts = file.readlink() if file.is_symlink() else f"{os.access(file, os.X_OK)} {digest_of(file)}"
-                digest.update(f"{file.relative_to(path)}\0{facts}\0".encode())
+            return digest_tree(Path(self.path), reader=self.reader, ignore=_NOT_SOURCE) + owned(self.reader)
         except OSError as error:
             raise _unreadable(self.path, error) from error
-        return digest.hexdigest()
 
     def copy(self, target: Path) -> None:
         """Times are kept, because make compares them."""
         try:
-            files.copy_tree(Path(self.path), target, ignore=_NOT_SOURCE)
-        except shutil.Error as error:
+            copy_tree(Path(self.path), target, reader=self.reader, writer=self.builder.ids, ignore=_NOT_SOURCE)
+        except OSError as error:
             if files.is_full(error):
                 raise
             raise _unreadable(self.path, error) from error
@@ -104,24 +118,29 @@ class Archive:
     """A tarball with one folder in it; implements `Source`.
 
     Args:
-        here: the coordinator.
+        builder: who unpacks it.
         path: absolute.
+        reader: as of `Folder`.
     """
 
-    here: Host
+    builder: BuildUser
     path: str
+    reader: UserIds | None = None
     origin: ClassVar[str] = ""
 
+    @property
+    def _unpacker(self) -> str:
+        return next(program for ending, program in UNPACKERS.items() if self.path.endswith(ending))
+
     def require(self) -> None:
-        unpacker = next(program for ending, program in UNPACKERS.items() if self.path.endswith(ending))
-        require_programs(self.here, ("tar", unpacker), f"build:{self.path}")
+        require_programs(self.builder.host, ("tar", self._unpacker), f"build:{self.path}")
 
     def holds(self) -> frozenset[str]:
         # looking through some megabytes takes seconds: once for an experiment is enough
         facts = Path(self.path).stat()
         key = (self.path, facts.st_size, facts.st_mtime_ns)
         if key not in _LISTED:
-            done = _tar(self.here, "-t", "-f", self.path)
+            done = _tar(self.builder.host, self._content(), f"--{self._unpacker}", "-t")
             if done.code != 0:
                 raise _bad_archive(done, f"build:{self.path}")
             inner = {name.removeprefix("./").partition("/")[2] for name in done.text.splitlines()}
@@ -130,33 +149,42 @@ class Archive:
 
     def digest(self) -> str:
         """SHA-256 of the tarball."""
+        return hashlib.sha256(self._content()).hexdigest() + owned(self.reader)
+
+    def copy(self, target: Path) -> None:
+        unpack(self.builder.host, self._content(), self._unpacker, target, f"build:{self.path}")
+
+    def _content(self) -> bytes:
         try:
-            return digest_of(Path(self.path))
+            with acting_as(self.reader):
+                return files.read_regular(Path(self.path), most=_MOST_BYTES)
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
-    def copy(self, target: Path) -> None:
-        unpack(self.here, self.path, target, f"build:{self.path}")
+
+def owned(reader: UserIds | None) -> str:
+    """What tells builds apart of sources that several users have: one could change its own while it is copied."""
+    return "" if reader is None else f" of {reader.uid}"
 
 
-def unpack(here: Host, archive: str, target: Path, where: str) -> None:
-    """The content of the one folder in a tarball, at `target`.
+def unpack(host: Host, archive: bytes, unpacker: str, target: Path, where: str) -> None:
+    """The content of the one folder in a tarball, at `target`, as the user of the host.
 
     Raises:
         UsageError: it cannot be unpacked.
         OSError: no room.
     """
-    files.make_folder(target)
-    done = _tar(here, "-x", "-f", archive, "-C", str(target), "--strip-components=1", "--no-same-owner")
+    host.make_folder(str(target))
+    done = _tar(host, archive, f"--{unpacker}", "-x", "-C", str(target), "--strip-components=1", "--no-same-owner")
     if done.code != 0:
         if find_disk_full(done.complaints):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise _bad_archive(done, where)
 
 
-def _tar(here: Host, *arguments: str) -> Completed:
-    command = Command(argv=("tar", *arguments), environment={"LC_ALL": "C"})
-    return here.run(command, timeout=_UNPACK_TIMEOUT, check=False)
+def _tar(host: Host, archive: bytes, *arguments: str) -> Completed:
+    command = Command(argv=("tar", "-f", "-", *arguments), environment={"LC_ALL": "C"}, stdin=archive)
+    return host.run(command, timeout=_UNPACK_TIMEOUT, check=False)
 
 
 def _bad_archive(done: Completed, where: str) -> UsageError:
@@ -174,11 +202,3 @@ def _unreadable(path: str, error: OSError) -> UsageError:
         where=str(error.filename or path),
         remedy="make all of it readable, and take out what is no file, folder or link",
     )
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _NOT_SOURCE)
-        links = [name for name in folders if Path(parent, name).is_symlink()]
-        found = (Path(parent, name) for name in sorted([*names, *links]))
-        yield from (path for path in found if path.is_symlink() or path.is_file())

@@ -18,6 +18,8 @@ LOCK_UNUSABLE: Final = 76
 NO_FLOCK: Final = 77
 
 # A folder that is there belongs to its user, or is nobody's of ours: in /tmp somebody else could have put it there.
+# A new one gets its mode and owner as the working folder, so that nothing that was put in its place gets them: a link
+# leads to another path, and another folder of root's that can be moved there is not empty or belongs to nobody else.
 _MAKE_PLACES: Final = f"""
 umask 077
 mode=$1 owner=$2
@@ -27,26 +29,39 @@ for folder do
         [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || {{ echo "$folder"; exit {FOREIGN_FOLDER}; }}
         continue
     fi
-    (umask 022; mkdir -p -- "${{folder%/*}}") && mkdir -- "$folder" && chmod "$mode" -- "$folder" || exit 1
-    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" "$folder" || exit 1
+    name=${{folder##*/}}
+    (umask 022; mkdir -p -- "${{folder%/*}}") && cd -P -- "${{folder%/*}}/" && above=$(pwd) || exit 1
+    mkdir -- "$name" && cd -P -- "$name" || exit 1
+    [ "$(pwd)" = "${{above%/}}/$name" ] && [ -O . ] && [ -z "$(ls -A)" ] ||
+        {{ echo "$folder was replaced" >&2; exit 1; }}
+    chmod "$mode" . || exit 1
+    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" . || exit 1
 done
+"""
+_FIND_LOCK: Final = f"""
+folder=$(cd -P -- "${{1%/*}}/" && pwd) || exit {LOCK_UNUSABLE}
+file="${{folder%/}}/${{1##*/}}"
+"""
+# Another user who may write there could put a link or a pipe in its place between the check and the opening. So the
+# opened file is checked: it must be a file with one name only (a removed file has another path in /proc).
+_OPEN_LOCK: Final = f"""
+[ -f "$file" ] && [ ! -L "$file" ] && [ -r "$file" ] || exit {LOCK_UNUSABLE}
+exec 9<"$file"
+[ -f /proc/self/fd/9 ] && [ "$(stat -L -c %h /proc/self/fd/9)" = 1 ] || exit {LOCK_UNUSABLE}
+[ "$(readlink /proc/self/fd/9)" = "$file" ] || exit {LOCK_UNUSABLE}
 """
 # In a sticky folder the kernel may refuse to open somebody else's file with O_CREAT (fs.protected_regular), which
 # shells do: hence it is made by noclobber, opened for reading and written by dd.
-# Another user who may write there could put a link in its place between the check and the opening. So the opened file
-# is checked: it must have one name only (a removed file has another path in /proc) and is written by its descriptor.
 _HOLD_LOCK: Final = f"""
 command -v flock >/dev/null || exit {NO_FLOCK}
-folder=$(cd -P -- "${{1%/*}}/" && pwd) || exit {LOCK_UNUSABLE}
-file="${{folder%/}}/${{1##*/}}"
+{_FIND_LOCK}
 [ -e "$file" ] || (umask 0; set -C; : >"$file")
-[ -f "$file" ] && [ ! -L "$file" ] && [ -r "$file" ] || exit {LOCK_UNUSABLE}
-exec 9<"$file"
-[ "$(stat -L -c %h /proc/self/fd/9)" = 1 ] && [ "$(readlink /proc/self/fd/9)" = "$file" ] || exit {LOCK_UNUSABLE}
+{_OPEN_LOCK}
 flock --nonblock 9 || exit {LOCK_TAKEN}
 printf %s "$2" | dd of=/proc/self/fd/9 conv=nocreat || exit {LOCK_UNUSABLE}
 exec sleep infinity
 """
+_READ_LOCK: Final = f"{_FIND_LOCK}{_OPEN_LOCK}head -c 4096 <&9"
 _MAKE_LEDGER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
 # Everybody on the host may read what is changed. What a killed pgstrata sent in part only (its `sudo` outlives it) gets
 # no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
@@ -78,6 +93,11 @@ def owners(*paths: str) -> tuple[str, ...]:
     return ("stat", "-c", "%U %a %F", "--", *paths)
 
 
+def examine(*paths: str) -> tuple[str, ...]:
+    """A command that prints path, owner, octal mode, bytes and file type of each path, each followed by a NUL."""
+    return ("stat", "--printf", r"%n\0%U\0%a\0%s\0%F\0", "--", *paths)
+
+
 def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript:
     """Folders given to their owner, those above them open to all; FOREIGN_FOLDER prints one that is another user's."""
     return ShellScript(text=_MAKE_PLACES, arguments=(mode, owner, *folders))
@@ -86,6 +106,11 @@ def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript
 def hold_lock(path: str, identity: str) -> ShellScript:
     """Take a lock, write who holds it, and hold it until killed; LOCK_TAKEN, LOCK_UNUSABLE, NO_FLOCK."""
     return ShellScript(text=_HOLD_LOCK, arguments=(path, identity))
+
+
+def read_lock(path: str, seconds: float) -> tuple[str, ...]:
+    """A command that prints what the holder of a lock wrote, at most 4096 bytes; it ends after so many seconds."""
+    return ("timeout", f"{seconds:g}", *ShellScript(text=_READ_LOCK, arguments=(path,)).argv)
 
 
 def make_ledger(folder: str) -> ShellScript:
@@ -104,8 +129,28 @@ def put_note(path: str) -> ShellScript:
 
 
 def remove_files(*paths: str) -> tuple[str, ...]:
-    """Files of a ledger; nothing happens to those that are not there."""
+    """A command that removes files; nothing happens to those that are not there, and folders are an error."""
     return ("rm", "-f", "--", *paths)
+
+
+def make_private_folder(template: str) -> tuple[str, ...]:
+    """A command that makes a folder with mode 0700 and prints its path; random letters replace each X at the end."""
+    return ("mktemp", "-d", "--", template)
+
+
+def give_folder(user: str, folder: str) -> tuple[str, ...]:
+    """A command of root's that gives an empty folder away."""
+    return ("chown", "--no-dereference", "--", user, folder)
+
+
+def empty_folder(folder: str) -> tuple[str, ...]:
+    """A command that removes all that is in a folder, for the user whose it is."""
+    return ("find", folder, "-mindepth", "1", "-delete")
+
+
+def remove_empty_folder(folder: str) -> tuple[str, ...]:
+    """A command that removes a folder, but no link and nothing that is in it."""
+    return ("rmdir", "--", folder)
 
 
 def holding(path: str, script: ShellScript) -> ShellScript:

@@ -1,5 +1,7 @@
 """Folders, files, locks and owners on this machine: the one module that makes, changes or removes them.
 
+Root does it as whoever could replace the path (`ways.as_owner`).
+
 A given mode of a folder is set regardless of the umask; that of a file is reduced by it, except in `write_beside`.
 Failures raise OSError, except that `remove_tree` refuses the root folder with HostFileError.
 """
@@ -12,56 +14,31 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, Final
 
-from pgstrata.errors import HostFileError, find_disk_full
+from pgstrata.errors import HostFileError
+from pgstrata.system.users import UserIds
+from pgstrata.system.ways import as_owner, as_owner_inside
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
-_ANY_EXECUTE: Final = 0o111
-_DRAFT: Final = re.compile(r"\..+\.[0-9a-f]{16}\.new")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserIds:
-    """Numbers of a user and its groups; `groups` are the supplementary ones."""
-
-    uid: int
-    gid: int
-    groups: tuple[int, ...] = ()
+_DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a file system was full; shutil gathers the errors of all files into one that has no number of its own."""
-    return error.errno in {errno.ENOSPC, errno.EDQUOT} or bool(find_disk_full(str(error)))
-
-
-@contextmanager
-def acting_as(user: UserIds) -> Iterator[None]:
-    """Do what follows as another user, so that the kernel checks its rights and it owns what it makes; needs root.
-
-    The ids of the whole process change: this relies on the coordinator being single threaded.
-    """
-    gid, groups = os.getegid(), os.getgroups()
-    try:
-        os.setgroups(user.groups)
-        os.setegid(user.gid)
-        os.seteuid(user.uid)
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(gid)
-        os.setgroups(groups)
+    """Whether a file system was full."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 # ----------------------------------------------------------------------------------------------------- folders
 
 
+@as_owner
 def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = None) -> None:
     """Make a folder, private until `mode` is set, then give it to `owner`; FileExistsError if it exists.
 
@@ -82,6 +59,7 @@ def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = 
         os.close(descriptor)
 
 
+@as_owner
 def make_folders(path: Path, *, mode: int | None = None) -> None:
     """A folder with what is missing above it; nothing happens to those that are there."""
     missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
@@ -92,6 +70,7 @@ def make_folders(path: Path, *, mode: int | None = None) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
 
+@as_owner
 def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int) -> os.stat_result | None:
     """Make a folder, and missing ones above it; None if made, else the status of what exists (links not followed)."""
     make_folders(path.parent, mode=parents)
@@ -102,6 +81,7 @@ def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int)
     return None
 
 
+@as_owner
 def remove_tree(path: Path) -> None:
     """Remove a file, a link or a folder with all in it; nothing happens if it is not there."""
     if path.is_symlink() or not path.is_dir():
@@ -112,11 +92,13 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path)
 
 
+@as_owner
 def remove_rest(path: Path) -> None:
     """Remove what can be removed of a folder that nobody needs any more."""
     shutil.rmtree(path, ignore_errors=True)
 
 
+@as_owner
 def rename(source: Path, target: Path) -> None:
     """Rename within a file system; an existing file is replaced, a folder is not."""
     if target.is_dir() and not target.is_symlink():
@@ -124,65 +106,44 @@ def rename(source: Path, target: Path) -> None:
     source.replace(target)
 
 
+@as_owner
 def open_folder(folder: Path) -> None:
     """Let everybody enter a folder."""
     folder.chmod(_FOR_ALL)
 
 
-def open_to_all(tree: Path) -> None:
-    """Let everybody read a tree, and run its programs; links stay as they are."""
-    for folder, _, names in os.walk(tree):
-        open_folder(Path(folder))
-        for file in (Path(folder, name) for name in names):
-            if not file.is_symlink():
-                file.chmod(_mode_for_all(file))
-
-
-def copy_tree(source: Path, target: Path, *, ignore: tuple[str, ...] = ()) -> None:
-    """Copy a folder as it is, links and times included; shutil.Error gathers what cannot be read."""
-    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(*ignore))
-
-
-def copy_tree_for_all(source: Path, target: Path) -> None:
-    """Copy a folder so that everybody may read it and run its programs; links become what they lead to."""
-    shutil.copytree(source, target, copy_function=_copy_for_all, ignore_dangling_symlinks=True)
-    for folder, _, _ in os.walk(target):
-        open_folder(Path(folder))
-
-
-def _copy_for_all(source: str, target: str) -> None:
-    shutil.copyfile(source, target)
-    Path(target).chmod(_mode_for_all(Path(source)))
-
-
-def _mode_for_all(file: Path) -> int:
-    return _FOR_ALL if file.stat().st_mode & _ANY_EXECUTE else 0o644
-
-
 # ------------------------------------------------------------------------------------------------------- files
 
 
+@as_owner
 def read_regular(path: Path, *, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
 
     Reading a device, or a pipe without a writer, might never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-        return read_bounded(file, str(path), most=most)
+        with open(descriptor, "rb", closefd=False) as file:
+            return read_bounded(file, str(path), most=most)
+    finally:
+        os.close(descriptor)
 
 
 def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
     """What a stream holds, at most `most` bytes; OSError where it holds more."""
-    content = stream.read(most + 1)
+    # None: a stream that does not block has nothing now
+    content = stream.read(most + 1) or b""
     if len(content) > most:
         raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
     return content
 
 
+@as_owner
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a file that is not there yet, its folder made first; durable only after `sync_file` or `sync_tree`."""
     make_folders(path.parent)
@@ -191,40 +152,48 @@ def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         stream.write(content)
 
 
+@as_owner
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Create or replace a file durably: after a crash it has either the old content or the new one.
 
     A kill may leave a draft (`is_draft`) with an unpredictable name in the same folder.
     """
-    with _replacing(path, path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")) as beside:
+    with _replacing(path) as beside:
         write_new(beside, content, mode=mode)
         sync_file(beside)
     sync_file(path.parent)
 
 
+@as_owner
 def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None:
-    """Create or replace a file so that a reader sees the old one or the new one; not durable."""
-    with _replacing(path, path.with_name(f".pgstrata-{os.urandom(8).hex()}")) as beside, beside.open("xb") as file:
+    """Create or replace a file so that a reader sees the old one or the new one; not durable.
+
+    A kill may leave a draft, as of `write_atomically`.
+    """
+    with _replacing(path) as beside, beside.open("xb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         file.write(content)
 
 
 def is_draft(path: Path) -> bool:
-    """Whether the file is an unfinished draft of `write_atomically`."""
+    """Whether the file is an unfinished draft of `write_atomically` or `write_beside`."""
     return _DRAFT.fullmatch(path.name) is not None
 
 
-def remove_drafts(folder: Path) -> None:
-    """Remove drafts left by a kill; only if nobody else writes to this folder."""
-    for path in folder.iterdir():
-        if is_draft(path):
-            remove_file(path)
+@as_owner_inside
+def remove_drafts(folder: Path, *, older: float = 0.0) -> None:
+    """Remove drafts left by a kill, if the folder is there; give `older`, in seconds, if others may write to it."""
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            if is_draft(path) and time.time() - path.lstat().st_mtime >= older:
+                remove_file(path)
 
 
 @contextmanager
-def _replacing(path: Path, beside: Path) -> Iterator[Path]:
-    """What is written there takes the place of `path`, or goes away."""
+def _replacing(path: Path) -> Iterator[Path]:
+    """A draft's path with an unpredictable name; the file written there takes the place of `path`, or is removed."""
+    beside = path.with_name(f".pgstrata-{os.urandom(8).hex()}")
     try:
         yield beside
         beside.replace(path)
@@ -234,23 +203,27 @@ def _replacing(path: Path, beside: Path) -> Iterator[Path]:
         raise
 
 
+@as_owner
 def create(path: Path, content: bytes) -> None:
     """Write a file that is not there yet; FileExistsError."""
     with path.open("xb") as file:
         file.write(content)
 
 
+@as_owner
 def append(path: Path, content: bytes) -> None:
     """Write at the end of a file, which is made if it is not there."""
     with path.open("ab") as file:
         file.write(content)
 
 
+@as_owner
 def open_appending(path: Path) -> int:
     """A descriptor that writes at the end of a file, which is made for its owner alone if it is not there."""
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
+@as_owner
 def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
     """Write what comes from a stream so that everybody may read it, and enter the folders that are made for it."""
     make_folders(path.parent, mode=_FOR_ALL)
@@ -259,17 +232,31 @@ def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
     path.chmod(_FOR_ALL if executable else 0o644)
 
 
+def make_private(descriptor: int) -> None:
+    """Let nobody but its owner open a file anew."""
+    os.fchmod(descriptor, 0o600)
+
+
+@as_owner
 def make_link(path: Path, target: str) -> None:
     """A symbolic link in a folder that everybody may enter."""
     make_folders(path.parent, mode=_FOR_ALL)
     path.symlink_to(target)
 
 
+@as_owner
+def open_file(file: Path) -> None:
+    """Let everybody read a file."""
+    file.chmod(0o644)
+
+
+@as_owner
 def copy_file(source: Path, target: Path) -> None:
     """Copy the content of a file."""
     shutil.copyfile(source, target)
 
 
+@as_owner
 def link_or_copy(source: Path, target: Path) -> None:
     """A second name for a file; a copy where the file system knows no links or has no more of them."""
     make_folders(target.parent)
@@ -281,11 +268,13 @@ def link_or_copy(source: Path, target: Path) -> None:
         copy_file(source, target)
 
 
+@as_owner
 def remove_file(path: Path) -> None:
     """Remove a file or a link; nothing happens if it is not there."""
     path.unlink(missing_ok=True)
 
 
+@as_owner
 def sync_file(path: Path) -> None:
     """Force a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -295,6 +284,7 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
+@as_owner_inside
 def sync_tree(folder: Path) -> None:
     """Force all files in a folder, and the folders themselves, to disk."""
     for parent, _, names in os.walk(folder):
@@ -306,6 +296,7 @@ def sync_tree(folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- locks
 
 
+@as_owner
 def take_lock(path: Path, *, wait: bool) -> int:
     """A descriptor that holds the lock of a file, which is made if it is not there, until it is closed.
 

@@ -1,9 +1,9 @@
 """Pure: the changes of a host's storage, each with its undoing: file systems, mounts, devices, queues.
 
-All of a file system on an image lies in one folder: `image`, the mount point `mount`, and in the mounted file system
-`data`, which belongs to the server's user. Every undoing looks first whether the thing was there before (it then is not
-pgstrata's), and says so loudly where something still uses it, so that nothing is taken away from under a mounted file
-system.
+All of a file system on an image lies in one folder, below one that root alone can write to: `image`, the mount point
+`mount`, and in the mounted file system `data`, which belongs to the server's user. Every undoing looks first whether
+the thing was there before (it then is not pgstrata's), and says so loudly where something still uses it, so that
+nothing is taken away from under a mounted file system.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 
 from pgstrata.model.changes import Change, ShellScript
 
-SBIN: Final = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; LC_ALL=C; export LC_ALL\n"
-"""An ordinary user has no folders of administration in the path."""
+SBIN: Final = "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin; export PATH; LC_ALL=C; export LC_ALL\n"
+"""Folders to which root alone writes, whatever the path says; an ordinary user has not all of them in it."""
 
 # Bytes per second of a slow disk: each byte is read and written.
 _SLOW: Final = 10 * 1024**2
@@ -26,6 +26,8 @@ _LOOPS: Final = (
     'case $image in "$1" | "$1 (deleted)") device=${file#/sys/block/}; printf "%s\\n" "${device%%/*}" ;; esac\n'
     "done; }\n"
 )
+_READ_FOLDER: Final = '[ ! -e "$1" ] || echo there'
+_MAKE_FOLDER: Final = 'umask 022; mkdir -p -- "${1%/*}" && mkdir -m 711 -- "$1" && mkdir -m 711 -- "$1/mount"'
 _UNDO_FOLDER: Final = (
     '[ -z "$2" ] || exit 0\n[ ! -d "$1/mount" ] || rmdir -- "$1/mount" || exit\n[ ! -d "$1" ] || rmdir -- "$1"'
 )
@@ -79,7 +81,10 @@ _UNDO_MKFS: Final = _LOOPS + (
     'wipefs --quiet --all --force "$1"'
 )
 _READ_MOUNT: Final = SBIN + 'findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint "$1"; exit 0'
-_MAKE_MOUNT: Final = SBIN + 'mount -t "$3" ${4:+-o "$4"} "$2" "$1"'
+# Only root can write to the mount point and to the new file system, until a folder in it is given away.
+_MAKE_MOUNT: Final = SBIN + (
+    'mount -t "$3" ${4:+-o "$4"} "$2" "$1" && mkdir -m 700 -- "$1/data" && chown -- "$5:" "$1/data"'
+)
 _UNDO_MOUNT: Final = SBIN + (
     '[ -z "$2" ] || exit 0\n'
     "tries=0\n"
@@ -203,13 +208,13 @@ class Place:
 
 
 def folder_change(place: Place) -> Change:
-    """The folder with its mount point; others may pass through it, as the server's user must."""
+    """The folder with its mount point; others may pass through it, as the server's user must. Those above it stay."""
     return Change(
         what=f"folder {place.base}",
         value="there",
         lasting=True,
-        read=ShellScript(text='[ ! -e "$1" ] || echo there', arguments=(place.base,)),
-        do=ShellScript(text='mkdir -m 711 -- "$1" && mkdir -m 711 -- "$1/mount"', arguments=(place.base,)),
+        read=ShellScript(text=_READ_FOLDER, arguments=(place.base,)),
+        do=ShellScript(text=_MAKE_FOLDER, arguments=(place.base,)),
         undo=ShellScript(text=_UNDO_FOLDER, arguments=(place.base,)),
     )
 
@@ -271,32 +276,15 @@ def device_change(base: str, device: str, label: str, words: Sequence[str]) -> C
     )
 
 
-def mount_change(place: Place, device: str, kind: str, options: Sequence[str]) -> Change:
-    """The mount; what still uses it when it is undone is waited for, five seconds."""
-    arguments = (place.mount, device, kind, ",".join(options))
+def mount_change(place: Place, device: str, kind: str, options: Sequence[str], user: str) -> Change:
+    """The mount with a folder of the user's in it; what still uses it when it is undone is waited for, five seconds."""
+    arguments = (place.mount, device, kind, ",".join(options), user)
     return Change(
         what=f"mount {place.mount}",
         value=f"{device} {kind}",
         read=ShellScript(text=_READ_MOUNT, arguments=arguments[:1]),
         do=ShellScript(text=_MAKE_MOUNT, arguments=arguments),
         undo=ShellScript(text=_UNDO_MOUNT, arguments=arguments[:1]),
-    )
-
-
-def data_change(place: Place, user: str) -> Change:
-    """The folder of the server's user in the mounted file system."""
-    return Change(
-        what=f"folder {place.data}",
-        value=f"{user} 700",
-        read=ShellScript(text='[ ! -e "$1" ] || stat -c "%U %a" -- "$1"', arguments=(place.data,)),
-        do=ShellScript(
-            text='mkdir -m 700 -- "$1" && chown -- "$2:" "$1"',
-            arguments=(place.data, user),
-        ),
-        undo=ShellScript(
-            text='[ -z "$3" ] || exit 0; rm -rf --one-file-system -- "$1"',
-            arguments=(place.data, user),
-        ),
     )
 
 

@@ -24,8 +24,11 @@ _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
                          "/sys/block/*/queue/write_cache", "/sys/block/*/queue/nr_requests",
                          "/sys/block/*/device/model"),
 }  # fmt: skip
-# Evidence may be read by users who may not read the kernel's messages: these are kept only where everybody may.
-_MESSAGES: Final = '[ "$(cat /proc/sys/kernel/dmesg_restrict)" != 0 ] || dmesg'
+# Evidence may be read by users who may not read the kernel's messages, nor keys among its parameters: what root alone
+# may read is not kept.
+_FOR_ALL: Final = ("-type", "f", "-perm", "-004")
+_RESTRICTED: Final = "/proc/sys/kernel/dmesg_restrict"
+_MESSAGES: Final = '[ "$(cat "$1")" != 0 ] || dmesg'
 # Which boot of which kernel it is, and which table of processes: two hosts may share both.
 _KERNEL: Final = f"cat {BOOT_ID}; readlink /proc/self/ns/pid"
 
@@ -33,19 +36,29 @@ _KERNEL: Final = f"cat {BOOT_ID}; readlink /proc/self/ns/pid"
 def capture_host_facts(host: Host) -> Mapping[str, bytes]:
     """Files by evidence name; each section's content is `==> PATH` lines followed by the file as it is."""
     kept = {name: _section(host, patterns) for name, patterns in _SECTIONS.items()}
-    kept["host.sysctl.txt"] = _output(host, ("grep", "-rsH", "", "/proc/sys"))
+    kept["host.sysctl.txt"] = capture_parameters(host)
     kept["host.kernel.txt"] = _output(host, ("sh", "-c", _KERNEL))
-    kept["host.dmesg.txt"] = _output(host, ("sh", "-c", _MESSAGES))
+    kept["host.dmesg.txt"] = capture_messages(host)
     kept["host.virtualisation.txt"] = _output(host, ("systemd-detect-virt", "--vm"))
     kept["host.kernel-config.txt"] = _kernel_config(host)
     return {name: content for name, content in kept.items() if content}
 
 
+def capture_parameters(host: Host, folder: str = "/proc/sys") -> bytes:
+    """Lines `PATH:VALUE` of the kernel's parameters that every user may read."""
+    return _output(host, ("find", folder, *_FOR_ALL, "-exec", "grep", "-sH", "", "{}", "+"))
+
+
+def capture_messages(host: Host, restricted: str = _RESTRICTED) -> bytes:
+    """The kernel's messages, if the file `restricted` says that every user may read them."""
+    return _output(host, ("sh", "-c", _MESSAGES, "sh", restricted))
+
+
 def _section(host: Host, patterns: Sequence[str]) -> bytes:
-    script = 'for f in "$@"; do [ -r "$f" ] && [ -f "$f" ] && printf "==> %s\\n" "$f" && cat "$f" && echo; done; true'
+    show = 'for f do printf "==> %s\\n" "$f" && cat "$f" && echo; done'
     # the patterns are ours and meant to be expanded, so they stand unquoted in the script itself
-    line = f"set -- {' '.join(patterns)}; {script}"
-    return _output(host, ("sh", "-c", line))
+    words = f"find -L {' '.join(patterns)} -maxdepth 0 {' '.join(_FOR_ALL)} -exec sh -c '{show}' sh {{}} +"
+    return _output(host, ("sh", "-c", words))
 
 
 def _output(host: Host, argv: tuple[str, ...]) -> bytes:
@@ -57,5 +70,6 @@ def _output(host: Host, argv: tuple[str, ...]) -> bytes:
 
 
 def _kernel_config(host: Host) -> bytes:
-    line = 'cat "/boot/config-$(uname -r)" 2>/dev/null || zcat /proc/config.gz 2>/dev/null'
+    find = f'find -L "/boot/config-$(uname -r)" {" ".join(_FOR_ALL)} 2>/dev/null'
+    line = f'file=$({find}); if [ -n "$file" ]; then cat "$file"; else zcat /proc/config.gz 2>/dev/null; fi'
     return _output(host, ("sh", "-c", line))

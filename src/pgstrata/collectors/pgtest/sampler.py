@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from pgstrata.collectors.pgtest.parse import FSYNC, TIMING
 from pgstrata.errors import PgstrataError
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.system.commands import remove_files
+from pgstrata.system.commands import empty_folder, give_folder, make_private_folder, remove_empty_folder
 
 # A second each (it takes no less) for the four methods that Linux has; the tables behind the first are not waited for.
 _FSYNC_SECONDS: Final = "5"
@@ -18,26 +17,35 @@ _STOPPED: Final = 124
 _GRACE: Final = 15.0
 
 
-def run_fsync(host: Host, prefix: str, file: str, become: Sequence[str] = ()) -> str:
-    """Output of pg_test_fsync of an installation, which writes 16 MB to `file` and removes it.
+def run_fsync(keeper: Host, worker: Host, prefix: str, template: str) -> str:
+    """Output of pg_test_fsync of an installation, which writes 16 MB to a file in a folder that is made for it.
 
     Args:
-        host: where it runs.
+        keeper: where it runs, as the user who alone can replace the folder in which that one is made.
+        worker: the same as the user who runs the program: another one only where the keeper is root.
         prefix: of the installation.
-        file: an unpredictable name, because pg_test_fsync follows a link of that name.
-        become: words in front of the command that run it as another user.
+        template: path of that folder, as mktemp takes it. Only the worker can enter it, because pg_test_fsync follows a
+            link that has its file's name, and everybody sees that name.
 
     Raises:
         PgstrataError: it does not start or fails; the message has what it said.
     """
+    folder = keeper.run(Command(argv=make_private_folder(template))).text.rstrip("\n")
     try:
-        done = _run(host, _FSYNC_SECONDS, *become, f"{prefix}/bin/{FSYNC}", "-s", "1", "-f", file)
+        if worker is not keeper:
+            keeper.run(Command(argv=give_folder(worker.user, folder)))
+        done = _run(worker, _FSYNC_SECONDS, f"{prefix}/bin/{FSYNC}", "-s", "1", "-f", f"{folder}/trial")
     finally:
-        # where it was killed it could not remove the file itself
-        host.run(Command(argv=(*become, *remove_files(file))), check=False)
+        remove_trial(keeper, worker, folder)
     if done.code not in {0, _STOPPED}:
         raise _failed(FSYNC, done)
     return done.text
+
+
+def remove_trial(keeper: Host, worker: Host, folder: str) -> None:
+    """Remove the folder of a trial: the worker what is in it, the keeper itself. What is left is no harm."""
+    worker.run(Command(argv=empty_folder(folder)), check=False)
+    keeper.run(Command(argv=remove_empty_folder(folder)), check=False)
 
 
 def run_timing(host: Host, prefix: str) -> str:

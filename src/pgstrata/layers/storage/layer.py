@@ -44,16 +44,17 @@ class StorageLayer:
     Args:
         host: acts as the user that servers run as, to whom the folder of a clone is given.
         key: a short name of the study, safe in paths.
-        folder: where images are made: an existing folder, on the file system whose disk is to be measured.
+        data: where data lie unless a file system is asked for; an existing folder.
+        storage: where file systems are made, on the disk that is to be measured; made when it is needed.
         devices: file on the host that lists the block devices that may be overwritten.
     """
 
     name = "storage"
 
-    def __init__(self, host: Host, key: str, folder: str, devices: str = DEVICES) -> None:
+    def __init__(self, host: Host, key: str, *, data: str, storage: str, devices: str = DEVICES) -> None:
         self._host = host
-        self._making = Making(host, key, folder, devices)
-        self._folder = folder
+        self._making = Making(host, key, storage, devices)
+        self._folder = data
         self._data: dict[str, str] = {}
         self._former: dict[str, str] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import PurePosixPath
 from typing import Final, NoReturn
 
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, PgstrataError, find_disk_full
@@ -17,7 +18,6 @@ from pgstrata.ports.host import Command, Host
 from pgstrata.ports.ledger import Ledger
 from pgstrata.system.storage import (
     Place,
-    data_change,
     device_change,
     folder_change,
     image_change,
@@ -26,6 +26,7 @@ from pgstrata.system.storage import (
     mkfs_change,
     mount_change,
 )
+from pgstrata.system.trust import require_root_keeps
 from pgstrata.units import render_bytes
 
 # What is left of the disk: other programs write too, and the file system below keeps records of its own.
@@ -33,9 +34,14 @@ _SPARE: Final = 64 * 1024**2
 _SECTOR: Final = 512
 _KB: Final = 1024
 _SPACE: Final = (
-    "free space, give a smaller storage.size (or max_wal_size, for the WAL), or set PGSTRATA_DATA to a folder on a "
+    "free space, give a smaller storage.size (or max_wal_size, for the WAL), or set PGSTRATA_STORAGE to a folder on a "
     "larger file system"
 )
+_STORAGE: Final = (
+    "set PGSTRATA_STORAGE to a folder on the disk that is to be measured, to which root alone can write, as to all "
+    "folders above it, and which everybody can enter"
+)
+_KEPT: Final = "give the file and the folders above it to root, and let nobody else write there (chown, chmod go-w)"
 _RIGHTS: Final = (
     "pgstrata must be root here, or may use sudo, and needs loop devices: in a container both may be missing"
 )
@@ -48,7 +54,7 @@ class Making:
     Args:
         host: acts as the user that servers run as, to whom the folder in each file system is given.
         key: a short name of the study, safe in paths.
-        folder: where images and mount points are made: an existing folder.
+        folder: where images and mount points are made; made if it is missing.
         devices: file on the host that lists the block devices that may be overwritten.
 
     `real` are the names of devices that were accepted, by what was asked for.
@@ -74,11 +80,13 @@ class Making:
         where = f"environment {environment}"
         base = f"pgstrata-{self.key}-{environment}-{next(self._numbers)}"
         names = {site.role: base if site.role is Role.DATA else f"{base}-{site.role}" for site in sites}
-        seen = self._check(sites, tuple(names.values()))
+        there = self._find_ground()
+        seen = self._check(there, sites, tuple(names.values()))
+        folder = seen.facts["folder"].rstrip("/") + self.folder.removeprefix(there.rstrip("/"))
         devices = {site.role: self._accept(site.device, where) for site in sites if site.medium is Medium.DEVICE}
         places: dict[Role, Place] = {}
         for site in sites:
-            place = Place(base=f"{seen.facts['folder']}/{names[site.role]}")
+            place = Place(base=f"{folder}/{names[site.role]}")
             change_host(ledger, folder_change(place), where)
             match site.medium:
                 case Medium.LOOP:
@@ -87,27 +95,35 @@ class Making:
                     source = _make_on_device(site, place, devices[site.role], ledger, where)
                 case Medium.MEMORY | Medium.SAME:
                     source = "pgstrata"
-            _change_level(ledger, mount_change(place, source, site.kind, site.options), where)
-            change_host(ledger, data_change(place, self.host.user), where)
+            _change_level(ledger, mount_change(place, source, site.kind, site.options, self.host.user), where)
             places[site.role] = place
         return places
 
     def _accept(self, asked: str, where: str) -> tuple[str, int]:
         """Its real path, and its bytes."""
+        if self.host.exists(self.devices):
+            require_root_keeps(self.host, self.devices, remedy=_KEPT)
         seen = self._run(device_script(asked, self.devices))
         device = accept_device(seen, asked, self.devices, where=where)
         self.real[asked] = device.rpartition("/")[2]
         return device, int(seen.facts.get("sectors", "0")) * _SECTOR
 
-    def _check(self, sites: Iterable[StorageSite], names: Sequence[str]) -> Observed:
+    def _find_ground(self) -> str:
+        """The folder, or the nearest that exists; HostNotFitError if not root alone writes there."""
+        way = (PurePosixPath(self.folder), *PurePosixPath(self.folder).parents)
+        there = next(str(folder) for folder in way if self.host.exists(str(folder)))
+        require_root_keeps(self.host, there, remedy=_STORAGE)
+        return there
+
+    def _check(self, folder: str, sites: Iterable[StorageSite], names: Sequence[str]) -> Observed:
         """What is there where file systems are to be made; HostNotFitError where they cannot be."""
         packages = {name: package for site in sites for name, package in site.packages.items()}
-        seen = self._run(check_script(self.folder, names, packages))
+        seen = self._run(check_script(folder, names, packages))
         if "folder" not in seen.facts:
             raise HostNotFitError(
-                "this is no folder that can be used",
-                where=self.folder,
-                remedy="set PGSTRATA_DATA to a folder of your own",
+                f"this is no folder that the user {self.host.user}, whom servers run as, can enter",
+                where=folder,
+                remedy=_STORAGE,
             )
         if seen.missing:
             package = packages[seen.missing[0]]
@@ -204,6 +220,6 @@ def _loop_device(state: str, place: Place) -> str:
         raise LevelNotTakenError(
             f"the loop device {device} has no direct I/O: the page cache of this host would be measured",
             where=place.image,
-            remedy="set PGSTRATA_DATA to a folder on ext4, xfs or btrfs",
+            remedy="set PGSTRATA_STORAGE to a folder on ext4, xfs or btrfs",
         )
     return device

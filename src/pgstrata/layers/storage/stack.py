@@ -128,7 +128,7 @@ def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> 
         SBIN
         + WALK
         + (
-            'folder=$(readlink -f -- "$1") && [ -d "$folder" ] || exit 0\n'
+            'folder=$(readlink -f -- "$1") && [ -d "$folder" ] && [ -x "$folder" ] || exit 0\n'
             'printf "== check\\nfolder=%s\\n" "$folder"\n'
             "for name in $2; do\n"
             '! [ -e "$folder/$name" ] && ! [ -L "$folder/$name" ] || printf "taken=%s\\n" "$folder/$name"\n'

@@ -1,0 +1,54 @@
+"""Users of this machine by their numbers, and doing something as one of them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserIds:
+    """Numbers of a user and its groups; `groups` are the supplementary ones."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The user's name, or the number where there is none."""
+        try:
+            return pwd.getpwuid(self.uid).pw_name
+        except KeyError:
+            return str(self.uid)
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Those of a user with a name; KeyError if there is none."""
+        entry = pwd.getpwnam(name)
+        return cls(uid=entry.pw_uid, gid=entry.pw_gid, groups=tuple(os.getgrouplist(name, entry.pw_gid)))
+
+
+@contextmanager
+def acting_as(user: UserIds | None) -> Iterator[None]:
+    """Do what follows as another user, so that the kernel checks its rights and it owns what it makes; needs root.
+
+    The ids of the whole process change: this relies on the coordinator being single threaded. None changes nothing.
+    """
+    if user is None:
+        yield
+        return
+    gid, groups = os.getegid(), os.getgroups()
+    try:
+        os.setgroups(user.groups)
+        os.setegid(user.gid)
+        os.seteuid(user.uid)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)

@@ -1,0 +1,42 @@
+"""What a host is told by a shell to do where somebody else may put something in the way meanwhile."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+
+import pytest
+
+from pgstrata.system import commands
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_folders_get_their_mode_and_those_above_them_are_open_to_all(tmp_path):
+    folder = tmp_path / "above" / "a folder"
+    for _ in range(2):
+        subprocess.run(commands.make_places([str(folder)], mode="700", owner=ME).argv, check=True)
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o755]
+
+
+@pytest.mark.parametrize("swap", ['ln -s "$PRECIOUS" "$2"', 'mv "$PRECIOUS" "$2"'])
+def test_a_folder_that_is_replaced_while_it_is_made_gets_no_other_mode(tmp_path, swap):
+    """`mkdir` has just made it when another user, who may write there, puts something in its place."""
+    precious, programs = tmp_path / "precious", tmp_path / "bin"
+    for path in (precious, programs, tmp_path / "theirs"):
+        path.mkdir()
+    (precious / "file").touch()
+    precious.chmod(0o750)
+    mkdir = programs / "mkdir"
+    mkdir.write_text(f'#!/bin/sh\n/bin/mkdir "$@"; [ "$1" = -p ] || {{ rmdir "$2"; {swap}; }}\n')
+    mkdir.chmod(0o755)
+    folder = tmp_path / "theirs" / "data"
+    done = subprocess.run(
+        commands.make_places([str(folder)], mode="777", owner=ME).argv,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PRECIOUS": str(precious)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, f"{folder} was replaced\n")
+    assert folder.stat().st_mode & 0o777 == 0o750

@@ -1,0 +1,127 @@
+"""Root does what it does in the folders of others as those; nobody makes it write, read or remove elsewhere."""
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from pgstrata.system import files
+from pgstrata.system.ways import find_owner
+
+pytestmark = [pytest.mark.root, pytest.mark.company, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+NOBODY = pwd.getpwnam("nobody").pw_uid
+DAEMON = pwd.getpwnam("daemon").pw_uid
+
+
+@pytest.fixture
+def theirs(open_folder):
+    folder = open_folder / "theirs"
+    folder.mkdir()
+    os.chown(folder, NOBODY, 0)
+    return folder
+
+
+def owner(path):
+    found = find_owner(path)
+    return found and found.uid
+
+
+def test_the_first_other_owner_on_the_way_counts(open_folder, theirs):
+    below = theirs / "daemons"
+    below.mkdir()
+    os.chown(below, DAEMON, DAEMON)
+    assert owner(below / "file") == NOBODY
+    assert owner(theirs / "missing" / "file") == NOBODY
+    assert owner(theirs) is None
+    assert owner(open_folder / "missing" / "file") is None
+    assert find_owner(below / "file").gid == pwd.getpwnam("nobody").pw_gid
+
+
+def test_a_user_without_a_name_has_no_group_of_anybodys(open_folder):
+    os.chown(open_folder, 54321, 0)
+    assert (find_owner(open_folder / "file").uid, find_owner(open_folder / "file").gid) == (54321, 65534)
+
+
+def test_links_are_followed_where_nobody_else_could_have_put_them(open_folder, theirs):
+    (open_folder / "ours").symlink_to(theirs)
+    assert owner(open_folder / "ours" / "file") == NOBODY
+    back = theirs / "back"
+    back.symlink_to(open_folder)
+    assert owner(back / "file") == NOBODY
+    (open_folder / "link").symlink_to("target")
+    assert owner(open_folder / "link") is None
+    os.lchown(open_folder / "link", DAEMON, DAEMON)
+    assert owner(open_folder / "link") == DAEMON
+
+
+def test_nobody_reaches_what_is_below_a_closed_folder(open_folder, theirs):
+    open_folder.chmod(0o700)
+    assert owner(theirs / "file") is None
+    (theirs / "link").symlink_to("/var/tmp/elsewhere/file")
+    os.lchown(theirs / "link", NOBODY, NOBODY)
+    assert owner(theirs / "link") is None
+
+
+@pytest.mark.parametrize(("mode", "group", "refused"), [
+    (0o777, 0, True), (0o1777, 0, False), (0o775, 1, True), (0o775, 0, False), (0o2775, 1, True),
+])  # fmt: skip
+def test_a_folder_in_which_several_write_is_refused_unless_it_is_sticky(open_folder, mode, group, refused):
+    os.chown(open_folder, 0, group)
+    open_folder.chmod(mode)
+    if refused:
+        with pytest.raises(PermissionError, match="other users may write"):
+            files.write_new(open_folder / "file", b"")
+    else:
+        files.write_new(open_folder / "file", b"")
+
+
+def test_links_without_end_are_refused(open_folder):
+    (open_folder / "round").symlink_to("round")
+    with pytest.raises(OSError, match="symbolic"):
+        find_owner(open_folder / "round" / "file")
+
+
+@pytest.mark.parametrize("do", [
+    lambda path: files.write_new(path / "new", b"x"),
+    lambda path: files.write_atomically(path / "secret", b"x"),
+    lambda path: files.write_beside(path / "secret", b"x"),
+    lambda path: files.create(path / "new", b"x"),
+    lambda path: files.append(path / "secret", b"x"),
+    lambda path: os.close(files.open_appending(path / "secret")),
+    lambda path: files.save_for_all(__import__("io").BytesIO(b"x"), path / "secret", executable=False),
+    lambda path: files.make_link(path / "new", "target"),
+    lambda path: files.copy_file(path / "secret", path.parent / "copy"),
+    lambda path: files.copy_file(Path("/etc/hostname"), path / "secret"),
+    lambda path: files.link_or_copy(path / "secret", path.parent / "copy"),
+    lambda path: files.read_regular(path / "secret", most=100),
+    lambda path: files.remove_file(path / "secret"),
+    lambda path: files.remove_tree(path / "below"),
+    lambda path: files.rename(path / "secret", path / "other"),
+    lambda path: files.make_folder(path / "new"),
+    lambda path: files.make_folders(path / "new" / "newer"),
+    lambda path: files.open_file(path / "secret"),
+    lambda path: files.open_folder(path / "below"),
+    lambda path: os.close(files.take_lock(path / "secret", wait=False)),
+    lambda path: files.sync_file(path / "secret"),
+])  # fmt: skip
+def test_a_link_to_roots_folder_is_not_used_with_roots_rights(do, open_folder, theirs):
+    """The folder that root is to work in is exchanged for a link at the last moment."""
+    ours = open_folder / "ours"
+    (ours / "below").mkdir(parents=True)
+    (ours / "secret").write_text("secret")
+    (ours / "secret").chmod(0o600)
+    ours.chmod(0o755)
+    (theirs / "work").symlink_to(ours)
+    before = sorted((str(path), path.lstat().st_mode, path.lstat().st_uid) for path in ours.rglob("*"))
+    with pytest.raises(PermissionError):
+        do(theirs / "work")
+    assert sorted((str(path), path.lstat().st_mode, path.lstat().st_uid) for path in ours.rglob("*")) == before
+    assert (ours / "secret").read_text() == "secret"
+    assert not (theirs / "copy").exists()
+
+
+def test_what_root_makes_in_the_folder_of_another_belongs_to_that_user(theirs):
+    files.write_atomically(theirs / "deep" / "file", b"x")
+    assert {path.stat().st_uid for path in theirs.rglob("*")} == {NOBODY}
+    assert os.geteuid() == 0
