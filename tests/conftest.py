@@ -4,6 +4,7 @@ import os
 import shutil
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -109,3 +110,11 @@ def _may_administer():
     status = Path("/proc/self/status").read_text()
     effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
     return bool(int(effective, 16) >> 21 & 1)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder of ours that every user may enter, as those of pytest are not; below no folder that others write to."""
+    with TemporaryDirectory(prefix="pgstrata-open-", dir="/var/tmp") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)

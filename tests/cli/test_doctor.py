@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from pgstrata.ports.host import ClockReading, Completed
 from pgstrata.servers.places import Places
 from pgstrata.testing import FakeClock
 
-PLACES = Places(cache="/c", state="/s", data="/s/data", run="/r", memory="/m")
+PLACES = Places(cache="/c", state="/s", data="/s/data", storage="/s/storage", run="/r", memory="/m")
 NOTHING = Installations(fetched={}, installed=())
 
 
@@ -45,10 +44,11 @@ class EmptyHost:
         for name, said in self.programs.items():
             if any(word.endswith(name) for word in command.argv):
                 return Completed(argv=command.argv, code=0, stdout=said.encode(), stderr=b"")
-        if command.argv[0] == "rm":
-            self.removed += command.argv[3:]
-        if command.argv[0] in {"rm", "sh"}:
-            return Completed(argv=command.argv, code=0, stdout=b"", stderr=b"")
+        made = command.argv[-1].replace("X" * 10, "0123456789") if command.argv[0] == "mktemp" else ""
+        if command.argv[0] == "rmdir":
+            self.removed.append(command.argv[-1])
+        if command.argv[0] in {"find", "mktemp", "rmdir", "sh"}:
+            return Completed(argv=command.argv, code=0, stdout=made.encode(), stderr=b"")
         raise HostNotFitError(f"the program {command.argv[0]} is missing", remedy="install it")
 
     def read(self, path, *, offset=0):
@@ -109,7 +109,7 @@ def test_a_server_that_cannot_be_asked_is_followed_by_the_next():
     assert probes_of(found)["timing"].value == pytest.approx(27.36e-9)
     assert probes_of(found)["fsync"].text == "152 µs by open_sync, 152 µs by fdatasync (the default)"
     (file,) = host.removed
-    assert re.fullmatch("/.pgstrata-doctor-4242-[0-9a-f]{16}", file)
+    assert file == "/.pgstrata-doctor-4242-0123456789"
 
 
 def test_the_file_of_a_doctor_that_was_killed_is_removed():
@@ -152,7 +152,9 @@ def test_a_machine_without_ready_made_servers_is_told_so():
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
 def test_an_ordinary_user_is_told_what_needs_root():
     host = LocalHost(user="nobody")
-    places = Places(cache="/c", state="/nowhere", data="/tmp/nowhere", run="/r", memory="/m")
+    places = Places(
+        cache="/c", state="/nowhere", data="/tmp/nowhere", storage="/nowhere/storage", run="/r", memory="/m"
+    )
     found = examine(site(host, places), FakeClock(), NOTHING)
     assert found.user == "nobody"
     sysctl = factors_of(found)["sysctl.*"]

@@ -26,6 +26,28 @@ def test_colours_tabulators_and_lines_pass_and_orders_do_not():
     assert printed(ESCAPES) == "?]0;title? ?[2J ?31m ? ? ?"
 
 
+def test_only_styles_of_its_own_output_pass_and_no_text_is_hidden_or_turned_round():
+    assert printed("\x1b[8mhidden\x1b[1;8m\x1b[30;40m\x1b[38;5;0m\x1b[5m") == "?[8mhidden?[1;8m?[30;40m?[38;5;0m?[5m"
+    assert printed("\u200e\u200f\u061c\u202e\u2067") == "?????"
+    assert printed("a\udcffb") == "a?b"
+
+
+def test_lines_are_written_as_plainly():
+    stream = io.StringIO()
+    make_plain(stream).writelines(["a\x1b]0;t\x07\n", "b\n"])
+    assert stream.getvalue() == "a?]0;t?\nb\n"
+
+
+def test_a_traceback_cannot_control_the_terminal(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pgstrata.app.question as q\n"
+        "def load_plan(*a, **k):\n    raise RuntimeError('\\x1b]0;title\\x07')\nq.load_plan = load_plan\n"
+    )
+    done = program.pgstrata(tmp_path, "plan", "e.toml", environ={"PYTHONPATH": str(tmp_path)}, timeout=60)
+    assert "RuntimeError: ?]0;title?" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 def test_the_last_line_is_written_anew_all_the_same():
     stream = io.StringIO()
     sink = TerminalSink(make_plain(stream))

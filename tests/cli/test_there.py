@@ -256,7 +256,9 @@ def test_every_factor_that_needs_root_has_its_commands_listed():
     """What would be changed with sudo is told by the very functions that the layers use."""
     case = HostCase(abilities=Abilities(), package=str, devices="/none")
     known = {finding.key for finding in judge_layers(case)}
-    listed = {key for version in (1, 2) for key, _ in privileged_changes(Ground(data="/d", user="u", cgroup=version))}
+    listed = {
+        key for version in (1, 2) for key, _ in privileged_changes(Ground(storage="/d", user="u", cgroup=version))
+    }
     assert listed <= known
     plain = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu.policy", "host"}
     assert known - listed <= plain
@@ -264,7 +266,7 @@ def test_every_factor_that_needs_root_has_its_commands_listed():
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_no_change_is_without_a_program(version):
-    for key, change in privileged_changes(Ground(data="/d", user="u", cgroup=version)):
+    for key, change in privileged_changes(Ground(storage="/d", user="u", cgroup=version)):
         assert programs_of(change), key
 
 

@@ -467,3 +467,13 @@ def test_without_blocks_units_order_and_arms_do_not_matter_either(heaps, scale, 
 
 def test_the_direction_is_part_of_the_answer():
     assert decide(series(12, a=1, b=1), metric="server_cpu_per_tx").question.direction is Direction.LOWER
+
+
+@pytest.mark.parametrize(
+    ("ordered", "cells", "blocks", "said"),
+    [(False, 5001, 1, "5,001 comparisons are too many"), (True, 10, 1001, "20,020 rows are too many")],
+)
+def test_more_than_can_be_compared_soon_is_refused_with_the_number(ordered, cells, blocks, said):
+    rows = [(b, name, 1, f"c{c}") for b in range(blocks) for c in range(cells) for name in "ab"]
+    with pytest.raises(UsageError, match=said):
+        decide_import(make_table(rows, cells=True), dataclasses.replace(ASK, ordered=ordered))

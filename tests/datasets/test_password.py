@@ -1,6 +1,11 @@
 """Clients of all majors up to 18 prove the same kind of password, and checking it costs little."""
 
-from pgstrata.datasets.password import render_password
+import hashlib
+import hmac
+import re
+from base64 import b64decode
+
+from pgstrata.datasets.password import hash_scram, render_password
 
 
 def test_up_to_18_the_password_is_stored_as_a_cheap_hash_of_it_and_the_role():
@@ -9,6 +14,22 @@ def test_up_to_18_the_password_is_stored_as_a_cheap_hash_of_it_and_the_role():
     assert {render_password("pgstrata", "secret", version) for version in (90624, 140000, 180600)} == {stored}
 
 
-def test_from_19_on_it_is_hashed_once_by_the_server():
+def test_from_19_on_it_is_hashed_in_one_round_before_the_server_reads_it():
     text = render_password("pgstrata", "secret", 190000)
-    assert text == "SET scram_iterations = 1;\nALTER ROLE pgstrata PASSWORD 'secret';"
+    assert re.fullmatch(r"ALTER ROLE pgstrata PASSWORD 'SCRAM-SHA-256\$1:[^$]+\$[^:]+:[^']+';", text)
+    assert "secret" not in text
+
+
+def test_scram_is_that_of_the_standard():
+    """Against the client's proof and the server's signature of RFC 7677, chapter 3."""
+    stored, server = (
+        b64decode(key)
+        for key in hash_scram("pencil", b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="), iterations=4096).split("$")[2].split(":")
+    )
+    nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    said = (f"n=user,r=rOprNGfwEbeRWgbNEkqO,r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,c=biws,r={nonce}").encode()
+    proof = b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
+    signature = hmac.digest(stored, said, "sha256")
+    client = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+    assert hashlib.sha256(client).digest() == stored
+    assert hmac.digest(server, said, "sha256") == b64decode("6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")

@@ -92,9 +92,9 @@ CASES = {
         "clients = ",
     ),
     "one table instead of a list of tables": (TWO + "[cells]\nscale = 1\n", 3, "cells", "[[cells]]"),
-    "scale 0": (TWO + CELL.replace("scale = 1", "scale = 0"), 5, "cells[1].scale", "at least 1"),
+    "scale 0": (TWO + CELL.replace("scale = 1", "scale = 0"), 5, "cells[1].scale", "integer from 1 to"),
     "a scale in quotes": (TWO + CELL.replace("scale = 1", 'scale = "1"'), 5, "cells[1].scale", "integer"),
-    "clients 0": (TWO + CELL.replace("clients = 2", "clients = [1, 0]"), 6, "cells[1].clients", "at least 1"),
+    "clients 0": (TWO + CELL.replace("clients = 2", "clients = [1, 0]"), 6, "cells[1].clients", "integer from 1 to"),
     "clients twice": (TWO + CELL.replace("clients = 2", "clients = [4, 4]"), 6, "cells[1].clients", "take one"),
     "a sweep that goes down": (
         TWO + CELL.replace("clients = 2", "clients = { from = 8, to = 1, steps = 3 }"),

@@ -32,12 +32,15 @@ class Sandbox:
         path.write_text(text)
         return path
 
+    def command(self, *arguments):
+        return [sys.executable, "-m", "pgstrata", *map(str, arguments)]
+
     def pgstrata(self, *arguments, timeout=None, environ=None, real=False):
         """The program, ended; a `real` process of its own, too, wherever it has a time limit or does not only read."""
         if arguments[0] in READING and timeout is None and not real:
             return program.run_here(self.root, self.environ | (environ or {}), *arguments)
         return subprocess.run(
-            [sys.executable, "-m", "pgstrata", *map(str, arguments)],
+            self.command(*arguments),
             cwd=self.root,
             capture_output=True,
             text=True,
@@ -47,7 +50,7 @@ class Sandbox:
 
     def start(self, *arguments):
         return subprocess.Popen(
-            [sys.executable, "-m", "pgstrata", *map(str, arguments)],
+            self.command(*arguments),
             cwd=self.root,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -29,8 +29,9 @@ from pgstrata.model.experiment import (
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
-from pgstrata.plan import auto_warmup, workload_of
+from pgstrata.plan import auto_warmup, forecast, workload_of
 from pgstrata.plan import make_plan as make_plan_for
+from pgstrata.plan.design import writes
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.report.planning.plan import plan_json, render_plan
 from pgstrata.workloads import builtin_workloads
@@ -307,6 +308,32 @@ def test_images_of_wal_and_installation_are_forecast_and_memory_takes_no_disk():
     memory = forecast(wal="memory", installation="/dev/x")
     assert memory.disk_bytes < usual.disk_bytes
     assert memory.seconds_per_block == usual.seconds_per_block
+
+
+def test_what_all_images_of_wal_must_hold_is_computed_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(forecast, "wal_apart_bytes", lambda environments: calls.append(1) or GB)
+    some = tuple(environment(f"e{number}", layers={"storage.wal": "loop"}) for number in range(10))
+    assert plan(environments=some, cells=tuple(cell(clients=number) for number in range(1, 11))).forecast
+    # for the whole plan and for what of it is on this machine
+    assert len(calls) == 2
+
+
+def test_plans_that_are_too_large_are_refused_with_the_number():
+    some = tuple(environment(f"e{number}") for number in range(500))
+    with pytest.raises(PlanRefusedError, match="a plan of 60,000 runs is too large"):
+        plan(environments=some, cells=tuple(cell(clients=number) for number in range(1, 6)), blocks=24)
+    script = Script(file="s.sql", text="SELECT 1;\n" * (1 << 19), weight=1)
+    with pytest.raises(PlanRefusedError, match=r"with 20 MB(?s:.*)at most 16 MB in all"):
+        plan(cells=tuple(cell(clients=number, scripts=(script,)) for number in range(1, 5)))
+
+
+@pytest.mark.timeout(60)
+def test_comments_that_never_end_are_not_sought_to_the_end_again_and_again():
+    script = Script(file="s.sql", text="SELECT 1; /* x */ " + "/* " * 500_000, weight=1)
+    asked = experiment(cells=(cell(scripts=(script,)),))
+    assert not writes(asked.cells[0], WORKLOADS)
+    assert writes(replace(asked.cells[0], scripts=(replace(script, text="SELECT '/*'; DELETE FROM t;"),)), WORKLOADS)
 
 
 def test_environments_that_differ_in_settings_share_a_dataset():

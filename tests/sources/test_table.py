@@ -189,3 +189,7 @@ def test_any_text_is_a_table_or_an_error_with_a_remedy(text):
 @given(st.lists(st.lists(st.text(alphabet='1,;"\n\t .eé-ab', max_size=6), min_size=3, max_size=3), max_size=5))
 def test_any_rows_below_a_header_are_read_or_refused(rows):
     assert read_or_refuse(HEADER + "\n".join(",".join(row) for row in rows))
+
+
+def test_more_rows_than_are_compared_are_refused_with_the_number():
+    assert "there are more than 100,000 rows" in refusal("environment,value\n" + "a,1\n" * 100_001)

@@ -19,6 +19,7 @@ from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
+from pgstrata.plan.identity import identify
 from pgstrata.ports.store import FinishedRun, RunHeader
 from pgstrata.store.serialise import parse_header
 from pgstrata.store.study import StudyStore
@@ -32,11 +33,11 @@ def make_environment(name: str, server: str) -> Environment:
     return Environment(name=name, levels=(Level(factor="server", value=server),), server=spec)
 
 
-def make_experiment() -> Experiment:
+def make_experiment(blocks: int = 3) -> Experiment:
     return records.make_experiment(
         (make_environment("pg16", "16"), make_environment("pg18", "18")),
         question="Is it faster?",
-        blocks=3,
+        blocks=blocks,
         seed=42,
         cells=(CELL,),
         text='question = "Is it faster?"\nseed = 42\n',
@@ -52,9 +53,10 @@ def make_visit(block: int, environment: str) -> Visit:
 
 def make_plan(blocks: int = 3) -> Plan:
     forecast = Forecast(seconds_per_block=1.0, seconds_building=1.0, seconds_total=4.0, disk_bytes=1, datasets=())
+    experiment = make_experiment(blocks)
     return Plan(
-        identity=f"plan-{blocks}",
-        experiment=make_experiment(),
+        identity=identify(experiment, ()),
+        experiment=experiment,
         blocks=tuple(
             Block(number=n, visits=(make_visit(n, "pg16"), make_visit(n, "pg18"))) for n in range(1, blocks + 1)
         ),

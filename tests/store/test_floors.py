@@ -235,3 +235,19 @@ def test_an_autocorrelation_of_one_is_damage(floors):
     assert "is no phi" in floors.load(KEY).notes[0]
     path.write_text(path.read_text().replace('"noise": {', '"noise": [], "other": {'))
     assert "damaged" in floors.load(KEY).notes[0]
+
+
+def test_drafts_that_a_kill_left_are_swept_and_fresh_ones_are_left_to_their_writers(floors, kept):
+    old, fresh = (floors.folder / f".pgstrata-{digit * 16}" for digit in "01")
+    for path in (old, fresh):
+        path.touch()
+    os.utime(old, (0, 0))
+    floors.keep(RECORD, oldest=LONG_AGO)
+    assert (old.exists(), fresh.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"format": ' + b"[]," * 3_000_000])
+def test_a_nested_or_endless_file_is_left_out_with_a_note(floors, kept, content):
+    kept.write_bytes(content[: 1 << 20])
+    assert floors.load(KEY).records == ()
+    assert "left out" in floors.load(KEY).notes[0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from contextlib import contextmanager, suppress
@@ -118,3 +119,35 @@ def test_a_study_is_shown_while_it_is_being_measured(tmp_path, bench):
         for number, run in enumerate(plan.runs, start=1):
             bench.measure(store, run)
             assert len(load_study(tmp_path / "s").runs) == number
+
+
+def test_a_disk_that_has_failed_does_not_keep_the_lock(tmp_path, bench, monkeypatch):
+    def fail(_descriptor, _length):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    plan = bench.plan()
+    store = StudyStore.create(tmp_path / "s", plan, "0.1.0")
+    with monkeypatch.context() as broken:
+        broken.setattr("os.ftruncate", fail)
+        store.close()
+    StudyStore.open(tmp_path / "s", plan).close()
+
+
+def test_a_broken_disk_is_an_error_with_a_remedy(tmp_path, bench, monkeypatch):
+    def fail(_descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store, monkeypatch.context() as broken:
+        broken.setattr("os.fsync", fail)
+        with pytest.raises(StudyError, match="Input/output error") as caught:
+            bench.measure(store, plan.runs[0])
+        assert "check the disk" in caught.value.remedy
+
+
+def test_drafts_of_a_killed_creation_are_removed(tmp_path, bench):
+    draft = tmp_path / "s" / f".pgstrata-{'0' * 16}"
+    draft.parent.mkdir()
+    draft.touch()
+    StudyStore.create(tmp_path / "s", bench.plan(), "0.1.0").close()
+    assert not draft.exists()

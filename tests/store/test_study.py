@@ -185,7 +185,7 @@ def test_another_plan_of_the_same_text_is_refused_with_what_was_chosen_different
     StudyStore.create(tmp_path / "s", bench.plan(3), "0.1.0").close()
     with pytest.raises(StudyError) as caught:
         StudyStore.open(tmp_path / "s", bench.plan(2))
-    assert caught.value.details == ("number of planned runs: 6 in the study, 4 now",)
+    assert caught.value.details == ("blocks: 3 in the study, 2 now", "number of planned runs: 6 in the study, 4 now")
 
 
 def test_an_opened_study_has_the_secrets_of_the_plan_given(tmp_path, bench):

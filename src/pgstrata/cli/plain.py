@@ -1,13 +1,19 @@
-"""Output to a terminal: text from servers, files or names cannot control it."""
+"""Output to a terminal: no text from servers, files or names can control it, except its colours and its weight."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TextIO, cast
 
-# Control characters (C0, DEL, C1) except tab and newline, and marks that change the direction of text. Colours pass,
-# from any source, because pgstrata's own output uses them; at worst they look odd.
-_CONTROL: Final = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# The styles of pgstrata's own output pass, from any source: bold, dim, red, green, yellow and their end. At worst text
+# looks odd.
+_STYLE: Final = r"\x1b\[(?:(?:[012]|3[123])(?:;(?:[012]|3[123]))*)?m"
+# Control characters (C0, DEL, C1) except tab and newline, marks that change the direction of text, and surrogates, for
+# which there is no encoding.
+_CONTROL: Final = re.compile(
+    rf"({_STYLE})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def make_plain(stream: TextIO) -> TextIO:
@@ -16,7 +22,7 @@ def make_plain(stream: TextIO) -> TextIO:
 
 
 def erase_line(stream: TextIO) -> None:
-    """Erase the current line: the only control sequence besides colours that is let through."""
+    """Erase the current line: the only control sequence besides styles that is let through."""
     getattr(stream, "write_control", stream.write)("\r\x1b[2K")
 
 
@@ -28,6 +34,11 @@ class _PlainStream:
         """Write text; control characters become question marks."""
         self._stream.write(_CONTROL.sub(lambda match: match[1] or "?", text))
         return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts as `write` does."""
+        for line in lines:
+            self.write(line)
 
     def write_control(self, sequence: str) -> None:
         """Write a control sequence unchanged."""

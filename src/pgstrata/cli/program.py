@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -19,14 +20,14 @@ from pgstrata.errors import ExitCode, PgstrataError
 
 
 def entry() -> NoReturn:
-    """Entry point; text that it prints cannot control the terminal."""
+    """Expected failures become a message and an exit code, never a traceback. No text can control the terminal.
+
+    The streams stay replaced until the process ends, so that a traceback, which is a defect, is printed as plainly.
+    """
     _open_missing_streams()
-    with redirect_stdout(make_plain(sys.stdout)), redirect_stderr(make_plain(sys.stderr)):
-        _run()
-
-
-def _run() -> NoReturn:
-    """Expected failures become a message and an exit code, never a traceback."""
+    # A core has every password of the process in it; what pgstrata starts inherits the limit.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    sys.stdout, sys.stderr = make_plain(sys.stdout), make_plain(sys.stderr)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
@@ -34,7 +35,7 @@ def _run() -> NoReturn:
         code = app(standalone_mode=False) or ExitCode.DONE
         sys.stdout.flush()
     except PgstrataError as error:
-        _leave(f"pgstrata: {error}", error.exit_code)
+        _leave(_masked(f"pgstrata: {error}"), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _leave("pgstrata: interrupted", ExitCode.INTERRUPTED)
     except OSError as error:
@@ -45,6 +46,7 @@ def _run() -> NoReturn:
         # typer makes an exit of its own of a broken pipe
         _end(ExitCode.DONE if isinstance(done.__context__, BrokenPipeError) else done.code)
     except _usage_errors() as error:
+        error.message = _masked(error.message)  # type: ignore[attr-defined]
         error.show()  # type: ignore[attr-defined]
         _end(ExitCode.USAGE)
     if code == ExitCode.INTERRUPTED:
@@ -57,6 +59,13 @@ def _open_missing_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the program ends
+
+
+def _masked(text: str) -> str:
+    """A message without passwords: it may quote an argument that is a connection string in the wrong place."""
+    from pgstrata.experiment.servers import mask_conninfo
+
+    return mask_conninfo(text)
 
 
 def _usage_errors() -> type[Exception]:

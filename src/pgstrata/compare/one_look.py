@@ -27,6 +27,8 @@ from pgstrata.units import Direction
 MOST_HEADLINES: Final = round(C_DIFF.alpha / GRID[-1])
 """So many can share the error probability: each gets the smallest level there is."""
 
+_MOST_COMPARISONS: Final = 5000
+_MOST_ORDERED_ROWS: Final = 20_000
 _MOST_NAMED: Final = 10
 
 
@@ -94,7 +96,7 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
     question = _ask(table, terms, names)
     _refuse_many(question, table.source)
     if terms.ordered:
-        _refuse_few(names, table.source)
+        _refuse_axis(names, len(table.observations), table.source)
     arms = sort_observations(table.observations)
     comparisons = _decide_paired(question, arms, table) if question.blocks else _decide_unpaired(question, arms)
     levels = names if terms.ordered else ()
@@ -161,6 +163,13 @@ def _choose_direction(metric: str, *, lower_is_better: bool) -> Direction:
 
 
 def _refuse_many(question: Question, source: str) -> None:
+    comparisons = len(question.environments) * len(question.cells)
+    if comparisons > _MOST_COMPARISONS:
+        raise UsageError(
+            f"{comparisons:,} comparisons are too many (environments times cells): at most {_MOST_COMPARISONS:,}",
+            where=source,
+            remedy="split the file: fewer cells in each",
+        )
     number = len(question.environments) * (1 if question.blocks else len(question.cells))
     if number <= MOST_HEADLINES:
         return
@@ -174,7 +183,13 @@ def _refuse_many(question: Question, source: str) -> None:
     )
 
 
-def _refuse_few(levels: Sequence[str], source: str) -> None:
+def _refuse_axis(levels: Sequence[str], rows: int, source: str) -> None:
+    if rows > _MOST_ORDERED_ROWS:
+        raise UsageError(
+            f"{rows:,} rows are too many for an ordered axis: at most {_MOST_ORDERED_ROWS:,}",
+            where=source,
+            remedy="split the file, or leave --ordered out",
+        )
     if len(levels) < FEWEST_LEVELS:
         raise UsageError(
             f"an ordered axis takes {FEWEST_LEVELS} environments or more, and {source} has {len(levels)}: "

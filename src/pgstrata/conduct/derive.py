@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +9,7 @@ from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
+from pgstrata.model.packed import unpack
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
@@ -191,7 +190,7 @@ def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Seq
         name = f"{sampler.name}.samples"
         try:
             if packed := evidence.get(f"{name}.gz"):
-                unpacked[name] = _unpack(packed, f"{name}.gz")
+                unpacked[name] = unpack(packed, f"{name}.gz")
         except ParseError as error:
             found.append(_lost(sampler, error))
     for sampler in samplers:
@@ -208,13 +207,6 @@ def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Seq
         waits=next((each.waits for each in found if each.waits is not None), None),
         remarks=tuple(item for each in found for item in each.remarks),
     )
-
-
-def _unpack(packed: bytes, name: str) -> bytes:
-    try:
-        return gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ParseError(f"damaged: {error}", where=name) from None
 
 
 def _lost(sampler: Sampler, error: ParseError) -> Sampled:

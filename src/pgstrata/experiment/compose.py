@@ -16,7 +16,7 @@ from typing import Final
 from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import SETTING_NAME, nearest
 from pgstrata.experiment.registry import factor_keys
-from pgstrata.experiment.servers import mask_conninfo
+from pgstrata.experiment.servers import mask_conninfo, mask_level
 from pgstrata.model.secret import Secret
 from pgstrata.units import parse_duration, render_duration
 
@@ -187,10 +187,8 @@ def _factor_line(
 
 def _server(level: str, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
     """The level as it is written into the file: absolute paths, no passwords."""
-    masked = mask_conninfo(level)
-    if masked != level:
-        secrets[masked.removeprefix("dsn:").strip()] = Secret(level.removeprefix("dsn:").strip())
-        return masked
+    level, hidden = mask_level(level)
+    secrets.update(hidden)
     if level.startswith("prefix:"):
         return f"prefix:{resolve_path(level.removeprefix('prefix:'))}"
     if level.startswith((".", "~", "/")) or ("/" in level and ":" not in level):

@@ -56,6 +56,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
         remedy = "keep one: [factors] crosses levels, [[environments]] lists combinations one by one"
         findings.add(("environments",), "stands beside [factors]", remedy)
     if listed:
+        _refuse_many_listed(file.environments, findings)
         environments = _listed(file.environments, common, reader)
         keys = _varying(environments)
     else:
@@ -76,12 +77,20 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
 
 def _refuse_many(factors: tuple[Factor, ...], findings: Findings) -> None:
     """Refuse too many environments before they are made: forty factors of two levels make a million million."""
+    if len(factors) > MOST:
+        findings.add(("factors",), f"too many factors: {len(factors):,}", f"use at most {MOST}")
+        findings.raise_if_any()
     number = math.prod(len(factor.choices) for factor in factors)
     if number > MOST:
-        remedy = (
-            f"use fewer factors or levels (at most {MOST} environments), or list those you need as [[environments]]"
-        )
+        remedy = f"use fewer factors or levels, or list those you need as [[environments]]: at most {MOST}"
         findings.add(("factors",), f"too many environments: the levels combine to {number:,}", remedy)
+        findings.raise_if_any()
+
+
+def _refuse_many_listed(tables: tuple[Mapping[str, Any], ...], findings: Findings) -> None:
+    if len(tables) > MOST:
+        remedy = f"list at most {MOST} environments, or split the experiment"
+        findings.add(("environments",), f"too many environments: {len(tables):,} are listed", remedy)
         findings.raise_if_any()
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pgstrata.errors import ExperimentError, Problem
 from pgstrata.experiment.keys import Path, render_path
 from pgstrata.experiment.positions import line_of, locate_lines
 from pgstrata.experiment.servers import mask_conninfo
+
+_MOST: Final = 100
 
 
 class Findings:
@@ -14,13 +18,17 @@ class Findings:
     def __init__(self, text: str, source: str) -> None:
         self._text = text
         self._source = source
-        self._found: list[tuple[Path, str, str]] = []
+        # in the order of being found
+        self._found: dict[tuple[Path, str, str], None] = {}
 
     def add(self, path: Path, what: str, remedy: str) -> None:
-        """Note one problem; the same sentence about the same key is noted once, and never with a password in it."""
-        found = (path, mask_conninfo(what), mask_conninfo(remedy))
-        if found not in self._found:
-            self._found.append(found)
+        """Note one problem; the same sentence about the same key is noted once, and never with a password in it.
+
+        Raises ExperimentError after the first hundred: nobody reads more at once.
+        """
+        self._found[(path, mask_conninfo(what), mask_conninfo(remedy))] = None
+        if len(self._found) >= _MOST:
+            self.raise_if_any()
 
     def touches(self, path: Path) -> bool:
         """Whether something is already wrong at `path`, below it, or with what it is part of."""
@@ -35,7 +43,8 @@ class Findings:
             Problem(line=line_of(lines, path), key=render_path(path), what=what, remedy=remedy)
             for path, what, remedy in self._found
         ]
-        raise ExperimentError(self._source, tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+        ordered = tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        raise ExperimentError(self._source, ordered, more=len(ordered) >= _MOST)
 
 
 def _prefix(short: Path, long: Path) -> bool:

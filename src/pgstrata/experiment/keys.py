@@ -17,8 +17,10 @@ CATALOGUE_MAJORS: Final = ("14", "15", "16", "17", "18")
 MAVEN_MAJORS: Final = ("9.6", "10", "11", "12", "13", *CATALOGUE_MAJORS)
 SERVER_LEVELS: Final = "embedded, 14 to 18, maven:9.6 to maven:18, build:DIR, prefix:DIR or dsn:SERVICE"
 
+# Nobody misspells a name into a longer one
+_LONGEST_NAME: Final = 100
 MOST: Final = 500
-"""Maximum number of environments, and of cells, of an experiment."""
+"""Maximum number of environments, of cells, of factors, and of keys of a table such as [common.settings]."""
 
 SETTING_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_$]*)*")
 
@@ -35,6 +37,8 @@ class WrongValueError(ValueError):
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """The choice that `word` was most likely meant to be, or None; swapped letters count as close."""
     best, best_score = None, 0.6
+    if len(word) > _LONGEST_NAME:
+        return None
     for choice in choices:
         score = SequenceMatcher(None, word.lower(), choice.lower()).ratio()
         if sorted(word.lower()) == sorted(choice.lower()):

@@ -6,6 +6,7 @@ What belongs here: the order in which the parts are read, and what concerns the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
@@ -62,7 +63,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     findings.raise_if_any()
     threshold, notes = _read_threshold(file)
     return Experiment(
-        question=file.question or _default_question(environments),
+        question=mask_conninfo(file.question or _default_question(environments)),
         metric=file.metric,
         threshold=threshold,
         blocks=file.blocks,
@@ -127,18 +128,21 @@ def mask_text(text: str) -> str:
     """The text of an experiment file without the passwords of its connection strings, comments included."""
     if "dsn" not in text.lower() and "postgres" not in text.lower():
         return text
-    if all(mask_conninfo(line) == line for line in text.splitlines()) and "\\" not in text and '"""' not in text:
-        return text
-    tokens = [token for token in locate_strings(text) if mask_conninfo(token.value) != token.value]
-    content = text.encode()
-    for token in sorted(tokens, key=lambda token: token.start, reverse=True):
-        written = json.dumps(mask_conninfo(token.value), ensure_ascii=False).encode()
-        content = content[: token.start] + written + content[token.end :]
-    return _mask_comments(content.decode())
+    content, place, parts = text.encode(), 0, list[str]()
+    for token in locate_strings(text):
+        written, value = content[token.start : token.end].decode(), mask_conninfo(token.value)
+        parts += (
+            _mask_comments(content[place : token.start].decode()),
+            written if value == token.value else _quote(value),
+        )
+        place = token.end
+    return "".join((*parts, _mask_comments(content[place:].decode())))
 
 
-def _mask_comments(text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    return "".join(
-        line[: line.index("#")] + mask_conninfo(line[line.index("#") :]) if "#" in line else line for line in lines
-    )
+def _quote(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _mask_comments(between: str) -> str:
+    """What stands between strings, where a # always begins a comment."""
+    return re.sub(r"#[^\n]*", lambda comment: mask_conninfo(comment[0]), between)

@@ -25,6 +25,7 @@ from pgstrata.experiment.values import (
     RATE,
     RUN,
     SCALAR,
+    SCALE,
     SECONDS,
     TABLE,
     TEXT,
@@ -34,7 +35,6 @@ from pgstrata.experiment.values import (
     Kind,
     choice,
     count,
-    counts,
 )
 from pgstrata.model.experiment import ControlKind, Interleave, Protocol, Reset
 from pgstrata.model.metrics import METRICS
@@ -86,7 +86,7 @@ class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
     workload: str | None = _key(TEXT, "Name of a workload; a name of your own with `scripts`.")
-    scale: tuple[int, ...] = _key(counts("scale"), "Size of the data, in units of the workload.", absent=())
+    scale: tuple[int, ...] = _key(SCALE, "Size of the data, in units of the workload.", absent=())
     clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
     threads: int | None = _key(
         THREADS, "Threads of the client; auto: one per client, at most eight per CPU.", usual="auto"

@@ -8,21 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import CATALOGUE_MAJORS, MAVEN_MAJORS, SERVER_LEVELS, WrongValueError, nearest
-from pgstrata.libpq import KEYWORDS, parse_conninfo
+from pgstrata.libpq import KEYWORDS, SECRETS, check_hideable, parse_conninfo, render_passfile, unreadable
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 
-_SECRET_WORDS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+# What comes behind ? or & in a URI ends at the next &, which the form with keywords does not know.
 _KEYWORD: Final = re.compile(
-    rf"\b({'|'.join(_SECRET_WORDS)})(\s*=\s*)('(?:\\.|[^'\\])*(?:'|$)|(?:\\.|[^\s\\])+)", re.IGNORECASE | re.DOTALL
+    rf"(?<![?&])\b({'|'.join(sorted(SECRETS))})(\s*=\s*)('(?:\\.|[^'\\])*+(?:'|\\?\Z)|(?:\\.|[^\s\\])+)",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
 )
-_USERINFO: Final = re.compile(r"(postgres(?:ql)?://[^:/?#@]*:)([^/]*|[^?#]*)(?=@)", re.IGNORECASE)
-_PARAMETER: Final = re.compile(r"([?&])([^=&]*)=([^&]*)")
+# Also with a scheme that is misspelt, or taken for a path.
+_USERINFO: Final = re.compile(r"(\b(?:pg|postg|psql)\w*:/+[^:@]*:)([^/]*|[^?#]*|.*)(?=@)", re.DOTALL | re.IGNORECASE)
+_PARAMETER: Final = re.compile(r"([?&])([^?=&]*)=([^&]*)")
 _URI: Final = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
+_PLACE: Final = re.compile(r"postgres(?:ql)?://(?:[^@/]*@)?([^/?]*)/*([^?]*)")
+_OUTER_BLANKS: Final = re.compile(r"\A\s+|(?<![\\\s])\s+\Z", re.ASCII)
 # As other programs call them.
 _MEANT: Final = {
     "passwd": "password", "pass": "password", "pwd": "password", "username": "user", "uid": "user",
@@ -37,16 +41,28 @@ def mask_conninfo(text: str) -> str:
 
     Where a string is ambiguous more is masked rather than less.
     """
-    masked = _USERINFO.sub(lambda match: match[1] + Secret.MASK, text)
-    if _URI.search(masked):
-        # A parameter of a URI ends at the next &, which the keyword form does not know.
-        return _PARAMETER.sub(_masked_parameter, masked)
+    before, at, after = text.rpartition("@")  # without one ahead the expression would look for it at each beginning
+    masked = _USERINFO.sub(lambda match: match[1] + Secret.MASK, before + at) + after
+    masked = _PARAMETER.sub(_masked_parameter, masked)
     return _KEYWORD.sub(lambda match: match[1] + match[2] + Secret.MASK, masked)
 
 
 def _masked_parameter(match: re.Match[str]) -> str:
-    secret = unquote(match[2]).strip().lower() in _SECRET_WORDS
+    secret = unquote(match[2]).strip().lower() in SECRETS
     return f"{match[1]}{match[2]}={Secret.MASK}" if secret else match[0]
+
+
+def mask_level(level: str) -> tuple[str, Mapping[str, Secret]]:
+    """A level without its passwords, and what `parse_server` needs to complete it."""
+    masked = mask_conninfo(level)
+    if masked == level:
+        return level, {}
+    return masked, {_connection_string(masked): Secret(_connection_string(level))}
+
+
+def _connection_string(level: str) -> str:
+    """A level without `dsn:` and the blanks of ASCII around it, of which libpq takes a last one behind a backslash."""
+    return _OUTER_BLANKS.sub("", _OUTER_BLANKS.sub("", level).removeprefix("dsn:"))
 
 
 def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> ServerSpec:
@@ -59,25 +75,19 @@ def parse_server(level: str, conninfo: Mapping[str, Secret] | None = None) -> Se
     Raises:
         WrongValueError: no server is meant by it, or none that this version can provide.
     """
-    text = level.strip()
+    text = _OUTER_BLANKS.sub("", level)
     kind, colon, rest = text.partition(":")
     if text == "embedded":
         return ServerSpec(kind=ServerKind.EMBEDDED)
     if text in CATALOGUE_MAJORS:
         return ServerSpec(kind=ServerKind.CATALOGUE, value=text)
-    if _URI.match(text):
-        return _parse_dsn(text, conninfo or {})
+    if _URI.match(text) or (colon and kind == "dsn"):
+        return _parse_dsn(_connection_string(text), conninfo or {})
     if colon and kind in _KINDS:
-        return _parse_kind(kind, rest.strip(), conninfo or {})
+        return _parse_maven(rest.strip()) if kind == "maven" else _parse_folder(ServerKind(kind), rest.strip())
     if text.startswith((".", "~")) or ("/" in text and ":" not in text):
         return _parse_folder(ServerKind.PREFIX, text)
     raise _unknown(text)
-
-
-def _parse_kind(kind: str, rest: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
-    if kind == "dsn":
-        return _parse_dsn(rest, conninfo)
-    return _parse_maven(rest) if kind == "maven" else _parse_folder(ServerKind(kind), rest)
 
 
 def _parse_maven(major: str) -> ServerSpec:
@@ -120,28 +130,37 @@ def _parse_dsn(text: str, conninfo: Mapping[str, Secret]) -> ServerSpec:
             )
         return ServerSpec(kind=ServerKind.DSN, value=text, conninfo=Secret(f"service={text}"))
     masked = mask_conninfo(text)
-    if Secret.MASK not in text:
-        _check_keywords(text)
-        return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=Secret(text))
-    if masked not in conninfo:
+    secret = conninfo.get(masked) if Secret.MASK in text else Secret(text)
+    if secret is None:
         raise WrongValueError(
             "the password of this connection string is masked",
             "leave the password out and keep it in ~/.pgpass, or name a service of pg_service.conf: dsn:SERVICE",
         )
-    return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=conninfo[masked])
+    _check_connection(secret.reveal(), masked)
+    return ServerSpec(kind=ServerKind.DSN, value=masked, conninfo=secret)
 
 
-def _check_keywords(text: str) -> None:
-    """Refuse keywords that libpq would refuse later: the value of an unknown one would not be masked."""
+def _check_connection(text: str, masked: str) -> None:
+    """Refuse what libpq would refuse later, and what it would not read alike but for the secrets that are masked."""
     try:
-        unknown = sorted(parse_conninfo(text).keys() - KEYWORDS)
+        said, shown = parse_conninfo(text), parse_conninfo(masked)
+        render_passfile(said.get("password", ""))
+        for keyword in said.keys() - {"password"}:
+            check_hideable(keyword)
     except UsageError as error:
         raise WrongValueError(error.what, error.remedy) from None
-    if not unknown:
-        return
-    meant = _MEANT.get(unknown[0]) or nearest(unknown[0], sorted(KEYWORDS))
+    unknown = sorted(said.keys() - KEYWORDS)
+    if unknown:
+        raise _unknown_keyword(unknown[0])
+    read = {key: shown.get(key) if key in SECRETS else value for key, value in said.items()}
+    if read != shown or any(shown[key] not in {"", Secret.MASK} for key in SECRETS & shown.keys()):
+        raise WrongValueError(unreadable().what, unreadable().remedy)
+
+
+def _unknown_keyword(keyword: str) -> WrongValueError:
+    meant = _MEANT.get(keyword) or nearest(keyword, sorted(KEYWORDS))
     hint = f"did you mean {meant!r}? " if meant else ""
-    raise WrongValueError(
+    return WrongValueError(
         "the connection string has a keyword that libpq does not know (not shown: it may be part of a password)",
         f"{hint}Put a value that contains spaces in single quotes",
     )
@@ -209,10 +228,8 @@ def _source_slug(value: str) -> str:
 
 
 def _dsn_slug(value: str) -> str:
-    if _URI.match(value):
-        parts = urlsplit(value.replace(Secret.MASK, ""))
-        location = parts.netloc.rpartition("@")[2]
-        return "-".join(part for part in (location, parts.path.strip("/")) if part) or "dsn"
+    if place := _PLACE.match(value):
+        return "-".join(part for part in place.groups() if part) or "dsn"
     words = dict(re.findall(r"(\w+)\s*=\s*('[^']*'|\S+)", value))
     named = [words[key].strip("'") for key in ("service", "host", "hostaddr", "port", "dbname") if key in words]
     return "-".join(named) or value

@@ -13,13 +13,15 @@ from typing import Any, Final
 from pgstrata.errors import PgstrataError
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.hosts import parse_host
-from pgstrata.experiment.keys import SERVER_LEVELS, SETTING_NAME, Path, WrongValueError
+from pgstrata.experiment.keys import MOST, SERVER_LEVELS, SETTING_NAME, Path, WrongValueError
 from pgstrata.experiment.layers import read_level
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.servers import mask_conninfo, parse_server
 from pgstrata.experiment.values import TABLE, Scalar, kind_of
 from pgstrata.model.secret import Secret
 
+# Characters of a single value
+_LONGEST: Final = 4000
 _OWN_SETTINGS: Final = {
     "config_file",
     "data_directory",
@@ -76,6 +78,10 @@ class StackReader:
             entries = {name: table[name]} if name in table else {}
             if factor.kind is TABLE:
                 entries = {f"{name}.{key}": value for key, value in flatten(table.get(name, {})).items()}
+                if len(entries) > MOST:
+                    what, remedy = f"too many keys: {len(entries):,}", f"write at most {MOST}"
+                    self.findings.add((*path, name), what, remedy)
+                    continue
             for key, value in entries.items():
                 stack.update(self.read(key, value, (*path, *key.split(".", 1))))
         return stack
@@ -127,6 +133,8 @@ def _read_entry(table: str, name: str, value: object) -> tuple[str, str]:
         raise WrongValueError(
             f"{name!r} takes a file name, not {kind_of(value)}", 'write for instance setup_sql = "setup.sql"'
         )
+    if len(str(value)) > _LONGEST:
+        raise WrongValueError(f"the value has {len(str(value)):,} characters", f"write at most {_LONGEST:,}")
     if any(character in str(value) for character in "\0\n\r"):
         raise WrongValueError("the value holds a line break or a NUL", "write it on one line")
     match table:

@@ -7,11 +7,12 @@ and the same in the words of JSON Schema.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from pgstrata.experiment.keys import WrongValueError, suggest
+from pgstrata.experiment.keys import MOST, WrongValueError, suggest
 from pgstrata.units import parse_duration, parse_ratio
 
 Scalar = str | int | float | bool
@@ -19,6 +20,10 @@ Levels = tuple[tuple[str | None, Scalar], ...]
 
 MAX_BLOCKS: Final = 24
 MAX_SWEEP: Final = 64
+# Of any duration, in seconds
+_LONGEST: Final = 365 * 86400
+# Connections that PostgreSQL can be set to accept
+_MOST_CLIENTS: Final = 262_143
 _SWEEP: Final = ("from", "to", "steps", "shape")
 _T = TypeVar("_T")
 _Choice = TypeVar("_Choice", bound=str)
@@ -83,6 +88,8 @@ def _read_levels(value: object) -> Levels:
     if not levels:
         what = "a factor needs levels, and this list is empty"
         raise WrongValueError(what, 'write for example ["16", "18"], or take it out')
+    if len(levels) > MOST:
+        raise WrongValueError(f"a factor cannot have {len(levels):,} levels", f"write at most {MOST}")
     return tuple(levels)
 
 
@@ -97,10 +104,13 @@ def _read_duration(value: object) -> float:
         remedy = 'write it with its unit, in quotes: "60s", "10m", "1h30m"'
         raise WrongValueError(f"needs a duration, not {kind_of(value)}", remedy)
     try:
-        return parse_duration(value)
+        seconds = parse_duration(value)
     except ValueError:
         remedy = 'write it with its unit: "60s", "10m", "1h30m"'
         raise WrongValueError(f"{value!r} is not a duration", remedy) from None
+    if seconds > _LONGEST:
+        raise WrongValueError(f"{value!r} is too long", f"write at most {_LONGEST / 86400:.0f}d")
+    return seconds
 
 
 def _read_seconds(value: object) -> float:
@@ -152,9 +162,9 @@ def count(noun: str, low: int, high: int | None = None) -> Kind[int]:
     return Kind(read, {"type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
 
 
-def counts(noun: str) -> Kind[tuple[int, ...]]:
-    """One integer of at least 1, or a list of different ones."""
-    one = count(noun, 1)
+def counts(noun: str, high: int) -> Kind[tuple[int, ...]]:
+    """One integer from 1 to `high`, or a list of different ones."""
+    one = count(noun, 1, high)
 
     def read(value: object) -> tuple[int, ...]:
         if not isinstance(value, list):
@@ -162,7 +172,7 @@ def counts(noun: str) -> Kind[tuple[int, ...]]:
         if not value:
             raise WrongValueError(f"the list of {noun} is empty", "write at least one integer")
         numbers = tuple(one.read(item) for item in value)
-        double = next((number for number in numbers if numbers.count(number) > 1), None)
+        double = next((number for number, times in Counter(numbers).items() if times > 1), None)
         if double is not None:
             raise WrongValueError(f"{double} stands twice in the list of {noun}", "take one of them out")
         return numbers
@@ -202,9 +212,9 @@ def sweep(low: int, high: int, steps: int, shape: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(value) for value in values))
 
 
-_LIST: Final = counts("clients")
-_FROM: Final = count("clients.from", 1)
-_TO: Final = count("clients.to", 1)
+_LIST: Final = counts("clients", _MOST_CLIENTS)
+_FROM: Final = count("clients.from", 1, _MOST_CLIENTS)
+_TO: Final = count("clients.to", 1, _MOST_CLIENTS)
 _STEPS: Final = count("clients.steps", 2, MAX_SWEEP)
 _SHAPE: Final = choice("shape", ("exponential", "linear"))
 
@@ -258,5 +268,6 @@ RUN: Final = Kind(_read_run, _DURATION)
 WARMUP: Final = or_auto(Kind(_read_duration, _DURATION))
 THRESHOLD: Final = Kind(_read_threshold, {"type": ["string", "number"], "examples": ["3 %"]})
 RATE: Final = Kind(_read_rate, {"type": "number", "exclusiveMinimum": 0})
+SCALE: Final = counts("scale", 2**31 - 1)
 CLIENTS: Final = Kind(_read_clients, {"anyOf": [*_LIST.schema["anyOf"], _SWEEP_SCHEMA]})
-THREADS: Final = or_auto(count("threads", 1))
+THREADS: Final = or_auto(count("threads", 1, _MOST_CLIENTS))

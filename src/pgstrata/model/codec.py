@@ -5,6 +5,7 @@ The converter follows the type hints of the model, so that a new field needs no 
 
 from __future__ import annotations
 
+import json
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,7 @@ from pgstrata.model.secret import Secret
 
 _GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"})}
 """Keys that former versions wrote and nothing reads any more."""
+_MOST_VALUES = 2_000_000
 _Reader = Callable[[Any], Any]
 _T = typing.TypeVar("_T")
 
@@ -46,6 +48,16 @@ def encode(value: Any, members: Callable[[Any], Iterable[tuple[str, Any]]] = _me
 def decode(kind: type[_T], value: Any) -> _T:
     """What `encode` was given, by its type; ValueError, TypeError or KeyError where the value is none of it."""
     return typing.cast("_T", _reader(typing.cast("Any", kind))(value))
+
+
+def parse_json(content: bytes) -> Any:
+    """What a JSON text says; ValueError where it is none, is nested too deeply or holds over two million values."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES:,} values")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 @cache

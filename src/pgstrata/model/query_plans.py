@@ -17,7 +17,8 @@ class PlannedWith(StrEnum):
 class QueryPlan:
     """The plan of one statement, as its server gave it before a run.
 
-    `statement` has $1, $2... where the script has variables. `text` is what EXPLAIN said; `shape` the part of it that
+    `statement` has $1, $2... where the script has variables and ? where it has constants, with a number behind it where
+    others are alike but for constants. `text` is what EXPLAIN said, without constants; `shape` the part of it that
     makes one plan another: its nodes with relations and indexes in their order, workers planned, JIT; without costs,
     estimates and conditions. `error` is why there is no plan; then `shape` and `text` are empty.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from pgstrata.experiment.layers import find_layer_key
@@ -110,8 +111,16 @@ def default_rounds(design: Design) -> Design:
 def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
     """Whether a cell writes; scripts of the author's own do where one of their words may mean it."""
     if cell.scripts:
-        return any(_WRITES.search(_COMMENT.sub(" ", script.text)) for script in cell.scripts)
+        return any(_may_write(script.text) for script in cell.scripts)
     return workload_of(cell, workloads).writes
+
+
+@lru_cache(maxsize=1000)
+def _may_write(script: str) -> bool:
+    # what opens no comment is taken out, because each would be sought to the end of the text
+    last = script.rfind("*/") + 1
+    script = script[:last] + script[last:].replace("/*", " ")
+    return _WRITES.search(_COMMENT.sub(" ", script)) is not None
 
 
 def obstacles(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
@@ -20,6 +21,7 @@ from pgstrata.plan.load import (
     own_image,
     size_setting,
     wal_apart_bytes,
+    wal_bytes,
     workload_of,
 )
 from pgstrata.units import render_duration
@@ -43,13 +45,14 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     needs = _datasets(experiment, workloads)
     pairs = zip(experiment.cells, designs, strict=True)
     per_block = sum(run_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
-    per_block += sum(_image_seconds(experiment, cell, workloads) for cell in experiment.cells)
+    images = _Images.of(experiment.environments)
+    per_block += sum(_image_seconds(experiment, cell, workloads, images) for cell in experiment.cells)
     building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
     return Forecast(
         seconds_per_block=per_block,
         seconds_building=building,
         seconds_total=building + per_block * experiment.blocks,
-        disk_bytes=_disk(experiment, workloads, needs, designs),
+        disk_bytes=_disk(experiment, workloads, needs, designs, images),
         datasets=needs,
     )
 
@@ -67,21 +70,43 @@ def trial_seconds(cell: Cell, workloads: Mapping[str, Workload]) -> float:
     return _SECONDS_AROUND_A_RUN + data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
 
 
-def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> float:
+def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], images: _Images) -> float:
     """All environments' share of a block to write their images: each block of them is written once."""
-    images = (_images(experiment, environment, cell, workloads) for environment in experiment.environments)
-    return sum(images) / _IMAGE_BYTES_PER_SECOND
+    data = data_bytes(cell, workloads)
+    return sum(images.bytes(environment, data) for environment in experiment.environments) / _IMAGE_BYTES_PER_SECOND
 
 
-def _images(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
-    """Bytes of an environment's image files, 0 without one; each holds what the largest of all environments needs."""
-    needed = {Role.WAL: wal_apart_bytes(experiment.environments), Role.INSTALLATION: _INSTALLATION}
-    total = sum(image_bytes("", size) for role, size in needed.items() if own_image(environment, role))
-    if own_image(environment):
-        data = data_bytes(cell, workloads)
-        largest = max(clone_bytes(other, data) for other in experiment.environments if own_image(other))
-        total += image_bytes(environment.layers.get("storage.size", ""), largest)
-    return total
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Images:
+    """Image files by environment, computed once for all cells.
+
+    `apart`: bytes of those for WAL and installation; `own`: names of environments with one for the data; `largest`: the
+    environment whose clone needs the largest, because all get as much.
+    """
+
+    apart: Mapping[str, int]
+    own: frozenset[str]
+    largest: Environment | None
+
+    @classmethod
+    def of(cls, environments: Sequence[Environment]) -> Self:
+        needed = {Role.WAL: wal_apart_bytes(environments), Role.INSTALLATION: _INSTALLATION}
+        own = [environment for environment in environments if own_image(environment)]
+        return cls(
+            apart={
+                one.name: sum(image_bytes("", size) for role, size in needed.items() if own_image(one, role))
+                for one in environments
+            },
+            own=frozenset(environment.name for environment in own),
+            largest=max(own, key=wal_bytes, default=None),
+        )
+
+    def bytes(self, environment: Environment, data: int) -> int:
+        """Bytes of an environment's image files for a dataset of `data` bytes, 0 without one."""
+        total = self.apart[environment.name]
+        if self.largest is not None and environment.name in self.own:
+            total += image_bytes(environment.layers.get("storage.size", ""), clone_bytes(self.largest, data))
+        return total
 
 
 def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
@@ -112,11 +137,15 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
 
 
 def _disk(
-    experiment: Experiment, workloads: Mapping[str, Workload], needs: Iterable[DatasetNeed], designs: Sequence[Design]
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    needs: Iterable[DatasetNeed],
+    designs: Sequence[Design],
+    images: _Images,
 ) -> int:
     """The peak: all datasets, one clone with its WAL for each environment that is up, and the evidence."""
     clones = [
-        max(_clone(experiment, environment, cell, workloads) for cell in experiment.cells)
+        max(_clone(environment, cell, workloads, images) for cell in experiment.cells)
         for environment in experiment.environments
     ]
     up = sum(clones) if any(design.sliced for design in designs) else max(clones)
@@ -124,9 +153,9 @@ def _disk(
     return sum(need.bytes for need in needs) + up + runs * _EVIDENCE_PER_RUN
 
 
-def _clone(experiment: Experiment, environment: Environment, cell: Cell, workloads: Mapping[str, Workload]) -> int:
+def _clone(environment: Environment, cell: Cell, workloads: Mapping[str, Workload], images: _Images) -> int:
     """What an environment that is up takes of the disk: its images, nothing on a device of its own, else its clone."""
-    total = _images(experiment, environment, cell, workloads)
+    total = images.bytes(environment, data_bytes(cell, workloads))
     if medium_of(environment, Role.DATA) is Medium.SAME:
         total += data_bytes(cell, workloads)
         if medium_of(environment, Role.WAL) is Medium.SAME:

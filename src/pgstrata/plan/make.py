@@ -14,7 +14,7 @@ from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast
 from pgstrata.plan.identity import identify
 from pgstrata.plan.order import lay_out
-from pgstrata.plan.refusals import refuse, refuse_drivers
+from pgstrata.plan.refusals import refuse, refuse_drivers, refuse_size
 
 
 def make_plan(
@@ -41,6 +41,7 @@ def make_plan(
     Raises:
         PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
     """
+    refuse_size(experiment)
     refuse_drivers(experiment, drivers)
     if designs is None:
         designs = choose_designs(experiment, workloads, capacity, drivers, interleave or experiment.interleave)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
+from pgstrata.model import sizes
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Experiment, HostSpec, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
@@ -14,6 +15,7 @@ from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
 from pgstrata.plan.load import shared_buffers, workload_of
 from pgstrata.units import render_bytes
 
+MOST_RUNS: Final = 50_000
 _DEFAULT_CONNECTIONS: Final = 100
 _SPARE_CONNECTIONS: Final = 5
 _RUN_BY_RUN: Final = 'write interleave = "runs"'
@@ -38,6 +40,24 @@ def refuse(
             *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
         )
     )
+
+
+def refuse_size(experiment: Experiment) -> None:
+    """Raises PlanRefusedError where a plan would have too many runs, or too much text in it."""
+    runs = experiment.blocks * len(experiment.environments) * len(experiment.cells)
+    texts = [script.text for cell in experiment.cells for script in cell.scripts]
+    for options in (each.options for part in (experiment.environments, experiment.cells) for each in part):
+        texts += options.values()
+    size = sum(map(len, texts))
+    reasons = []
+    if runs > MOST_RUNS:
+        what = f"a plan of {runs:,} runs is too large (environments times cells times blocks)"
+        reasons.append((what, f"use fewer of them: at most {MOST_RUNS:,} runs, or split the experiment"))
+    if size > sizes.PLAN_TEXT:
+        what = f"scripts and options would stand in the plan with {render_bytes(size)}"
+        remedy = f"use smaller scripts or fewer cells that share them: at most {render_bytes(sizes.PLAN_TEXT)} in all"
+        reasons.append((what, remedy))
+    raise_if_any(reasons)
 
 
 def refuse_drivers(experiment: Experiment, drivers: Mapping[str, Capabilities]) -> None:

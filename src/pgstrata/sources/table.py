@@ -23,6 +23,7 @@ UNNAMED: Final = "value"
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _WITH_COMMA: Final = re.compile(r"[+-]?\d[\d.,' ]*,[\d.,' ]*", re.ASCII)
 _NOT_MEASURED: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", "?", "inf", "infinity"})
+MOST_ROWS: Final = 100_000
 _MOST_PROBLEMS: Final = 5
 _LONGEST_QUOTE: Final = 40
 _LEAVE_OUT: Final = "leave out the whole row of a run that gave no result: what lacks it is left out too, and counted"
@@ -152,12 +153,16 @@ def _name_columns() -> str:
 def _to_records(
     records: Iterator[tuple[int, list[str]]], source: str, width: int, places: dict[str, int]
 ) -> list[_Record]:
-    found, faults = [], []
+    found: list[_Record] = []
+    faults = []
     for line, fields in records:
         # spreadsheets end all lines with separators for columns that are not used
         if len(fields) < width or any(fields[width:]):
             faults.append(_say_width(line, len(fields), width))
             continue
+        if len(found) >= MOST_ROWS:
+            what, remedy = f"there are more than {MOST_ROWS:,} rows", "split the file"
+            raise UsageError(what, where=f"{source}:{line}", remedy=remedy)
         found.append(_Record(line=line, fields={name: fields[place] for name, place in places.items()}))
     _refuse(source, faults)
     return found

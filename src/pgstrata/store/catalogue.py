@@ -17,12 +17,16 @@ from typing import Any, Final
 
 from pgstrata.errors import StudyError
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
+from pgstrata.model.codec import decode
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.store.failures import damaged_catalogue
 from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
 from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
 from pgstrata.system.files import copy_file
+from pgstrata.system.users import UserIds, acting_as
+from pgstrata.system.ways import as_owner, find_owner
 
 CATALOGUE: Final = "catalogue.sqlite"
 _BUSY_SECONDS = 5.0
@@ -101,6 +105,21 @@ _SEEN = "state, wait_type, event, query, samples"
 _PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
 
 
+class _Connection(sqlite3.Connection):
+    """Root uses it as the user who could replace the files beside the database, which SQLite opens and removes."""
+
+    owner: UserIds | None = None
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        with acting_as(self.owner):
+            return super().execute(*arguments)
+
+    def close(self) -> None:
+        with acting_as(self.owner):
+            super().close()
+
+
+@as_owner
 def create_catalogue(path: Path) -> None:
     """A new, empty catalogue."""
     with closing(open_raw(path)) as connection:
@@ -110,7 +129,12 @@ def create_catalogue(path: Path) -> None:
 
 def open_raw(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode; waits some seconds where another program holds the database."""
-    return sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+    _refuse_endless(path)
+    owner = find_owner(path)
+    with acting_as(owner):
+        connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS, factory=_Connection)
+    connection.owner = owner
+    return connection
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -126,6 +150,17 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _refuse_endless(path: Path) -> None:
+    """SQLite would wait for ever for the other end of a pipe."""
+    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if file.exists() and not file.is_file():
+            raise StudyError(
+                "this is no ordinary file, and the catalogue needs one",
+                where=str(file),
+                remedy=f"remove it, and rebuild the catalogue: pgstrata reparse {path.parent}",
+            )
+
+
 @contextmanager
 def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection that also works beside a writer, and in a folder that cannot be written."""
@@ -137,6 +172,7 @@ def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
 
 
+@as_owner
 def _connect_read_only(path: Path, scratch: Path) -> sqlite3.Connection:
     if not path.exists():
         raise StudyError(
@@ -144,6 +180,7 @@ def _connect_read_only(path: Path, scratch: Path) -> sqlite3.Connection:
             where=str(path),
             remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
         )
+    _refuse_endless(path)
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -177,6 +214,10 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
             where=str(path),
             remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
         )
+    # a view in the place of a table might never end
+    there = {text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
+    if not there.issuperset(filter(None, map(str.strip, _SCHEMA.split(";")))):
+        raise damaged_catalogue(path.parent, "a table is missing or has other columns")
 
 
 @contextmanager
@@ -310,7 +351,7 @@ def _read_run(
         measured_seconds=seconds,
         measurements=tuple(measured),
         series=tuple(lines),
-        dead_time=json.loads(dead_time),
+        dead_time=decode(dict[str, float], json.loads(dead_time)),
         statements=tuple(statements),
         together=together,
     )
@@ -323,7 +364,8 @@ def _metric_filter(metrics: Sequence[str] | None) -> tuple[str, tuple[str, ...]]
 
 
 def _parse_reasons(text: str) -> tuple[Reason, ...]:
-    return tuple(Reason(code=code, text=sentence) for code, sentence in json.loads(text))
+    pairs = decode(tuple[tuple[str, ...], ...], json.loads(text))
+    return tuple(Reason(code=code, text=sentence) for code, sentence in pairs)
 
 
 def _load_measurements(
@@ -343,6 +385,8 @@ def _load_series(connection: sqlite3.Connection, wanted: str, names: tuple[str, 
     query = f'SELECT run, metric, subject, times, "values" FROM series{wanted} ORDER BY run, position'
     for run, metric, subject, times, values in connection.execute(query, names):
         item = Series(metric=metric, times=tuple(array("f", times)), values=tuple(array("f", values)), subject=subject)
+        if len(item.times) != len(item.values):
+            raise ValueError(f"times and values of a series of {metric} differ in number")
         found.setdefault(run, []).append(item)
     return found
 

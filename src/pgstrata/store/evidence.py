@@ -9,13 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from pgstrata.errors import StudyError
+from pgstrata.model import sizes
 from pgstrata.ports.store import RunHeader
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.serialise import render_header
 from pgstrata.system import files
+from pgstrata.system.ways import as_owner_inside
 
 EVIDENCE = "evidence"
 SHARED = "shared"
+FINGERPRINTS = "fingerprints"
 HEADER = "run.json"
 _PARTIAL = ".partial"
 
@@ -51,7 +54,9 @@ class PartialEvidence:
         target = self._folder / _check_free(name)
         shared = self._study / SHARED / hashlib.sha256(content).hexdigest()
         with self._whole_or_gone():
-            if not shared.exists():
+            if shared.exists():
+                _refuse_changed(shared, content)
+            else:
                 # Read-only: a change through one name would change the evidence of every run that has it.
                 files.write_atomically(shared, content, mode=0o444)
             files.remove_file(target)
@@ -92,41 +97,73 @@ def _check_free(name: str) -> str:
     return check_name(name)
 
 
+@as_owner_inside
 def clear_partial(study: Path) -> None:
     """Remove what interrupted attempts left."""
     files.remove_tree(study / EVIDENCE / _PARTIAL)
-    for folder in (study, study / SHARED):
+    fingerprints = (Path(folder) for folder, _, _ in os.walk(study / FINGERPRINTS))
+    for folder in (study, study / SHARED, *fingerprints):
         files.remove_drafts(folder)
 
 
+@as_owner_inside
 def list_runs(study: Path) -> tuple[str, ...]:
     """Identities of all runs whose evidence is complete, sorted."""
     root = study / EVIDENCE
     found = []
-    for parent, folders, names in os.walk(root):
-        if HEADER in names:
-            found.append(Path(parent).relative_to(root).as_posix())
-            folders.clear()
-        else:
-            folders[:] = [name for name in folders if not name.startswith(".")]
+    with storage_errors(study):
+        for parent, folders, names in os.walk(root):
+            if HEADER in names:
+                found.append(Path(parent).relative_to(root).as_posix())
+                folders.clear()
+            else:
+                folders[:] = [name for name in folders if not name.startswith(".")]
     return tuple(sorted(found))
 
 
+@as_owner_inside
 def load_file(study: Path, identity: str, name: str) -> bytes:
     """One file of a run; empty where there is none."""
     path = study / EVIDENCE / check_name(identity) / check_name(name)
     with storage_errors(study):
-        return path.read_bytes() if path.is_file() else b""
+        return _read(study, path, sizes.EVIDENCE) if path.is_file() else b""
 
 
+@as_owner_inside
 def load_evidence(study: Path, identity: str) -> Mapping[str, bytes]:
     """All files of a run by name, run.json included; StudyError if there is no such run."""
     folder = study / EVIDENCE / check_name(identity)
     if not (folder / HEADER).is_file():
         raise StudyError(f"there is no evidence of run {identity}", where=str(folder))
     with storage_errors(study):
-        return {
-            Path(parent, name).relative_to(folder).as_posix(): Path(parent, name).read_bytes()
-            for parent, _, names in os.walk(folder)
-            for name in sorted(names)
-        }
+        found: dict[str, bytes] = {}
+        left = sizes.EVIDENCE
+        for path in (Path(parent, name) for parent, _, names in os.walk(folder) for name in sorted(names)):
+            content = _read(study, path, left)
+            left -= len(content)
+            found[path.relative_to(folder).as_posix()] = content
+        return found
+
+
+def _read(study: Path, path: Path, most: int) -> bytes:
+    """A file of a run; StudyError where it is one of `SHARED` that is not any more what its name there says."""
+    content = files.read_regular(path, most=most)
+    status = path.stat()
+    if status.st_nlink > 1 and not (study / SHARED / hashlib.sha256(content).hexdigest()).exists():
+        for shared in (study / SHARED).iterdir():
+            if os.path.samestat(shared.lstat(), status):
+                raise _changed(shared)
+    return content
+
+
+def _refuse_changed(shared: Path, content: bytes) -> None:
+    if shared.stat().st_size != len(content) or files.read_regular(shared, most=len(content)) != content:
+        raise _changed(shared)
+
+
+def _changed(shared: Path) -> StudyError:
+    return StudyError(
+        "this file was changed, and it is evidence of several runs",
+        where=str(shared),
+        remedy="restore it from a backup of the study, or begin a new study",
+    )

@@ -16,6 +16,8 @@ _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _ALMOST_FULL = 64 * 1024
 _KEPT = "everything that was committed is kept: free some space and start the same command again"
 
+_BROKEN = "check the disk (dmesg), then start the same command again: everything that was committed is kept"
+
 
 @contextmanager
 def storage_errors(folder: Path) -> Iterator[None]:
@@ -28,6 +30,20 @@ def storage_errors(folder: Path) -> Iterator[None]:
         raise _explain_os_error(error, folder) from error
     except sqlite3.Error as error:
         raise _explain_sqlite_error(error, folder) from error
+    except RecursionError:
+        raise StudyError(
+            "folders are nested too deeply", where=str(folder), remedy="remove from the study what is not part of it"
+        ) from None
+
+
+@contextmanager
+def catalogue_errors(folder: Path) -> Iterator[None]:
+    """The same where the catalogue is read: whatever cannot be understood there is damage."""
+    with storage_errors(folder):
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+            raise damaged_catalogue(folder, str(error)) from error
 
 
 def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
@@ -36,7 +52,7 @@ def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
         return _disk_full(folder)
     if error.errno in _REFUSED:
         return _read_only(folder, where)
-    return StudyError(error.strerror or str(error), where=where)
+    return StudyError(error.strerror or str(error), where=where, remedy=_BROKEN)
 
 
 def _explain_sqlite_error(error: sqlite3.Error, folder: Path) -> PgstrataError:
@@ -54,12 +70,17 @@ def _explain_sqlite_error(error: sqlite3.Error, folder: Path) -> PgstrataError:
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
         return _read_only(folder, where)
     if is_damage(error):
-        return StudyError(
-            f"the catalogue is damaged ({error})",
-            where=where,
-            remedy=f"rebuild it from the evidence: pgstrata reparse {folder}",
-        )
-    return StudyError(f"the catalogue failed: {error}", where=where)
+        return damaged_catalogue(folder, str(error))
+    return StudyError(f"the catalogue failed: {error}", where=where, remedy=_BROKEN)
+
+
+def damaged_catalogue(folder: Path, why: str) -> StudyError:
+    """The error for a catalogue that cannot be read."""
+    return StudyError(
+        f"the catalogue is damaged ({why})",
+        where=str(folder / "catalogue.sqlite"),
+        remedy=f"rebuild it from the evidence: pgstrata reparse {folder}",
+    )
 
 
 def is_damage(error: sqlite3.Error) -> bool:

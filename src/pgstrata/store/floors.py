@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pgstrata.errors import DiskFullError, HostNotFitError
-from pgstrata.model.codec import decode, encode
+from pgstrata.model import sizes
+from pgstrata.model.codec import decode, encode, parse_json
 from pgstrata.model.floor import FloorKey, FloorRecord, RunsMeasured, SlicesMeasured, digest_facts
 from pgstrata.model.server import Fingerprint
 from pgstrata.system import files
@@ -25,8 +26,8 @@ from pgstrata.system import files
 FORMAT: Final = 2
 # without components, which are optional
 _OLDER: Final = 1
-# A file of ours has some kilobytes; whatever is larger is none.
-_LARGEST: Final = 1024 * 1024
+# Another pgstrata on this machine may be writing a floor, which takes no time
+_DRAFT_SECONDS: Final = 3600.0
 _T = TypeVar("_T")
 _DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError)
 
@@ -56,7 +57,7 @@ class FloorStore:
             return FoundFloors(records=(), notes=(note,))
         for path in paths:
             try:
-                record = _parse(files.read_regular(path, most=_LARGEST), key)
+                record = _parse(files.read_regular(path, most=sizes.FLOOR_FILE), key)
             except OSError as error:
                 notes.append(f"a noise floor is left out, because it cannot be read: {path}: {error.strerror}")
             except _DAMAGE as error:
@@ -94,6 +95,7 @@ class FloorStore:
 
     def _forget(self, record: FloorRecord, oldest: datetime, *, besides: Path) -> None:
         """Remove what has expired of the same key and host; what is of other hosts is theirs, and kept."""
+        files.remove_drafts(self.folder, older=_DRAFT_SECONDS)
         beginning = f"{record.key.digest}-{digest_facts(record.host.facts)}-"
         for path in self._paths(record.key):
             # what cannot be read or removed stays where it is, and is told of when somebody looks for a floor
@@ -103,7 +105,7 @@ class FloorStore:
 
 
 def _is_older(path: Path, key: FloorKey, oldest: datetime) -> bool:
-    record = _parse(files.read_regular(path, most=_LARGEST), key)
+    record = _parse(files.read_regular(path, most=sizes.FLOOR_FILE), key)
     return record is not None and datetime.fromisoformat(record.measured) < oldest
 
 
@@ -134,7 +136,7 @@ def _render(record: FloorRecord) -> bytes:
 
 def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
     """The record; None if it is of another key after all. ValueError, TypeError, KeyError where it is damaged."""
-    data = json.loads(content)
+    data = parse_json(content)
     if not isinstance(data, dict):
         raise TypeError("expected an object")
     if data["format"] not in (FORMAT, _OLDER):

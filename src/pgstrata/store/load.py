@@ -9,7 +9,7 @@ from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
-from pgstrata.store.failures import storage_errors
+from pgstrata.store.failures import catalogue_errors
 from pgstrata.store.queries import load_query_plans
 from pgstrata.store.study import load_plan_file
 
@@ -36,10 +36,14 @@ def load_study(
     file = load_plan_file(folder)
     if metrics is not None:
         metrics = tuple(dict.fromkeys((file.plan.experiment.metric, BACKGROUND_LOAD, *metrics)))
-    with storage_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
+    with catalogue_errors(folder), catalogue.open_for_reading(folder / catalogue.CATALOGUE) as connection:
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
         query_plans = load_query_plans(connection)
+        planned = {run.identity: (run.block, run.environment, run.cell) for run in file.plan.runs}
+        for run in runs:
+            if planned.get(run.identity) != (run.block, run.environment, run.cell):
+                raise ValueError(f"run {run.identity} is not of the plan")
     return Study(
         name=folder.resolve().name,
         plan=file.plan,

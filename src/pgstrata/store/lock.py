@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pgstrata.errors import ExitCode, StudyError
-from pgstrata.system.files import take_lock
+from pgstrata.model import sizes
+from pgstrata.model.codec import parse_json
+from pgstrata.system.files import read_regular, take_lock
 
 LOCK_FILE = "study.lock"
 
@@ -52,14 +55,16 @@ class StudyLock:
     def release(self) -> None:
         """Give the study free; nothing happens the second time."""
         if self._descriptor >= 0:
-            os.ftruncate(self._descriptor, 0)
+            # a disk that has failed must not keep it, and who held it does not matter any more
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def _explain_holder(path: Path) -> StudyLockedError:
     try:
-        holder = json.loads(path.read_text())
+        holder = parse_json(read_regular(path, most=sizes.LOCK_FILE))
         who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         who = "it has not said which"

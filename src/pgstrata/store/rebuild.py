@@ -14,7 +14,12 @@ from pgstrata.store.failures import is_damage
 from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.serialise import parse_header
 from pgstrata.system.files import remove_file, rename
+from pgstrata.system.ways import as_owner
 
+_RESTORE = (
+    "restore this folder from a backup of the study; or remove it and start `pgstrata reparse` again, after which "
+    "`pgstrata run` measures the run anew"
+)
 _NEW = f"{catalogue.CATALOGUE}.new"
 
 
@@ -44,17 +49,22 @@ def _fill(folder: Path, path: Path, derive: Derive, plan: str) -> int:
 
 def derive_run(folder: Path, identity: str, derive: Derive, plan: str) -> RunRecord:
     """The record of a run from its evidence; StudyError if the folder holds another run, or one of another plan."""
+    where = str(folder / evidence.EVIDENCE / identity)
     files = evidence.load_evidence(folder, identity)
-    header = parse_header(files[evidence.HEADER])
+    try:
+        header = parse_header(files[evidence.HEADER])
+    except StudyError as error:
+        raise StudyError(f"run {identity}: {error.what}", where=where, remedy=_RESTORE) from error
     if header.identity != identity or header.plan != plan:
         raise StudyError(
             f"the evidence in this place is that of run {header.identity} of plan {header.plan}",
-            where=str(folder / evidence.EVIDENCE / identity),
+            where=where,
             remedy="take it out of the study",
         )
     return derive(files)
 
 
+@as_owner
 def _swap(new: Path, path: Path) -> None:
     """One transaction of SQLite: renaming a file under a write-ahead log would let the old log spoil the new file."""
     if path.exists():

@@ -28,7 +28,11 @@ class StudyFolder:
 
     @property
     def identity(self) -> str:
-        return str(self.path.absolute())
+        try:
+            return str(self.path.resolve())
+        except (OSError, RuntimeError):
+            # links that lead to each other: there is no study there
+            return str(self.path.absolute())
 
     def begun(self) -> bool:
         return (self.path / PLAN_FILE).exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pgstrata.errors import StudyError
-from pgstrata.model.codec import decode, encode
+from pgstrata.model.codec import decode, encode, parse_json
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 from pgstrata.ports.studies import StudyHead
@@ -21,17 +21,22 @@ def render_plan_file(file: StudyHead) -> bytes:
 def parse_plan_file(content: bytes, *, where: str) -> StudyHead:
     """The plan of a study; StudyError if it is damaged or of another format."""
     try:
-        data = json.loads(content)
+        data = parse_json(content)
         number = data.pop("format")
         if number == FORMAT:
             return decode(StudyHead, data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StudyError(f"the plan of the study is damaged: {error}", where=where) from error
+        raise damaged_plan(str(error), where) from error
     raise StudyError(
         f"the study has format {number}, this pgstrata knows {FORMAT}",
         where=where,
         remedy="use the pgstrata that made it, or a newer one",
     )
+
+
+def damaged_plan(why: str, where: str) -> StudyError:
+    """The error for a plan that is not the one that was written."""
+    return StudyError(f"the plan of the study is damaged: {why}", where=where, remedy="restore it from a backup")
 
 
 def render_header(header: RunHeader) -> bytes:
@@ -42,7 +47,7 @@ def render_header(header: RunHeader) -> bytes:
 def parse_header(content: bytes) -> RunHeader:
     """The header of a run from its run.json; StudyError if it is damaged."""
     try:
-        return decode(RunHeader, json.loads(content))
+        return decode(RunHeader, parse_json(content))
     except (ValueError, TypeError, KeyError) as error:
         raise StudyError(f"the header of a run (run.json) is damaged: {error}") from error
 
@@ -55,7 +60,7 @@ def render_fingerprint(fingerprint: Fingerprint) -> bytes:
 def parse_fingerprint(content: bytes, *, where: str) -> Fingerprint:
     """A fingerprint from its JSON file; StudyError if it is damaged."""
     try:
-        return Fingerprint(facts=decode(dict[str, str], json.loads(content)))
+        return Fingerprint(facts=decode(dict[str, str], parse_json(content)))
     except (ValueError, TypeError) as error:
         raise StudyError(f"a fingerprint is damaged: {error}", where=where) from error
 

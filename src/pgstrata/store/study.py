@@ -11,30 +11,37 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pgstrata.errors import StudyError
+from pgstrata.model import sizes
 from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES, ROUND_TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
+from pgstrata.plan.identity import identify
 from pgstrata.ports.store import Evidence, FinishedRun, RunHeader
 from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.difference import explain_difference
-from pgstrata.store.failures import storage_errors
+from pgstrata.store.failures import catalogue_errors, storage_errors
 from pgstrata.store.fingerprints import load_fingerprint_files, save_fingerprint_file
 from pgstrata.store.lock import LOCK_FILE, StudyLock
 from pgstrata.store.rebuild import derive_run, rebuild_catalogue
-from pgstrata.store.serialise import parse_plan_file, render_plan_file
+from pgstrata.store.serialise import damaged_plan, parse_plan_file, render_plan_file
 from pgstrata.system import files
+from pgstrata.system.ways import as_owner_inside
 
 PLAN_FILE = "plan.json"
 EXPERIMENT_FILE = "experiment.toml"
 _CATALOGUE_FILES = {f"{catalogue.CATALOGUE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")}
-_OWN = {LOCK_FILE, EXPERIMENT_FILE, evidence.EVIDENCE, evidence.SHARED, "fingerprints", *_CATALOGUE_FILES}
+# Drafts of a pgstrata up to 0.1.0 that was killed
+_OLD_DRAFTS = {f".{EXPERIMENT_FILE}.new", f".{PLAN_FILE}.new"}
+_FOLDERS = (evidence.EVIDENCE, evidence.SHARED, evidence.FINGERPRINTS)
+_OWN = {LOCK_FILE, EXPERIMENT_FILE, *_FOLDERS, *_CATALOGUE_FILES, *_OLD_DRAFTS}
 
 
 class StudyStore:
@@ -138,7 +145,7 @@ class StudyStore:
                 catalogue.save_run(self._connection, run.record)
 
     def records(self) -> tuple[RunRecord, ...]:
-        with storage_errors(self.folder):
+        with catalogue_errors(self.folder):
             return catalogue.load_runs(
                 self._connection,
                 metrics=(self.plan.experiment.metric, BACKGROUND_LOAD, ROUND_TPS),
@@ -212,7 +219,20 @@ def load_plan_file(folder: Path) -> StudyHead:
     if not path.is_file():
         raise StudyError("there is no study here", where=str(folder), remedy="give the folder that `pgstrata run` made")
     with storage_errors(folder):
-        return parse_plan_file(path.read_bytes(), where=str(path))
+        file = parse_plan_file(files.read_regular(path, most=sizes.PLAN_FILE), where=str(path))
+    if why := _find_change(file.plan):
+        raise damaged_plan(why, str(path))
+    return file
+
+
+def _find_change(plan: Plan) -> str:
+    """How it can be seen that a plan is not any more what it was when it got its identity; empty if it is."""
+    experiment = plan.experiment
+    if identify(experiment, plan.designs) != plan.identity:
+        return "it was changed after it was written"
+    names, cells = ({one.name for one in experiment.environments}, {one.identity for one in experiment.cells})
+    strange = (run.identity for run in plan.runs if run.environment not in names or run.cell not in cells)
+    return "".join(f"run {identity} has an unknown environment or cell" for identity in islice(strange, 1))
 
 
 def _take_lock(folder: Path) -> StudyLock:
@@ -220,9 +240,11 @@ def _take_lock(folder: Path) -> StudyLock:
         return StudyLock(folder)
 
 
+@as_owner_inside
 def _lay_out(folder: Path, file: StudyHead) -> None:
-    for name in (evidence.EVIDENCE, evidence.SHARED, "fingerprints"):
+    for name in _FOLDERS:
         files.make_folders(folder / name)
+    evidence.clear_partial(folder)
     files.write_atomically(folder / EXPERIMENT_FILE, file.plan.experiment.text.encode())
     for leftover in folder.glob(f"{catalogue.CATALOGUE}*"):
         files.remove_file(leftover)
@@ -266,6 +288,7 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
+@as_owner_inside
 def _refuse_occupied(folder: Path) -> None:
     if (folder / PLAN_FILE).exists():
         raise StudyError(

@@ -50,6 +50,32 @@ def test_a_plan_is_kept_as_it_is_beside_its_statement():
     assert plan.planned_with is PlannedWith.PARAMETERS
 
 
+def test_no_constant_of_a_statement_or_its_plan_is_kept():
+    class Sql(FakeSql):
+        def transcript(self, address, script):
+            told = super().transcript(address, script)
+            return told.replace(PLAN, f"Limit  (cost=0..1 rows=1)\n  ->  {PLAN}\n        Filter: (b = 'gehe\nim 7'::text)\n"
+                                      "        Workers Planned: 2\nJIT:\n  Functions: 5")  # fmt: skip
+
+    first, second, third = explain(
+        Sql(), "SELECT a FROM t WHERE b = 'geheim'; SELECT a FROM t WHERE b = 4711; SELECT a FROM t WHERE b = :b;"
+    )
+    assert [plan.statement for plan in (first, second, third)] == [
+        "SELECT a FROM t WHERE b = ?",
+        "SELECT a FROM t WHERE b = ? -- 2",
+        "SELECT a FROM t WHERE b = $1",
+    ]
+    assert first.text.splitlines() == [
+        "Limit  (cost=0..1 rows=1)",
+        f"  ->  {PLAN}",
+        "        Filter: (b = ?::text)",
+        "        Workers Planned: 2",
+        "JIT:",
+        "  Functions: 5",
+    ]
+    assert first.shape == ("Limit", "  Index Scan using pk on t", "    2 workers planned", "JIT")
+
+
 def test_what_cannot_be_explained_is_said_and_the_others_are_explained():
     found = explain(FakeSql(), "SELECT a FROM bad; SELECT 1; COPY t TO STDOUT; DELETE FROM t;")
     assert [plan.error for plan in found] == [

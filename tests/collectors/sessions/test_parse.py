@@ -7,7 +7,7 @@ import pytest
 
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import hide_queries, parse_clocks, parse_samples
-from pgstrata.collectors.sessions.text import hash_query
+from pgstrata.diagnosis.query_text import hash_query
 from pgstrata.errors import ParseError
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window

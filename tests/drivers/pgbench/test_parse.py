@@ -1,13 +1,15 @@
 import contextlib
 import gzip
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.drivers.pgbench.parse import parse_complaints, parse_progress, parse_result, parse_summary
+from pgstrata.drivers.pgbench.parse import hide_profile, parse_complaints, parse_progress, parse_result, parse_summary
 from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
@@ -35,6 +37,11 @@ class TestEveryCapture:
         for name in ("latency_mean", "latency_stddev"):
             milliseconds = expected[name]
             assert getattr(result, name) == (None if milliseconds is None else pytest.approx(milliseconds / 1000))
+        hidden = hide_profile((case / "output.txt").read_text()).encode()
+        shown = parse_result(evidence_of(case) | {"pgbench.out": hidden})
+        assert [seconds for seconds, _ in shown.statements] == [seconds for seconds, _ in result.statements]
+        assert replace(shown, statements=()) == replace(result, statements=())
+        assert not re.search(r"\b\d", "".join(text for _, text in shown.statements))
         for name in ("transactions", "failed", "retried", "skipped", "samples"):
             assert getattr(result, name) == expected[name], name
         assert result.percentiles == pytest.approx({float(q): v for q, v in expected["percentiles"].items()})

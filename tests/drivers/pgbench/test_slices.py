@@ -133,3 +133,9 @@ def test_a_sliced_run_takes_its_throughput_from_the_unlogged_stretch():
     stretch = parse_result({**evidence, "stretch.pgbench.out": summary.replace(b"123.4", b"2222.0")})
     assert stretch.tps == pytest.approx(2222.0)
     assert [series.metric for series in stretch.series] == [ROUND_TPS]
+
+
+@pytest.mark.parametrize("line", [b"", b"slice 0 " + b"9" * 400 + b" 2 3 4 5", b"latency 99999 1", b"latency x 1"])
+def test_counts_of_another_shape_are_refused(line):
+    with pytest.raises(ParseError, match="unknown shape"):
+        parse_counts(b"total 1 0\n" + line + b"\ntotal 1 0\n")

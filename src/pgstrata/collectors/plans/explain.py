@@ -9,11 +9,13 @@ values each time. Servers before 12 cannot be asked for the former.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.collectors.plans.parse import parse_plans, render_plans
+from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Protocol
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
@@ -29,6 +31,10 @@ _MOST: Final = 100
 _GENERIC_OPTION_SINCE: Final = 160000
 _GENERIC_MODE_SINCE: Final = 120000
 _LIMITS: Final = "SET LOCAL statement_timeout = '2s'; SET LOCAL lock_timeout = '500ms';"
+_NUMBERS_OF_PLANS: Final = r"""
+    \(cost=[^()'"]*\) | (?:Sub|Init)Plan\ \d+
+    | (?:Workers\ Planned|Planned\ Partitions|Subplans\ Removed|Functions):\ \d+
+"""
 _NOT_EXPLAINED: Final = "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained"
 
 
@@ -129,8 +135,10 @@ def _send(statement: str, mark: str) -> str:
 
 
 def _answers(asked: Sequence[Asked], with_: PlannedWith, told: str, mark: str) -> Iterator[QueryPlan]:
+    """The plans in the order of the statements, without constants: alike but for these, statements get numbers."""
     said: dict[tuple[str, str], list[str]] = {}
     lines: list[str] = []
+    alike = Counter[str]()
     for line in told.splitlines():
         if line.startswith(f"{mark} "):
             _, number, kind = line.split(" ")
@@ -138,8 +146,12 @@ def _answers(asked: Sequence[Asked], with_: PlannedWith, told: str, mark: str) -
         else:
             lines.append(line)
     for place, one in enumerate(asked):
-        text = "\n".join(said.get((str(place), "plan"), ())).strip("\n")
+        text = hide_constants("\n".join(said.get((str(place), "plan"), ())).strip("\n"), _NUMBERS_OF_PLANS)
         error = " ".join(said.get((str(place), "error"), ())) or one.error or ("" if text else "no answer")
+        statement = hide_constants(one.text)
+        alike[statement] += 1
+        if alike[statement] > 1:
+            statement += f" -- {alike[statement]}"
         yield QueryPlan(
-            statement=one.text, planned_with=with_, shape=(), text="" if error else text, error=error.strip()
+            statement=statement, planned_with=with_, shape=(), text="" if error else text, error=error.strip()
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.collectors.sessions.text import normalise, read_masked
+from pgstrata.diagnosis.query_text import normalise, read_masked
 from pgstrata.errors import ParseError
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.ports.collector import Window

@@ -19,7 +19,7 @@ from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.names import unify_names
-from pgstrata.collectors.sessions.text import hash_query, normalise, read_masked
+from pgstrata.diagnosis.query_text import hash_query, normalise, read_masked
 from pgstrata.errors import ParseError
 
 SAMPLES: Final = "sessions.samples"

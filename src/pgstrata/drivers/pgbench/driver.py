@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Final
 
 from pgstrata.drivers.pgbench import CAPABILITIES
-from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, parse_progress
+from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, hide_profile, parse_progress
 from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import HostFileError, UsageError
@@ -93,7 +93,7 @@ class PgbenchDriver(PgbenchParser):
         command = Command(
             argv=(*load.launch, self._tools.program("pgbench"), *self._options(load, folder), *connection.arguments),
             environment={**self._environment(), **connection.environment},
-            secrets=connection.secrets,
+            password=connection.password,
             folder=folder,
         )
         return self._host.spawn(
@@ -155,10 +155,14 @@ class PgbenchDriver(PgbenchParser):
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Output, complaints, and the threads' transaction logs joined and packed, as far as each of them is there.
 
+        Of the output all is kept but the constants of statements.
         The only thing that is not kept of a log is a last line without its end: it belongs to a pgbench that was
         killed, and would merge with the next thread's first line.
         """
         found = dict(self._read_each(folder, (OUTPUT, ERRORS)))
+        if OUTPUT in found:
+            said = found[OUTPUT].decode("utf-8", "surrogateescape")
+            found[OUTPUT] = hide_profile(said).encode("utf-8", "surrogateescape")
         parts = sorted(
             (int(match["thread"] or 0), name)
             for name in self._host.list_folder(folder)

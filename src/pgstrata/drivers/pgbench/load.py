@@ -20,7 +20,7 @@ def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None
         Command(
             argv=(tools.program("pgbench"), "-i", "-q", "-I", "dtgp", "-s", str(scale), *connection.arguments),
             environment={**tools.process_environment, **connection.environment, "LC_ALL": "C"},
-            secrets=connection.secrets,
+            password=connection.password,
         ),
         timeout=_BUILD_TIMEOUT,
         check=False,

@@ -7,17 +7,17 @@ ParseError with the line. The transaction log has its own file, `transactions`.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
 from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
+from pgstrata.model.packed import unpack
 from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
 
 OUTPUT: Final = "pgbench.out"
@@ -31,6 +31,8 @@ _PROGRESS_LINE: Final = "progress:"
 _VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
 _FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
 _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
+_COUNTS: Final = {"": 0, " and failures": 1, ", failures and retries": 2}
+"""Numbers between the latency of a statement and its text, by what the heading says of them."""
 _STATEMENTS = re.compile(r"^(?: - )?statement latencies in milliseconds(?P<columns>[^:]*):$")
 _SECTION = re.compile(r"^SQL script \d+: ")
 _COMPLAINT = re.compile(
@@ -85,7 +87,7 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     summary = parse_summary(_text(evidence, OUTPUT))
     complaints = _text(evidence, ERRORS)
     points = parse_progress(complaints)
-    latencies = parse_transactions(_unpack(evidence.get(TRANSACTIONS, b"")))
+    latencies = parse_transactions(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS))
     return DriverResult(
         complete=summary.tps is not None and _ABORTED.search(complaints) is None,
         transactions=summary.transactions or 0,
@@ -134,15 +136,6 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
 
 def _text(evidence: Mapping[str, bytes], name: str) -> str:
     return evidence.get(name, b"").decode("utf-8", "replace")
-
-
-def _unpack(packed: bytes) -> bytes:
-    if not packed:
-        return b""
-    try:
-        return gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ParseError(f"the transaction log cannot be unpacked: {error}", where=TRANSACTIONS) from error
 
 
 def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
@@ -262,9 +255,26 @@ def _statements(lines: list[str]) -> tuple[tuple[float, str], ...]:
     return tuple(found)
 
 
+def hide_profile(output: str) -> str:
+    """The output without the constants of the statements whose latencies it tells."""
+    lines, figures = [], None
+    for line in output.split("\n"):
+        if heading := _STATEMENTS.match(line):
+            # columns that nobody knows are taken for text
+            figures = re.compile(rf"\s+[\d.]+(?:\s+\d+){{{_COUNTS.get(heading['columns'], 0)}}}\s")
+            lines.append(line)
+        elif figures and line.startswith("   "):
+            end = found.end() if (found := figures.match(line)) else 0
+            lines.append(line[:end] + hide_constants(line[end:]))
+        else:
+            figures = None
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def _columns_of_counts(text: str, line: str) -> int:
     try:
-        return {"": 0, " and failures": 1, ", failures and retries": 2}[text]
+        return _COUNTS[text]
     except KeyError:
         raise ParseError(f"unknown columns of the statements: {line!r}", where=OUTPUT) from None
 

@@ -19,6 +19,9 @@ from pgstrata.model.metrics import ROUND_TPS, Series
 COUNTS: Final = "slices.txt"
 """Evidence name of what `count.awk` printed."""
 
+# Far beyond what 64 bits of microseconds reach
+_MOST_BINS: Final = 10_000
+_LARGEST: Final = 2**63
 _BINS_PER_E: Final = 100
 _MICROSECOND: Final = 1e-6
 
@@ -102,12 +105,12 @@ def parse_counts(text: bytes) -> SliceCounts:
     latencies: dict[int, int] = {}
     total = outside = 0
     for line in text.decode("ascii", "replace").splitlines():
-        kind, *words = line.split()
-        numbers = _integers(words, line)
+        kind, _, words = line.partition(" ")
+        numbers = _integers(words.split(), line)
         match (kind, len(numbers)):
             case ("slice", 6):
                 rows.append(numbers)
-            case ("latency", 2):
+            case ("latency", 2) if abs(numbers[0]) < _MOST_BINS:
                 latencies[numbers[0]] = numbers[1]
             case ("total", 2):
                 total, outside = numbers
@@ -136,9 +139,12 @@ def _slice(row: Sequence[int], origin: int) -> Slice:
 
 def _integers(words: Sequence[str], line: str) -> tuple[int, ...]:
     try:
-        return tuple(int(word) for word in words)
+        numbers = tuple(int(word) for word in words)
     except ValueError:
         raise _unknown(line) from None
+    if any(abs(number) >= _LARGEST for number in numbers):
+        raise _unknown(line)
+    return numbers
 
 
 def _unknown(line: str) -> ParseError:

@@ -1,9 +1,10 @@
 """Query texts without their constants: one text for whatever differs in constants, parameters, comments or case alone.
 
 Three things happen to a text, in this order. The server itself replaces constants, so that none of them leaves it, by
-the expression in `constants.regex` (a PostgreSQL regular expression, which follows PostgreSQL's own lexer, `scan.l`).
+the expression in `collectors/sessions/constants.regex` (for PostgreSQL, and after its own lexer, `scan.l`).
 `read_masked` takes away the marks that this leaves. `normalise` does all of it again with any text, and makes alike
 what means the same: texts of pg_stat_statements, of the prepared and of the simple protocol come out equal.
+`hide_constants` is for texts that never were on a server, and for what quotes them.
 
 What cannot be told for sure is taken for a constant to the end of the text: a backslash before a quote, which ends a
 constant or not depending on a setting, a comment within a comment, what follows a quote of dollars with a tag.
@@ -85,6 +86,24 @@ def normalise(text: str) -> str:
     for found in _TOKEN.finditer(text):
         line.add(found.lastgroup or "", found[0])
     return _LIST.sub(r"\1?\2", line.text()).rstrip("; ")[:LONGEST]
+
+
+def hide_constants(text: str, kept: str = "") -> str:
+    """The text with `?` for each constant and without comments; all else stays, also parameters such as $1.
+
+    Args:
+        text: statements, or what EXPLAIN says of them.
+        kept: a regular expression for what is no constant although it has numbers (as `re.VERBOSE` reads it).
+    """
+    tokens = re.compile(f"(?P<kept>{kept})|{_TOKEN.pattern}", _TOKEN.flags) if kept else _TOKEN
+    return tokens.sub(_hide, text)
+
+
+def _hide(found: re.Match[str]) -> str:
+    token = found[0]
+    if found.lastgroup == "constant":
+        return token if re.fullmatch(r"\$\d+", token) else "?"
+    return " " if token.startswith(("--", "/*")) else token
 
 
 def hash_query(normalised: str) -> str:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.sessions.text import LONGEST, hash_query, normalise, read_masked
+from pgstrata.diagnosis.query_text import LONGEST, hash_query, hide_constants, normalise, read_masked
 
 SECRET = "hunter2"
 QUOTED = (
@@ -20,6 +20,19 @@ def test_no_constant_is_left_however_it_is_quoted(constant):
     assert SECRET not in found
     assert "707" not in found
     assert found.startswith("select a1,")
+
+
+@pytest.mark.parametrize("constant", [*QUOTED, *NUMBERS])
+def test_hiding_leaves_no_constant_and_all_else_as_it_is(constant):
+    found = hide_constants(f'SELECT "A 1", t2.b, $1 FROM t2  WHERE c = :c AND b = {constant}')
+    assert SECRET not in found
+    assert "707" not in found
+    assert "0111" not in found
+    assert found.startswith('SELECT "A 1", t2.b, $1 FROM t2  WHERE c = :c AND b = ')
+
+
+def test_hiding_keeps_numbers_that_it_is_told_of_but_not_within_constants():
+    assert hide_constants("(cost=1) SubPlan 1, 'SubPlan 1'", r"\(cost=\d\) | SubPlan\ \d") == "(cost=1) SubPlan 1, ?"
 
 
 @given(st.lists(st.sampled_from([*QUOTED, "a", " ", "\n", "||", "t1.c2", '"x"', "(", ")"]), max_size=8), st.data())

@@ -1,0 +1,30 @@
+"""The largest inputs that are read: bytes of a file unless a line says otherwise. Larger ones are refused unread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MIB: Final = 1 << 20
+
+EXPERIMENT_FILE: Final = _MIB
+SCRIPT: Final = 4 * _MIB
+SCRIPTS: Final = 16 * _MIB
+"""All scripts and setup files of an experiment together, each counted once."""
+TABLE: Final = 32 * _MIB
+"""A table of other tools' results."""
+PLAN_TEXT: Final = 16 * _MIB
+"""Scripts and options in a plan, in characters, counted in each cell and environment that has them."""
+FLOOR_FILE: Final = _MIB
+"""A noise floor that was kept: some kilobytes."""
+FINGERPRINT_FILE: Final = 64 * _MIB
+PLAN_FILE: Final = 128 * _MIB
+EVIDENCE: Final = 256 * _MIB
+"""All files of one run together, packed ones as they are."""
+UNPACKED: Final = 512 * _MIB
+"""A packed file of a run: an hour of samples has 70 to 360 MB."""
+UNPACKED_AT_LEAST: Final = 32 * _MIB
+UNPACKED_RATIO: Final = 100
+"""Above `UNPACKED_AT_LEAST` it may be so many times as large as it is packed; samples are 7 to 16 times as large."""
+LOCK_FILE: Final = 64 * 1024
+SKIPPED_FILE: Final = _MIB
+"""The levels that a search skipped."""
