@@ -19,6 +19,7 @@ from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from floors import measure_floors
 from large_study import measure_large_study
+from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
     "structure": measure_structure,
     "large-study": measure_large_study,
+    "largest-plan": measure_largest_plan,
     "why": measure_why,
     "reset": measure_reset,
     "overhead": measure_overhead,

@@ -28,6 +28,7 @@ from typing import Final
 from pgstrata.app.places import find_machine_places
 from pgstrata.hosts.local import LocalHost
 from pgstrata.servers.revision import find_source
+from pgstrata.servers.tree import BuildUser
 
 EXPERIMENT: Final = """
 question  = "Which commit made reading slower?"
@@ -89,7 +90,8 @@ def make_repository(source: str, folder: Path, loops: int) -> None:
     """The repository, if it is not there."""
     if (folder / ".git").is_dir():
         return
-    find_source(LocalHost(), source).copy(folder)
+    here = LocalHost()
+    find_source(here, source, BuildUser(host=here)).copy(folder)
     git(folder, "init", "--quiet", "--initial-branch=master")
     # --force: archives hold what bison made, and their own .gitignore leaves it out
     commit(folder, "The source as it came")

@@ -41,14 +41,24 @@ PARTS: Final[Mapping[str, Part]] = {
     "old-majors": _tests("old-majors", "majors that are no longer maintained are measured"),
     "disk-full": _tests("disk-full", "a disk fills up at more places of a build"),
     "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
+    "faults": Part(
+        title="a thousand faults of disks, processes and servers",
+        argv=_script("faults.py", "--every", "3", "--workers", "4"),
+    ),
     "chaos": Part(title="an experiment that changes this host is killed 125 times", argv=_script("chaos.py")),
     "chaos-two-hosts": Part(
         title="the same with servers on two hosts", argv=_script("chaos.py", "--two-hosts", "--rounds", "100")
     ),
+    "adversaries": Part(title="other users attack root's pgstrata for twenty minutes", argv=_script("adversaries.py")),
     "bisect-compiled": Part(
         title="a search along commits of a compiled PostgreSQL",
         argv=_script("bisect_source.py", "$SOURCE", "--folder", str(_HERE / "work" / "bisect")),
         needs=("SOURCE",),
+    ),
+    # what a development build warns of is an error too
+    "fuzz": Part(
+        title="100,000 damaged inputs of all kinds give a message or an answer",
+        argv=(sys.executable, "-X", "dev", *_PYTEST[1:-1], "-n", "2", _PYTEST[-1], "fuzz"),
     ),
     "busy": Part(title="all tests beside two busy loops", argv=_script("busy.py")),
 }

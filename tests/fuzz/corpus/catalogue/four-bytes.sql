@@ -1,0 +1,1 @@
+UPDATE series SET times = x'00000000';

@@ -1,0 +1,1 @@
+UPDATE run SET environment = 'nobody';

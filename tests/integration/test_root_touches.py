@@ -1,0 +1,98 @@
+"""Root opens, makes, changes and removes nothing in folders of others: a whole experiment is traced, killed once."""
+
+import os
+import pwd
+import subprocess
+import sys
+
+import pytest
+
+from pgstrata.app.places import find_machine_places, find_server_user
+from root_touches import Tracing
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.server,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(Tracing.missing()), reason=Tracing.missing()),
+]
+OTHER = "daemon"
+EXPERIMENT = """
+question = "Does root touch what is not its own?"
+blocks = 1
+[[environments]]
+name = "plain"
+server = "embedded"
+sysctl."vm.swappiness" = "10"
+limits.memory = "2 GB"
+[[environments]]
+name = "made"
+server = "embedded"
+filesystem = "ext4"
+storage.wal = "memory"
+[[cells]]
+workload = "simple-update"
+scale = 1
+clients = 1
+run = "1 s"
+warmup = "0 s"
+"""
+# Killed while file systems are made or a server runs, then taken up again.
+SCRIPT = """
+cd "$1" || exit
+pgstrata() { "$python" -m pgstrata "$@"; }
+python=$2
+pgstrata plan experiment.toml || exit
+study=studies/one
+timeout --signal=KILL 15 "$python" -m pgstrata run experiment.toml --study $study
+pgstrata host restore || exit
+pgstrata run experiment.toml --study $study || exit
+pgstrata show "$study" && pgstrata report "$study" && pgstrata reparse "$study" && pgstrata host status
+"""
+
+
+def test_in_folders_of_others_root_does_nothing(open_folder):
+    theirs = open_folder / "theirs"
+    theirs.mkdir()
+    (theirs / "experiment.toml").write_text(EXPERIMENT)
+    for path in (theirs, theirs / "experiment.toml"):
+        os.chown(path, pwd.getpwnam(OTHER).pw_uid, pwd.getpwnam(OTHER).pw_gid)
+    own = {
+        "PGSTRATA_STATE": f"{open_folder}/state",
+        "PGSTRATA_DATA": f"{open_folder}/data",
+        "PGSTRATA_RUN": f"{open_folder}/run",
+        "PGSTRATA_LOCK": f"{open_folder}/lock",
+    }
+    tracing = Tracing(open_folder / "trace")
+    words = ("sh", "-c", SCRIPT, "sh", str(theirs), sys.executable)
+    done = tracing.run(words, env={**os.environ, **own}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "done: 2 of 2 runs" in done.stdout
+    assert "nothing is changed" in done.stdout
+    others = (f"{theirs}/", f"{open_folder}/data/", f"{open_folder}/run/", f"{find_machine_places().memory}/")
+    touched = [touch for touch in tracing.touches() if any(path.startswith(others) for path in touch.paths)]
+    inside = [touch for touch in tracing.touches() if any("/mount/data/" in path for path in touch.paths)]
+    what = sorted({f"{touch.program} {touch.call} {touch.paths}" for touch in (*touched, *inside)})
+    assert what == [], "\n".join(what)
+    users = {process.uid for process in tracing.processes.values()}
+    assert users >= {0, pwd.getpwnam(find_server_user()).pw_uid}
+
+
+def test_the_trace_sees_what_root_does_by_any_way(open_folder):
+    """Descriptors, folders to work in, other users and children of children."""
+    theirs = open_folder / "theirs"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    script = (
+        'cd "$1" && : >by-shell && (cd .. && : >above)\n'
+        "setpriv --reuid=nobody --clear-groups sh -c ': >as-nobody'\n"
+        '"$2" -c \'import os; d = os.open(".", os.O_RDONLY); os.mkdir("by-descriptor", dir_fd=d); os.seteuid(65534); '
+        'open("as-other", "w").close(); os.seteuid(0); os.rename("as-other", "renamed")\'\n'
+    )
+    tracing = Tracing(open_folder / "trace")
+    tracing.run(("sh", "-c", script, "sh", str(theirs), sys.executable), stdout=subprocess.DEVNULL)
+    seen = {path for touch in tracing.touches() for path in touch.paths}
+    names = ("by-shell", "by-descriptor", "renamed")
+    assert {f"{theirs}/{name}" for name in names} <= seen
+    assert f"{open_folder}/above" in seen
+    assert f"{theirs}/as-nobody" not in seen
