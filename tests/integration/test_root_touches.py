@@ -2,8 +2,10 @@
 
 import os
 import pwd
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(bool(Tracing.missing()), reason=Tracing.missing()),
 ]
 OTHER = "daemon"
+SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 EXPERIMENT = """
 question = "Does root touch what is not its own?"
 blocks = 1
@@ -74,8 +77,22 @@ def test_in_folders_of_others_root_does_nothing(open_folder):
     inside = [touch for touch in tracing.touches() if any("/mount/data/" in path for path in touch.paths)]
     what = sorted({f"{touch.program} {touch.call} {touch.paths}" for touch in (*touched, *inside)})
     assert what == [], "\n".join(what)
-    users = {process.uid for process in tracing.processes.values()}
-    assert users >= {0, pwd.getpwnam(find_server_user()).pw_uid}
+    server_user = pwd.getpwnam(find_server_user()).pw_uid
+    ran = {(Path(process.program).name, process.uid) for process in tracing.processes.values()}
+    theirs_to_run = programs_in_the_table("the servers' user")
+    assert {uid for name, uid in ran if name in theirs_to_run} == {server_user}
+    assert {name for name, uid in ran if uid == server_user} >= {"initdb", "postgres", "pgbench", "psql"}
+    by_root = {Path(touch.paths[0]) for touch in tracing.touches() if touch.call == "execve"}
+    changing = {path.name.partition(".")[0] for path in by_root if path.parent.name == "sbin" and path.exists()}
+    assert changing >= {"mkfs", "losetup"}
+    assert changing <= programs_in_the_table("root,")
+    assert not {path.name for path in by_root if path.exists()} & theirs_to_run
+
+
+def programs_in_the_table(who):
+    """Those that SECURITY.md says are run as somebody."""
+    rows = [line.split("|")[1:3] for line in SECURITY.read_text().splitlines() if line.count("|") == 3]
+    return {name for what, whom in rows if whom.strip().startswith(who) for name in re.findall("`([^`:]+)`", what)}
 
 
 def test_the_trace_sees_what_root_does_by_any_way(open_folder):

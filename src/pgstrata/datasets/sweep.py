@@ -76,6 +76,7 @@ def _stop_server(host: Host, clock: Clock, data: str) -> bool:
     pid = _postmaster(host, data)
     if pid is None:
         return True
+    host.signal_pid(pid, StopSignal.CONT)  # one that somebody stopped would heed only KILL
     for signal in (StopSignal.INT, StopSignal.QUIT, StopSignal.KILL):
         host.signal_pid(pid, signal)
         deadline = clock.monotonic() + _PATIENCE

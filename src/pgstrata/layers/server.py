@@ -243,6 +243,8 @@ class ClusterControl:
         """Fast shutdown; immediate after a while; the process group at last."""
         process = self._processes.get(server.postmaster_pid or -1)
         if process is not None:
+            # one that somebody stopped (SIGSTOP) would heed no other signal but KILL
+            process.signal(StopSignal.CONT)
             gently = () if _recovering(self.log(server)) else ((StopSignal.INT, False),)
             for signal, group in (*gently, (StopSignal.QUIT, False), (StopSignal.KILL, True)):
                 if self._ended_after(process, signal, group=group):
