@@ -28,6 +28,12 @@ def place(host, tmp_path):
 
 
 @pytest.fixture
+def open_place(host, open_folder):
+    """A place that other users could reach if they owned a folder of it."""
+    return Place(host, str(open_folder / "state" / "ledger"))
+
+
+@pytest.fixture
 def ledger(place):
     return place.ledger()
 

@@ -269,14 +269,14 @@ def test_a_number_that_is_taken_in_between_is_left_out(place, things):
 @pytest.mark.company
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root works where others write")
 @pytest.mark.parametrize("above", [0, 1])
-def test_what_another_user_could_have_written_is_not_carried_out(place, ledger, things, above):
-    ledger.change(things.make("one", "second"))
-    folder = Path(place.folder, *[".."] * above).resolve()
+def test_what_another_user_could_have_written_is_not_carried_out(open_place, things, above):
+    open_place.ledger().change(things.make("one", "second"))
+    folder = Path(open_place.folder, *[".."] * above).resolve()
     owner = folder.stat()
     os.chown(folder, 65534, 65534)
     try:
         with pytest.raises(HostNotFitError, match="user nobody could change"):
-            restore(place.host, (), place.folder)
+            restore(open_place.host, (), open_place.folder)
         assert things.state("one") == "second"
     finally:
         os.chown(folder, owner.st_uid, owner.st_gid)
@@ -312,11 +312,11 @@ def test_a_file_that_another_user_could_have_written_is_not_carried_out(place, l
     assert things.state("one") == "second"
 
 
-def test_no_ledger_is_made_where_other_users_may_write(place, ledger, things):
-    Path(place.folder).parents[1].chmod(0o777)
+def test_no_ledger_is_made_where_other_users_may_write(open_place, things):
+    Path(open_place.folder).parents[1].chmod(0o777)
     with pytest.raises(HostNotFitError, match="other users may write"):
-        ledger.change(things.make("one", "second"))
-    assert not Path(place.folder).parent.exists()
+        open_place.ledger().change(things.make("one", "second"))
+    assert not Path(open_place.folder).parent.exists()
     assert things.state("one") == "first"
 
 

@@ -1,6 +1,7 @@
 """PostgreSQL is built from source once for each content, compiler and flags, and the user's tree is left alone."""
 
 import os
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -251,7 +252,7 @@ def test_root_leaves_building_to_the_user_whom_servers_run_as(tree, open_folder,
         MAKEFILE + f"\tcp who read $(DESTDIR)$(prefix)/share/; ln -s {secret} $(DESTDIR)$(prefix)/share/link\n"
     )
     source = open_folder / "source"
-    tree.rename(source)
+    shutil.move(tree, source)
     for path in (source, *source.rglob("*")):
         os.chown(path, 0, 0)
     compiler = open_folder / "some-cc"
