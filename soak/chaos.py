@@ -287,7 +287,7 @@ class Chaos:
             "listening": _lines({line.split()[1] for line in sockets if LISTENING in line.split()[3:4]}),
             "ledger": _lines(_ledger(root)),
             "state folder": _lines((root / "state").rglob("*")),
-            "images": _lines((root / "data").glob("pgstrata-*")),
+            "images": _lines((root / "data-storage").glob("pgstrata-*")),
         }
 
     def _processes(self) -> list[str]:

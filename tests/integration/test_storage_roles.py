@@ -50,7 +50,7 @@ def place(sandbox):
 
 def left(place):
     mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(place.root) in line]
-    return [*mounts, *(place.root / "data").glob("pgstrata-*")]
+    return [*mounts, *(place.root / "data-storage").glob("pgstrata-*")]
 
 
 def kill_in_its_midst(place, file, study):
