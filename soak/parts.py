@@ -49,7 +49,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "chaos-two-hosts": Part(
         title="the same with servers on two hosts", argv=_script("chaos.py", "--two-hosts", "--rounds", "100")
     ),
-    "adversaries": Part(title="other users attack root's pgstrata for twenty minutes", argv=_script("adversaries.py")),
+    "adversaries": Part(title="other users attack root's pgstrata for twenty minutes", argv=_script("attacks.py")),
     "bisect-compiled": Part(
         title="a search along commits of a compiled PostgreSQL",
         argv=_script("bisect_source.py", "$SOURCE", "--folder", str(_HERE / "work" / "bisect")),

@@ -6,6 +6,7 @@ from pathlib import Path
 from parts import PARTS
 
 TESTS = Path(__file__).parent
+SOAK = TESTS.parent / "soak"
 
 
 def test_every_part_of_tests_has_some_and_every_mark_names_a_part():
@@ -20,3 +21,8 @@ def test_every_part_of_tests_has_some_and_every_mark_names_a_part():
 
 def test_the_folder_of_a_compiled_search_is_kept_so_that_it_goes_on_where_it_was():
     assert "--folder" in PARTS["bisect-compiled"].argv
+
+
+def test_no_script_hides_what_tests_share():
+    """Both folders are on the path of a part."""
+    assert not {path.name for path in SOAK.glob("*.py")} & {path.name for path in (TESTS / "support").glob("*.py")}

@@ -6,7 +6,7 @@ restores, and builds a source of theirs. Root's own files must stay as they are,
 nothing secret may be readable afterwards, and nothing stays mounted. Needs root.
 
     make soak ARGS=adversaries
-    PYTHONPATH=tests/support .venv/bin/python soak/adversaries.py --minutes 2 --version ../before/src
+    PYTHONPATH=tests/support .venv/bin/python soak/attacks.py --minutes 2 --version ../before/src
 
 With --version another version is attacked. Exit code 1 where something was wrong.
 """
