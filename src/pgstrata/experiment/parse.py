@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pgstrata.experiment.cells import read_cells
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.positions import locate_strings
+from pgstrata.experiment.positions import ENCODING, locate_strings
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
@@ -128,15 +128,15 @@ def mask_text(text: str) -> str:
     """The text of an experiment file without the passwords of its connection strings, comments included."""
     if "dsn" not in text.lower() and "postgres" not in text.lower():
         return text
-    content, place, parts = text.encode(), 0, list[str]()
+    content, place, parts = text.encode(*ENCODING), 0, list[str]()
     for token in locate_strings(text):
-        written, value = content[token.start : token.end].decode(), mask_conninfo(token.value)
+        written, value = content[token.start : token.end].decode(*ENCODING), mask_conninfo(token.value)
         parts += (
-            _mask_comments(content[place : token.start].decode()),
+            _mask_comments(content[place : token.start].decode(*ENCODING)),
             written if value == token.value else _quote(value),
         )
         place = token.end
-    return "".join((*parts, _mask_comments(content[place:].decode())))
+    return "".join((*parts, _mask_comments(content[place:].decode(*ENCODING))))
 
 
 def _quote(value: str) -> str:

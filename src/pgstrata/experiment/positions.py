@@ -8,12 +8,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pgstrata.experiment.keys import Path
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+ENCODING: Final = ("utf-8", "surrogatepass")
+"""Of the bytes in which positions count; a word of a command line may hold what is no Unicode."""
 
 
 def locate_lines(text: str) -> dict[str, int]:
@@ -57,8 +60,7 @@ def locate_strings(text: str) -> tuple[StringToken, ...]:
 
 def _strings(node: Node) -> Iterator[StringToken]:
     if node.type == "string":
-        value = tomllib.loads(f"v = {_text(node)}")["v"]
-        yield StringToken(value=value, start=node.start_byte, end=node.end_byte)
+        yield StringToken(value=_value(node), start=node.start_byte, end=node.end_byte)
         return
     for child in node.children:
         yield from _strings(child)
@@ -69,7 +71,7 @@ def _root(text: str) -> Node:
     import tree_sitter_toml  # noqa: PLC0415
     from tree_sitter import Language, Parser  # noqa: PLC0415
 
-    return Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
+    return Parser(Language(tree_sitter_toml.language())).parse(text.encode(*ENCODING)).root_node
 
 
 def _place_table(node: Node, tables: dict[str, int], lines: dict[str, int]) -> None:
@@ -124,12 +126,20 @@ def _keys(node: Node) -> tuple[str, ...]:
     if node.type == "dotted_key":
         return tuple(key for child in node.children if child.is_named for key in _keys(child))
     if node.type == "quoted_key":
-        return (str(tomllib.loads(f"v = {_text(node)}")["v"]),)
+        return (_value(node),)
     return (_text(node),)
 
 
+def _value(node: Node) -> str:
+    """Of a string, or of a quoted key; as it is written where the grammar takes what TOML does not."""
+    try:
+        return str(tomllib.loads(f"v = {_text(node)}")["v"])
+    except tomllib.TOMLDecodeError:
+        return _text(node).strip("\"'")
+
+
 def _text(node: Node) -> str:
-    return (node.text or b"").decode()
+    return (node.text or b"").decode(*ENCODING)
 
 
 def _line(node: Node) -> int:
