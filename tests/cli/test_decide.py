@@ -51,11 +51,12 @@ TWO_KINDS = "block,environment,value\n" + "".join(
         (SAME, (), 0, "No difference larger than 3 % between change and main: "),
         (TWO_KINDS, (), 3, "The difference between change and main is unstable: no single percentage"),
         (SAME, ("--threshold", "0.1 %"), 3, "change and main cannot be told apart"),
-        (table({"main": 1, "change": 2}, n=3), (), 3, "Too early to tell change from main: 3 usable blocks"),
-        (table({"a": 1, "b": 2}, separator=";").encode("utf-8-sig"), (), 0, "The value of b is higher than that of a"),
-        ("environment,value\na,1\na,2\na,3\nb,11\nb,12\nb,13\n", (), 3, "Too few values to tell b from a: 3 against 3 "),
-        ("environment,value\na,1\na,2\na,3\na,4\nb,11\nb,12\nb,13\nb,14\n", (), 0, "The value of b is higher"),
-        (SLOWER.replace("main", "one").replace("change", "two") + "0,three,1\n", (), 1, "The value of two is lower"),
+        (table({"main": 1, "change": 2}, n=3), (), 3, "Too few blocks to tell change from main: 3 usable blocks"),
+        (SAME, ("--sequential",), 0, "No difference larger than 3 % between change and main: "),
+        (table({"a": 1, "main": 2}, separator=";").encode("utf-8-sig"), (), 1, "The value of a is lower than that of main"),
+        ("environment,value\n1,1\n1,2\n1,3\n2,11\n2,12\n2,13\n", (), 3, "Too few values to tell 2 from 1: 3 against 3 "),
+        ("environment,value\n2,11\n2,12\n2,13\n2,14\n1,1\n1,2\n1,3\n1,4\n", (), 0, "The value of 2 is higher"),
+        (SLOWER.replace("main", "one").replace("change", "two") + "0,three,1\n", ("--baseline", "one"), 1, "The value of two is lower"),
     ],
 )  # fmt: skip
 def test_the_answer_comes_first_and_the_exit_code_is_a_gates(tmp_path, text, arguments, code, first):
@@ -83,6 +84,9 @@ def test_standard_input_is_read_where_the_file_is_a_dash(tmp_path):
         (f"{FASTER}3,main,1000\n", (), "results.csv:26: block 3, environment main is in line 8 already\n  -> "),
         ("environment,metric,value\na,x,1\nb,y,1\n", (), "results.csv: the file mixes 2 metrics: x, y\n  -> choose one, such as --metric x"),
         ("environment,value\na,1\n", (), "results.csv: a is the only environment"),
+        (FASTER.replace("main", "it"), (), "results.csv: nothing says which environment the others are to be compared with\n  -> name it, such as --baseline it; there are it, change"),
+        (table({"a": 1, "b": 1}, n=25), ("--sequential", "--baseline", "a"), "--sequential: looks after each block end at 24 blocks, and there are 25"),
+        ("environment,value\nbase,1\nb,1\n", ("--sequential",), "results.csv: looks after each block need blocks"),
         (FASTER, ("--baseline", "mian"), "--baseline: results.csv has no environment 'mian'\n  -> choose one of main, change"),
         (FASTER, ("--metric", "tps", "--lower-is-better"), "--lower-is-better: tps is throughput, and higher values"),
         (FASTER, ("--threshold", "3"), "--threshold: a threshold of 300 % makes no sense\n  -> write one between"),
@@ -118,7 +122,9 @@ def test_a_gate_stays_shut_though_nobody_reads_on(tmp_path, arguments):
         f"{b},{n},{v},{'cell' * 20}{c}" for b in range(9) for n, v in (("a", 2), ("b", 1)) for c in range(300)
     )
     (tmp_path / "results.csv").write_text(f"block,environment,value,cell\n{cells}\n")
-    words = f"set -o pipefail; {sys.executable} -m pgstrata decide results.csv {' '.join(arguments)} | true"
+    words = (
+        f"set -o pipefail; {sys.executable} -m pgstrata decide results.csv --baseline a {' '.join(arguments)} | true"
+    )
     done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (1, "")
 

@@ -116,24 +116,27 @@ def test_values_at_the_ends_of_what_a_number_can_be_are_borne(blocks):
 @pytest.mark.parametrize(
     ("levels", "by_number"),
     [
-        (("14", "15", "16"), ()),
-        (("18", "17", "16"), ()),
+        (("14", "15", "16"), ("14", "15", "16")),
+        (("18", "17", "16"), ("16", "17", "18")),
         (("14", "18", "16"), ("14", "16", "18")),
         (("pg14", "pg18", "pg16"), ("pg14", "pg16", "pg18")),
-        (("1.5", "1.9", "1.10"), ()),
+        (("pg-18", "pg-9.6", "pg-16"), ("pg-9.6", "pg-16", "pg-18")),
+        (("1", "-2", "0"), ("-2", "0", "1")),
+        (("1.5", "1.9", "1.10"), ("1.5", "1.9", "1.10")),
         (("1.5", "1.10", "1.9"), ("1.5", "1.9", "1.10")),
         (("64kB", "8kB", "1MB"), ("8kB", "64kB", "1MB")),
         (("off", "on", "remote"), ()),
         (("16-patched", "14", "18"), ()),
     ],
 )
-def test_an_order_that_is_not_that_of_the_numbers_is_noticed(levels, by_number):
+def test_levels_are_ordered_by_number_where_all_have_one(levels, by_number):
     assert order_by_number(levels) == by_number
 
 
 def test_an_order_of_measuring_that_looks_like_no_order_of_levels_is_doubted():
     assert "order_of_file" in codes(ask(write(order=("v16", "v14", "v15", "v18", "v17"))))
     assert "order_of_file" not in codes(ask(write()))
+    assert "order_of_file" not in codes(ask(write(order=("v18", "v17", "v16", "v15", "v14"))))
 
 
 @settings(max_examples=20, deadline=None)

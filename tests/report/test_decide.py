@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from pgstrata.errors import UsageError
 from pgstrata.report.commands.decide import decision_json, render_decision
 from pgstrata.report.json.answer import answer_json
 from pgstrata.sources.table import parse_table
+from pgstrata.stats.boundaries import exact_tail, fixed_critical
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
 
@@ -27,7 +29,9 @@ def make_answer(levels, *, n=12, metric=None, cells=(), blocks=True, question=No
                 value = level * math.exp(NOISE[(block * (place + 1) + place) % 12])
                 more = ",x" * header.count(",")
                 lines.append(f"{f'{block},' if blocks else ''}{name},{value}{f',{cell}' if cells else ''}{more}")
-    return decide_import(parse_table("\n".join(lines), "r.csv", metric=metric), question or ImportTerms())
+    terms = question or ImportTerms()
+    terms = terms if terms.baseline or terms.ordered else replace(terms, baseline=next(iter(levels)))
+    return decide_import(parse_table("\n".join(lines), "r.csv", metric=metric), terms)
 
 
 def joined(text):
@@ -52,13 +56,31 @@ def test_the_answer_comes_first_in_the_words_of_the_metric(metric, b, said):
 
 def test_how_sure_it_is_and_over_how_many_blocks_is_part_of_the_sentence():
     text = joined(render_decision(make_answer({"a": 1000, "b": 1100})))
-    assert "] at 95.5 % confidence, at one look over 12 blocks." in text
-    assert "Baseline: a, the first in the file; higher values are better; threshold 3 %." in text
+    assert "] at 96.4 % confidence, at one look over 12 blocks." in text
+    terms = "Baseline: a; higher values are better; threshold 3 %; if you look after each new block, use --sequential."
+    assert terms in text
 
 
-def test_a_named_baseline_is_not_called_the_first():
-    text = render_decision(make_answer({"a": 1, "b": 1}, question=ImportTerms(baseline="b")))
-    assert "Baseline: b; " in text
+def test_with_a_look_after_each_block_the_boundaries_of_a_study_hold():
+    levels = {"a": 1000, "b": 1100}
+    text = joined(render_decision(make_answer(levels, question=ImportTerms(sequential=True), metric="tps")))
+    assert "at 95.5 % confidence, with a look after each of 7 blocks." in text
+    assert "--sequential" not in text
+    few = joined(render_decision(make_answer(levels, n=6, question=ImportTerms(sequential=True))))
+    assert few.startswith("Too early to tell b from a: 6 usable blocks, an interval needs 7.")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("new", "main"), "Baseline: main, by its name; "),
+        (("18", "16", "17"), "Baseline: 16, the lowest number; "),
+        (("pg-18", "pg-9.6"), "Baseline: pg-9.6, the lowest number; "),
+    ],
+)
+def test_a_baseline_that_was_not_named_is_told_with_the_reason(names, said):
+    lines = ["block,environment,value", *(f"{n},{name},{n + 1}" for n in range(9) for name in names)]
+    assert said in joined(render_decision(decide_import(parse_table("\n".join(lines), "r"), ImportTerms())))
 
 
 def test_a_real_difference_inside_the_threshold_is_told_as_negligible():
@@ -74,7 +96,7 @@ def test_what_cannot_be_told_is_not_told():
 
 
 def test_too_few_blocks_and_too_few_values_say_how_many_it_takes():
-    assert "Too early to tell b from a: 4 usable blocks, an interval needs 7." in joined(
+    assert "Too few blocks to tell b from a: 4 usable blocks, an interval needs 6." in joined(
         render_decision(make_answer({"a": 1, "b": 2}, n=4))
     )
     text = joined(render_decision(make_answer({"a": 1, "b": 2}, n=3, blocks=False)))
@@ -128,7 +150,7 @@ def test_no_line_is_wider_than_a_mail(cells):
 )
 def test_values_are_shown_in_the_unit_of_the_file(value, shown):
     lines = ["block,environment,value", *(f"{n},{name},{value}" for n in range(9) for name in "ab")]
-    assert f" {shown} " in render_decision(decide_import(parse_table("\n".join(lines), "r"), ImportTerms()))
+    assert f" {shown} " in render_decision(decide_import(parse_table("\n".join(lines), "r"), ImportTerms(baseline="a")))
 
 
 # ------------------------------------------------------------------------------------- JSON
@@ -149,7 +171,12 @@ def test_a_comparison_says_what_it_is_of():
     found = [(item["cell"], item["exploratory"], item["verdict"]) for item in document["comparisons"]]
     assert found == [("all", False, "worse"), ({"identity": "all"}, True, "worse"), ({"identity": "y"}, True, "worse")]
     first = document["comparisons"][0]
-    assert (first["lane"], first["blocks"], first["decided_at"], first["confidence"]) == ("one look", 12, 12, 0.955)
+    assert (first["lane"], first["blocks"], first["decided_at"], first["confidence"]) == (
+        "one look",
+        12,
+        12,
+        1 - exact_tail(12, fixed_critical(12, 0.045)),
+    )
     assert first["interval"][0] < first["effect"] < first["interval"][1]
     assert document["comparisons"][1]["adjusted_p"] is not None
 
@@ -165,7 +192,7 @@ def test_infinite_ratios_are_null():
         "block,environment,value",
         *(f"{n},{name},{value}" for n in range(9) for name, value in (("a", 1e-308), ("b", 1e308))),
     ]
-    text = decision_json(decide_import(parse_table("\n".join(lines), "r"), ImportTerms()))
+    text = decision_json(decide_import(parse_table("\n".join(lines), "r"), ImportTerms(baseline="a")))
     (found,) = json.loads(text)["comparisons"]
     assert (found["effect"], found["interval"], found["verdict"]) == (None, None, "better")
 
@@ -194,6 +221,6 @@ def test_any_table_has_an_answer_in_words_and_json_or_an_error_with_a_remedy(row
         with pytest.raises(UsageError, match="only environment"):
             decide_import(table, ImportTerms())
         return
-    answer = decide_import(table, ImportTerms())
+    answer = decide_import(table, ImportTerms(baseline=table.observations[0].target))
     assert render_decision(answer)
     assert json.loads(decision_json(answer))["comparisons"]

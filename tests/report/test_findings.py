@@ -47,13 +47,6 @@ SENTENCES = [
         "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
     ),
     (
-        PlainDoubt(code="one_look"),
-        (
-            "beyond 24 blocks the rule holds for one look: if you look after each new block until a difference shows, one "
-            "will"
-        ),
-    ),
-    (
         NamedDoubt(code="built_with_assertions", names=("b",)),
         "b is built with assertions, which cost more than most differences",
     ),

@@ -5,6 +5,8 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgstrata.stats.boundaries import (
     C_DIFF,
@@ -14,8 +16,10 @@ from pgstrata.stats.boundaries import (
     MAX_BLOCKS,
     boundary,
     exact_tail,
+    fewest_blocks,
     fixed_critical,
-    one_look_critical,
+    fixed_level,
+    fixed_p,
 )
 from pgstrata.stats.ranks import capped_scores
 from pgstrata.stats.sequence import critical_row, look_at_all
@@ -200,10 +204,26 @@ def test_the_normal_approximation_is_close_to_the_counts_and_on_the_safe_side(n)
         assert 0.96 * alpha <= exact_tail(n, fixed_critical(n, alpha)) <= alpha
 
 
-def test_one_look_uses_the_sequential_values_while_they_reach():
-    assert one_look_critical(24, C_DIFF) == 50
-    assert one_look_critical(25, C_DIFF) == fixed_critical(25, 0.045)
-    assert one_look_critical(6, C_DIFF) is None
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.045, 0.045 / 172, 1e-6])
+def test_so_few_blocks_have_a_fixed_value_and_none_fewer(alpha):
+    n = fewest_blocks(alpha)
+    assert fixed_critical(n, alpha) is not None
+    assert fixed_critical(n - 1, alpha) is None
+
+
+@given(st.integers(6, 60), st.floats(0.035, 0.2))
+def test_the_p_value_of_one_look_is_the_level_at_which_it_excludes(n, alpha):
+    critical = fixed_critical(n, alpha)
+    assert fixed_p(n, critical) == fixed_level(n, alpha) <= alpha < fixed_p(n, critical + 1)
+    assert fixed_p(n, critical + 0.5) == fixed_p(n, critical + 1)
+
+
+def test_beyond_the_counts_the_p_value_is_close_to_them():
+    n = EXACT_BLOCKS + 1
+    for alpha in GRID:
+        critical = fixed_critical(n, alpha)
+        assert fixed_p(n, critical) <= alpha < fixed_p(n, critical + 1)
+        assert fixed_p(n, critical) == pytest.approx(exact_tail(n, critical), rel=0.05)
 
 
 def test_a_fixed_sample_too_small_for_its_level_has_no_value():

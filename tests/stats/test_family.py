@@ -210,6 +210,7 @@ def test_holm_finds_what_holm_finds():
                 decided=True,
                 repeated_p=None,
                 alpha=level,
+                error=level,
             )
             for place in places
         ]

@@ -77,10 +77,10 @@ def test_few_values_support_no_interval_and_no_verdict(n, m):
 
 
 def test_four_against_four_and_three_against_five_are_the_least_that_decides():
-    for n, m in ((4, 4), (3, 5)):
+    for n, m, p in ((4, 4, 2 / 70), (3, 5, 2 / 56)):
         found = decide(np.linspace(1100, 1120, n), np.linspace(1000, 1010, m))
         assert found.verdict is Verdict.BETTER
-        assert found.repeated_p == 0.045
+        assert (found.repeated_p, found.error) == pytest.approx((p, p))
         assert (found.estimate.interval.low, found.estimate.interval.high) == pytest.approx(
             (math.log(1100 / 1010), math.log(1120 / 1000))
         )

@@ -21,10 +21,13 @@ def decide_and_end(
     lower_is_better: bool,
     metric: str | None,
     ordered: bool,
+    sequential: bool,
     json: bool,
 ) -> NoReturn:
     """Print the answer; the exit code is that of a gate, by the headlines alone."""
-    terms = ImportTerms(baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered)
+    terms = ImportTerms(
+        baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered, sequential=sequential
+    )
     if threshold is not None:
         terms = replace(terms, threshold=threshold)
     answer = decide_file(file, terms)

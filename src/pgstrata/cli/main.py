@@ -179,7 +179,7 @@ def decide(
     ],
     json: Json = False,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="Environment to compare with; the file's first.")
+        str | None, typer.Option("--baseline", metavar="NAME", help="Environment to compare with.")
     ] = None,
     threshold: Threshold = None,
     lower_is_better: Annotated[
@@ -191,6 +191,9 @@ def decide(
     ordered: Annotated[
         bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: which step?")
     ] = False,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
+    ] = False,
 ) -> None:
     """Apply the rule to other tools' results.
 
@@ -201,7 +204,7 @@ def decide(
 
     decide_and_end(
         file, baseline=baseline, threshold=ratio_of(threshold), lower_is_better=lower_is_better, metric=metric,
-        ordered=ordered, json=json,
+        ordered=ordered, sequential=sequential, json=json,
     )  # fmt: skip
 
 

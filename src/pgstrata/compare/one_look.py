@@ -1,12 +1,15 @@
-"""The rule on what others measured: one look at all there is, because nobody looked while it was measured."""
+"""The rule on what others measured: one look at all there is, or one after each block where the reader says so."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
-from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes
+from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
@@ -18,18 +21,27 @@ from pgstrata.model.doubts import Doubt
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.question import Question
 from pgstrata.sources.table import Table
-from pgstrata.stats.boundaries import C_DIFF, GRID
-from pgstrata.stats.family import step_down
-from pgstrata.stats.rule import Decision, Rule, decide_once
+from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
+from pgstrata.stats.family import DifferenceSeries, decide_family, step_down
+from pgstrata.stats.rule import Decision, Rule, decide_many, decide_once
 from pgstrata.stats.unpaired import decide_unpaired
 from pgstrata.units import Direction
-
-MOST_HEADLINES: Final = round(C_DIFF.alpha / GRID[-1])
-"""So many can share the error probability: each gets the smallest level there is."""
 
 _MOST_COMPARISONS: Final = 5000
 _MOST_ORDERED_ROWS: Final = 20_000
 _MOST_NAMED: Final = 10
+_BASELINES: Final = re.compile(
+    r"base(line)?|before|control|default|main|master|old|original|previous|ref(erence)?|stock|unpatched|vanilla"
+)
+
+
+class BaselineFrom(StrEnum):
+    """Why an environment is the baseline."""
+
+    READER = "reader"
+    NAME = "name"
+    NUMBER = "number"
+    ORDER = "order"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,25 +54,27 @@ class ImportTerms:
     lower_is_better: bool = False
     ordered: bool = False
     """Whether the environments are levels of one ordered axis, in the order in which they first appear."""
+    sequential: bool = False
+    """Whether the reader looks after each new block until a difference shows; else this look is the only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportAnswer:
     """The comparisons of a table: headlines, which decide, then the cells behind headlines over several.
 
-    The baseline is the first environment of the table unless it was named. `cells` is empty where the table has no such
-    column. The cell of a comparison is `ALL_CELLS` for what holds of the whole file: the headline over several cells,
-    or a file without cells.
+    `cells` is empty where the table has no such column. The cell of a comparison is `ALL_CELLS` for what holds of the
+    whole file: the headline over several cells, or a file without cells. `sequential`: as `ImportTerms`.
     """
 
     source: str
     question: Question
-    baseline_named: bool
+    baseline_from: BaselineFrom
     cells: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     warnings: tuple[Doubt, ...]
     levels: tuple[str, ...] = ()
     """All environments in the order of the file, where that was asked for."""
+    sequential: bool = False
     axes: tuple[OrderedAxis, ...] = ()
     """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
 
@@ -89,31 +103,40 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
     environments are told beside them and change none of them.
 
     Raises:
-        UsageError: there is no such baseline, nothing to compare with it, too much of it, too few levels of an ordered
-            axis, or the direction asked for contradicts the metric's own.
+        UsageError: there is no such baseline, none was named and no name tells, nothing to compare with it, too much of
+            it, too few levels of an ordered axis, too many blocks to look after each, or the direction asked for
+            contradicts the metric's own.
     """
     names = tuple(dict.fromkeys(each.target for each in table.observations))
-    question = _ask(table, terms, names)
+    _refuse_single(names, table.source)
+    baseline, chosen = _choose_baseline(names, terms, table.source)
+    question = _ask(table, terms, names, baseline)
     _refuse_many(question, table.source)
+    if terms.sequential:
+        _refuse_looks(question, table.source)
     if terms.ordered:
         _refuse_axis(names, len(table.observations), table.source)
     arms = sort_observations(table.observations)
-    comparisons = _decide_paired(question, arms, table) if question.blocks else _decide_unpaired(question, arms)
+    comparisons = (
+        _decide_paired(question, arms, table, sequential=terms.sequential)
+        if question.blocks
+        else _decide_unpaired(question, arms)
+    )
     levels = names if terms.ordered else ()
     return ImportAnswer(
         source=table.source,
         question=question,
-        baseline_named=terms.baseline is not None,
+        baseline_from=chosen,
         cells=question.cells if "cell" in table.columns else (),
         comparisons=comparisons,
         warnings=tuple(
             doubt_import(
                 question,
                 ignored=table.ignored,
-                most_blocks=max(item.blocks for item in comparisons if not item.exploratory),
                 ordered=levels,
             )
         ),
+        sequential=terms.sequential,
         levels=levels,
         axes=find_listed_axes(question, arms, levels) if levels else (),
     )
@@ -122,21 +145,44 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
 # ------------------------------------------------------------------------------------------------ the question
 
 
-def _ask(table: Table, terms: ImportTerms, names: Sequence[str]) -> Question:
-    if terms.baseline is not None and terms.baseline not in names:
-        known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
-        raise UsageError(
-            f"{table.source} has no environment {terms.baseline!r}",
-            where="--baseline",
-            remedy=f"choose one of {known}",
-        )
+def _refuse_single(names: Sequence[str], source: str) -> None:
     if len(names) == 1:
         raise UsageError(
             f"{names[0]} is the only environment: there is nothing to compare it with",
-            where=table.source,
+            where=source,
             remedy="add the rows of another one",
         )
-    baseline = terms.baseline or names[0]
+
+
+def _choose_baseline(names: Sequence[str], terms: ImportTerms, source: str) -> tuple[str, BaselineFrom]:
+    """The one that the reader names, else that whose name says so; its place among the rows says nothing.
+
+    In data in random order the first row would be a coin's toss, and with it the sign of every difference.
+    """
+    known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    if terms.baseline is not None:
+        if terms.baseline not in names:
+            raise UsageError(
+                f"{source} has no environment {terms.baseline!r}",
+                where="--baseline",
+                remedy=f"choose one of {known}",
+            )
+        return terms.baseline, BaselineFrom.READER
+    if terms.ordered:
+        return names[0], BaselineFrom.ORDER
+    called = [name for name in names if _BASELINES.fullmatch(name.casefold())]
+    if len(called) == 1:
+        return called[0], BaselineFrom.NAME
+    if by_number := order_by_number(names):
+        return by_number[0], BaselineFrom.NUMBER
+    raise UsageError(
+        "nothing says which environment the others are to be compared with",
+        where=source,
+        remedy=f"name it, such as --baseline {shlex.quote(names[0])}; there are {known}",
+    )
+
+
+def _ask(table: Table, terms: ImportTerms, names: Sequence[str], baseline: str) -> Question:
     return Question(
         metric=table.metric,
         direction=_choose_direction(table.metric, lower_is_better=terms.lower_is_better),
@@ -170,17 +216,21 @@ def _refuse_many(question: Question, source: str) -> None:
             where=source,
             remedy="split the file: fewer cells in each",
         )
-    number = len(question.environments) * (1 if question.blocks else len(question.cells))
-    if number <= MOST_HEADLINES:
-        return
-    raise UsageError(
-        f"{number:,} headlines are too many: at most {MOST_HEADLINES} can share an error probability of "
-        f"{C_DIFF.alpha * 100:g} %",
-        where=source,
-        remedy="split the file: fewer environments in each"
-        if question.blocks
-        else "number the blocks, so that all cells of an environment are one headline, or split the file",
-    )
+
+
+def _refuse_looks(question: Question, source: str) -> None:
+    if not question.blocks:
+        raise UsageError(
+            "looks after each block need blocks, and there are none",
+            where=source,
+            remedy="number the blocks in a column block",
+        )
+    if question.blocks > MAX_BLOCKS:
+        raise UsageError(
+            f"looks after each block end at {MAX_BLOCKS} blocks, and there are {question.blocks:,}",
+            where="--sequential",
+            remedy="leave the option out if this is the only look",
+        )
 
 
 def _refuse_axis(levels: Sequence[str], rows: int, source: str) -> None:
@@ -202,7 +252,7 @@ def _refuse_axis(levels: Sequence[str], rows: int, source: str) -> None:
 # ------------------------------------------------------------------------------------------------ decisions
 
 
-def _decide_paired(question: Question, arms: Arms, table: Table) -> tuple[Comparison, ...]:
+def _decide_paired(question: Question, arms: Arms, table: Table, *, sequential: bool) -> tuple[Comparison, ...]:
     """Headlines over all cells, and where there are several each of these, exploratory."""
     labels = {each.key.number: each.key.label for each in table.observations if each.key is not None}
     cells = [pair_cells(arms, question, name) for name in question.environments]
@@ -212,10 +262,15 @@ def _decide_paired(question: Question, arms: Arms, table: Table) -> tuple[Compar
         return decide_once([heads[place].sample for place in chosen], [_rule(question, level)] * len(chosen))
 
     single = [pairing for pairings in cells for pairing in pairings if len(pairings) > 1]
-    explored = decide_once([pairing.sample for pairing in single], [_rule(question, C_DIFF.alpha)] * len(single))
+    samples, rules = [pairing.sample for pairing in single], [_rule(question, C_DIFF.alpha)] * len(single)
+    if sequential:
+        series = [DifferenceSeries(blocks=head.blocks, d=head.sample) for head in heads]
+        led, explored = decide_family(series, [make_rule(question)] * len(heads)), decide_many(samples, rules)
+    else:
+        led, explored = step_down(len(heads), decide), decide_once(samples, rules)
     return adjust(
         [
-            *_compare(heads, step_down(len(heads), decide), arms, labels, question.cells),
+            *_compare(heads, led, arms, labels, question.cells),
             *_compare(single, explored, arms, labels, ()),
         ]
     )
@@ -249,5 +304,7 @@ def _compare(
     found = []
     for pairing, decision in zip(pairings, decisions, strict=True):
         finding = find(Judged(pairing=pairing, decision=decision, headline=bool(cells)), over=True)
-        found.append(to_comparison(finding, doubt_comparison(finding, arms, labels, cells or (pairing.cell,))))
+        comparison = to_comparison(finding, doubt_comparison(finding, arms, labels, cells or (pairing.cell,)))
+        values = (pairing.values.size, pairing.base_values.size)
+        found.append(replace(comparison, values=values[0], baseline_values=values[1]))
     return found

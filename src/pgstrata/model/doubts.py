@@ -17,7 +17,7 @@ from pgstrata.model.runs import Reason
 class PlainDoubt:
     """One that its code alone tells."""
 
-    code: Literal["small_and_early", "baseline_collapsed", "both_collapsed", "thp_always", "one_look"]
+    code: Literal["small_and_early", "baseline_collapsed", "both_collapsed", "thp_always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

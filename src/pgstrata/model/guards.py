@@ -227,7 +227,6 @@ _STUDY: Final = (
 _DATA: Final = _guards(
     Force.WARNING, GuardSubject.DATA, Proof.FIGURES,
     ("no_blocks", "runs one after the other are taken for runs side by side", "the file has no column of blocks"),
-    ("one_look", "a look that waited for its moment is taken for a planned one", "more than 24 blocks: one look, now"),
     ("direction_assumed", "worse is taken for better", "nothing says which way is better"),
     ("order_of_file", "the order in which levels were measured is taken for that of their versions",
      "levels with numbers that the file has neither ascending nor descending"),

@@ -1,9 +1,9 @@
 """The boundaries of the rule: the largest min(S+, S-) that still excludes a theta, by blocks.
 
 Two kinds. A *sequential* boundary allows a look after each block: after n blocks a level alpha has spent
-alpha * (n / 24)^0.85 (a spending function as of Lan & DeMets 1983; repeated intervals as of Jennison & Turnbull 1989),
-and a single look at n is conservative. Its values are frozen in `tables`, on a grid of levels. The *fixed-sample*
-boundary allows one look at more blocks than a sequential boundary reaches to; it is computed.
+alpha * (n / 24)^0.85 (a spending function as of Lan & DeMets 1983; repeated intervals as of Jennison & Turnbull 1989).
+Its values are frozen in `tables`, on a grid of levels. The *fixed-sample* boundary allows one look at any number of
+blocks, at any level; it is computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pgstrata.stats.tables import MAX_BLOCKS, SPENDING_EXPONENT, TABLES
 
 __all__ = [
     "C_DIFF", "C_EQ", "EXACT_BLOCKS", "FIRST_LOOK", "GRID", "MAX_BLOCKS", "SPENDING_EXPONENT", "Boundary",
-    "boundary", "exact_tail", "fixed_critical", "one_look_critical",
+    "boundary", "exact_tail", "fewest_blocks", "fixed_critical", "fixed_level", "fixed_p",
 ]  # fmt: skip
 
 # Levels such as .045 / 9 are on the grid, whatever their last binary digit.
@@ -124,6 +124,29 @@ def fixed_critical(n: int, alpha: float) -> int | None:
     return critical if critical >= 0 else None
 
 
-def one_look_critical(n: int, level: Boundary) -> int | None:
-    """The value for a look at n blocks that is the only one: the sequential boundary while it reaches, else fixed."""
-    return level.critical(n) if n <= MAX_BLOCKS else fixed_critical(n, level.alpha)
+def fixed_level(n: int, alpha: float) -> float:
+    """The probability of a false exclusion that one look at n blocks at level `alpha` really has.
+
+    Below `alpha`, because the statistic takes few values; `alpha` itself where there is no interval, and beyond
+    `EXACT_BLOCKS`.
+    """
+    critical = fixed_critical(n, alpha)
+    return alpha if critical is None or n > EXACT_BLOCKS else exact_tail(n, critical)
+
+
+def fixed_p(n: int, statistic: float) -> float:
+    """The smallest level at which one look at n blocks with this min(S+, S-) excludes "no difference".
+
+    As `fixed_critical`, whose approximation it inverts beyond `EXACT_BLOCKS`. Halves, which ties make, are rounded up.
+    """
+    critical = math.ceil(statistic)
+    if n <= EXACT_BLOCKS:
+        return exact_tail(n, critical)
+    scores = capped_scores(n)
+    spread = math.sqrt(float(scores @ scores)) / 2
+    return min(1.0, 2 * NormalDist().cdf((critical + 0.5 - float(scores.sum()) / 2) / spread))
+
+
+def fewest_blocks(alpha: float) -> int:
+    """Blocks from which on one look can have an interval of this level: unanimous signs have 2^(1 - n)."""
+    return math.ceil(1 - math.log2(alpha) - ROUNDING)

@@ -16,7 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.answer import Lane, Verdict
-from pgstrata.stats.boundaries import C_DIFF, C_EQ, GRID, MAX_BLOCKS, Boundary, boundary, one_look_critical
+from pgstrata.stats.boundaries import (
+    C_DIFF,
+    C_EQ,
+    MAX_BLOCKS,
+    Boundary,
+    boundary,
+    fixed_critical,
+    fixed_level,
+    fixed_p,
+)
 from pgstrata.stats.large import WALSH_LIMIT, capped_interval_of_many, hodges_lehmann_of_many
 from pgstrata.stats.ranks import TIE, FloatArray, capped_intervals, hodges_lehmann_of_walsh, walsh_averages
 from pgstrata.stats.sequence import (
@@ -103,7 +112,8 @@ class Decision:
 
     `n` are the blocks at the decision, or all there are; `decided` is false for insufficient and inconclusive.
     `repeated_p` is the smallest level of the grid whose boundary "no difference" had crossed at n or before, None
-    where it crossed none. `alpha` is the level of the grid at which a difference was looked for. `block` is the number
+    where it crossed none; at one look the p value. `alpha` is the level at which a difference was looked for, one of
+    the grid unless there is one look; `error` is what the interval really has, never more. `block` is the number
     of the block after which one of a family was decided, which need not be one of its own; None outside of families,
     and where nothing was.
     """
@@ -115,6 +125,7 @@ class Decision:
     decided: bool
     repeated_p: float | None
     alpha: float
+    error: float
     block: int | None = None
 
 
@@ -289,6 +300,7 @@ def _decision(
         decided=is_decided(verdict),
         repeated_p=repeated,
         alpha=alpha,
+        error=alpha,
     )
 
 
@@ -304,43 +316,49 @@ def coarse_estimate(d: FloatArray, floor: float) -> Estimate:
 def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
     """One look at all blocks there are, however many: for data that nobody looked at before.
 
-    Up to 24 blocks the sequential boundary holds, which is conservative at one look, from there on the fixed-sample
-    boundary of the same level (exact up to `boundaries.EXACT_BLOCKS` blocks, then the normal approximation). The order
-    of the blocks plays no part, nor do the rule's floor and its last block.
+    The fixed-sample boundary holds, exact up to `boundaries.EXACT_BLOCKS` blocks, then the normal approximation.
+    Without an interval there is no equivalence either. The order of the blocks plays no part, nor do the rule's floor
+    and its last block.
 
     Args:
         samples: oriented differences of each comparison, each of shape (n,); n may be 0.
         rules: one for each sample.
 
     Raises:
-        ValueError: a difference is not finite, or a level is below the grid.
+        ValueError: a difference is not finite.
     """
     arrays = check_samples(samples)
-    levels = [boundary(rule.alpha) for rule in rules]
     filled = [place for place, array in enumerate(arrays) if array.size]
-    criticals = [
-        (one_look_critical(arrays[place].size, levels[place]), one_look_critical(arrays[place].size, C_EQ))
-        for place in filled
-    ]
+    criticals = [_fixed_criticals(arrays[place].size, rules[place].alpha) for place in filled]
     estimates = dict(zip(filled, estimate_at([arrays[place] for place in filled], criticals), strict=True))
     decisions = []
-    for place, (array, rule, level) in enumerate(zip(arrays, rules, levels, strict=True)):
-        estimate = estimates.get(place)
+    for place, (array, rule) in enumerate(zip(arrays, rules, strict=True)):
+        estimate, n = estimates.get(place), array.size
         verdict = judge(estimate, delta=rule.delta)
-        repeated = _crossed_once(array) if estimate else None
-        decisions.append(_decision(verdict, array.size, estimate, Lane.ONE_LOOK, repeated, level.alpha))
+        decisions.append(
+            Decision(
+                verdict=verdict,
+                n=n,
+                estimate=estimate,
+                lane=Lane.ONE_LOOK,
+                decided=is_decided(verdict),
+                repeated_p=_p_at_once(array) if estimate else None,
+                alpha=rule.alpha,
+                error=fixed_level(n, rule.alpha),
+            )
+        )
     return tuple(decisions)
 
 
-def _crossed_once(d: FloatArray) -> float | None:
-    """The smallest level of the grid at which one look at `d` excludes "no difference"."""
+def _fixed_criticals(n: int, alpha: float) -> Criticals:
+    critical = fixed_critical(n, alpha)
+    return critical, fixed_critical(n, C_EQ.alpha) if critical is not None else None
+
+
+def _p_at_once(d: FloatArray) -> float:
+    """The smallest level at which one look at `d` excludes "no difference"."""
     zero, _ = sums_beside(d[np.newaxis, :], np.zeros(1))
-    crossed = [
-        alpha
-        for alpha in GRID
-        if (found := one_look_critical(d.size, boundary(alpha))) is not None and zero[0] <= found
-    ]
-    return min(crossed, default=None)
+    return fixed_p(d.size, float(zero[0]))
 
 
 def check_samples(samples: Sequence[npt.ArrayLike]) -> list[FloatArray]:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.answer import Lane
-from pgstrata.stats.boundaries import C_EQ, GRID, boundary
+from pgstrata.stats.boundaries import C_EQ
 from pgstrata.stats.large import shift_quantiles
-from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.ranks import TIE, FloatArray
 from pgstrata.stats.rule import Decision, Estimate, LogInterval, Rule, is_decided, judge
 
 # Products of the two sizes up to which the orders are counted: 50 values against 50.
@@ -49,26 +49,25 @@ def decide_unpaired(
         A decision of one look; its n is the size of the smaller arm.
 
     Raises:
-        ValueError: a value is not a finite number above zero, or the level is below the grid.
+        ValueError: a value is not a finite number above zero.
     """
     x, y = _logs(values), _logs(base_values)
     if not higher_is_better:
         x, y = -x, -y
-    level = boundary(rule.alpha)
     n, m = x.size, y.size
     if not n or not m:
-        estimate, repeated = None, None
+        estimate, p = None, None
     else:
-        critical = unpaired_critical(n, m, level.alpha)
+        critical = unpaired_critical(n, m, rule.alpha)
         centre = sum(shift_quantiles(x, y, ((n * m + 1) // 2, n * m // 2 + 1))) / 2
         interval = _interval(x, y, critical)
         narrow = _interval(x, y, unpaired_critical(n, m, C_EQ.alpha)) if interval else None
         estimate = Estimate(n=min(n, m), centre=centre, interval=interval, equivalence=narrow)
-        repeated = _smallest_level(x, y)
+        p = _unpaired_p(x, y)
     verdict = judge(estimate, delta=rule.delta)
     return Decision(
         verdict=verdict, n=min(n, m), estimate=estimate, lane=Lane.ONE_LOOK, decided=is_decided(verdict),
-        repeated_p=repeated, alpha=level.alpha,
+        repeated_p=p, alpha=rule.alpha, error=_unpaired_level(n, m, rule.alpha),
     )  # fmt: skip
 
 
@@ -120,9 +119,29 @@ def _interval(x: FloatArray, y: FloatArray, critical: int | None) -> LogInterval
     return LogInterval(low=low, high=high)
 
 
-def _smallest_level(x: FloatArray, y: FloatArray) -> float | None:
-    spans = ((alpha, _interval(x, y, unpaired_critical(x.size, y.size, alpha))) for alpha in GRID)
-    return min((alpha for alpha, span in spans if span is not None and span.excludes_zero), default=None)
+def _unpaired_level(n: int, m: int, alpha: float) -> float:
+    """The probability of a false exclusion that an interval of level `alpha` really has; `alpha` without one."""
+    critical = unpaired_critical(n, m, alpha)
+    return alpha if critical is None or n * m > EXACT_PAIRS else float(_tails(n, m)[critical])
+
+
+def _unpaired_p(x: FloatArray, y: FloatArray) -> float | None:
+    """The smallest level at which "no difference" is excluded; None where no interval is possible.
+
+    A pair of equal values counts for either side.
+    """
+    n, m = x.size, y.size
+    if min(n, m) < MIN_ARM:
+        return None
+    other = np.sort(y)
+    not_ahead = n * m - int(np.searchsorted(other, x - TIE, side="left").sum())
+    not_behind = int(np.searchsorted(other, x + TIE, side="right").sum())
+    wrong = min(not_ahead, not_behind)
+    if n * m <= EXACT_PAIRS:
+        tails = _tails(n, m)
+        return float(tails[wrong]) if wrong < tails.size else 1.0
+    spread = math.sqrt(n * m * (n + m + 1) / 12)
+    return min(1.0, 2 * NormalDist().cdf((wrong + 0.5 - n * m / 2) / spread))
 
 
 def _logs(values: npt.ArrayLike) -> FloatArray:

@@ -85,16 +85,18 @@ def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
-    """The levels by version or number if they stand neither in that order nor in its reverse; else empty."""
+    """The levels by version or number; empty where they have none, or one has not."""
     start = _LETTERS.match(levels[0])
     shared = start.group() if start is not None else ""
+    if shared and all(level.startswith(f"{shared}-") for level in levels):
+        shared += "-"  # no sign, but part of the name
     bare = [level.removeprefix(shared) if level.startswith(shared) else level for level in levels]
     names = dict(zip(bare, levels, strict=True))
     for factor in ("server", LISTED):
         ordered = order_levels(factor, bare)
         # levels that have no number stay as they were given
-        if ordered == order_levels(factor, bare[::-1]):
-            return () if tuple(bare) in {ordered, ordered[::-1]} else tuple(names[level] for level in ordered)
+        if len(levels) > 1 and ordered == order_levels(factor, bare[::-1]):
+            return tuple(names[level] for level in ordered)
     return ()
 
 

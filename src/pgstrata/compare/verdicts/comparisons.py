@@ -34,7 +34,7 @@ def find(judged: Judged, *, over: bool) -> Finding:
 
 
 def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str = "") -> Comparison:
-    """The finding as a comparison with its doubts; of one look with the number of values in either arm."""
+    """The finding as a comparison with its doubts."""
     pairing, decision, shown = finding.pairing, finding.decision, finding.estimate
     once = decision.lane is Lane.ONE_LOOK
     kept = slice(finding.used) if pairing.paired else slice(None)
@@ -48,7 +48,7 @@ def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str =
         effect=pairing.ratio(shown.centre) if shown else None,
         interval=pairing.interval(shown.interval) if shown else None,
         equivalence_interval=pairing.interval(shown.equivalence) if shown else None,
-        confidence=1 - decision.alpha,
+        confidence=1 - decision.error,
         blocks=finding.used,
         planned_blocks=pairing.question.blocks,
         runs=pairing.arm.made + pairing.base.made,
@@ -63,8 +63,6 @@ def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str =
         repeated_p=decision.repeated_p,
         level=decision.alpha,
         reference=reference,
-        values=pairing.values.size if once else 0,
-        baseline_values=pairing.base_values.size if once else 0,
     )
 
 

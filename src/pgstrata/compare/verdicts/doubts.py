@@ -23,7 +23,7 @@ from pgstrata.model.doubts import (
     Undecided,
 )
 from pgstrata.stats.anomaly import Stability
-from pgstrata.stats.boundaries import C_DIFF, GRID, boundary
+from pgstrata.stats.boundaries import C_DIFF, GRID, boundary, fewest_blocks
 from pgstrata.stats.rule import Decision, Estimate
 from pgstrata.stats.student import is_shift
 
@@ -102,11 +102,11 @@ def warn_of_verdict(finding: Finding) -> Iterator[Doubt]:
 
 def _count_blocks(finding: Finding) -> TooFewBlocks:
     pairs, planned, level = len(finding.pairing.blocks), finding.pairing.question.blocks, finding.decision.alpha
+    if finding.decision.lane is Lane.ONE_LOOK:
+        return TooFewBlocks(blocks=pairs, needed=fewest_blocks(level))
     if level < GRID[-1]:
         return TooFewBlocks(blocks=pairs, needed=None)
     needed = boundary(level).first
-    if finding.decision.lane is Lane.ONE_LOOK:
-        return TooFewBlocks(blocks=pairs, needed=needed)
     return TooFewBlocks(
         blocks=pairs,
         needed=needed,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.compare.import_doubts import fewest_values
-from pgstrata.compare.one_look import ImportAnswer
+from pgstrata.compare.one_look import BaselineFrom, ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import render_tables
@@ -48,6 +48,12 @@ _RANKS: Final = (
     Verdict.INCONCLUSIVE,
     Verdict.INSUFFICIENT,
 )
+_BASELINES: Final = {
+    BaselineFrom.READER: "",
+    BaselineFrom.NAME: ", by its name",
+    BaselineFrom.NUMBER: ", the lowest number",
+    BaselineFrom.ORDER: ", the first level",
+}
 # These only repeat what the sentence about the comparison says already.
 _SAID: Final = frozenset({"undecided", "insufficient_blocks", "insufficient_values"})
 
@@ -87,7 +93,7 @@ def _say_answer(answer: ImportAnswer) -> Iterator[str]:
 def say_finding(answer: ImportAnswer, item: Comparison) -> str:
     """One comparison as a sentence without a full stop."""
     name, base, place = item.environment, answer.question.baseline, _place(answer, item)
-    limit, over = render_threshold(answer.question.threshold), f"at one look over {_count_values(answer, item)}"
+    limit, over = render_threshold(answer.question.threshold), f"{_looks(answer)} {_count_values(answer, item)}"
     sure = f"at {render_confidence(item.confidence)} confidence, {over}"
     match item.verdict:
         case Verdict.BETTER | Verdict.WORSE:
@@ -153,13 +159,18 @@ def _count_values(answer: ImportAnswer, item: Comparison) -> str:
     return f"{item.values:,} values against {item.baseline_values:,}"
 
 
+def _looks(answer: ImportAnswer) -> str:
+    return "with a look after each of" if answer.sequential else "at one look over"
+
+
 def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
     name, base, place = item.environment, answer.question.baseline, _place(answer, item)
     shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
     if answer.paired:
         blocks = _count_values(answer, item).replace("block", "usable block")
         needed = needed_blocks(item)
-        return f"too early to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
+        early = "too early" if answer.sequential else "too few blocks"
+        return f"{early} to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
     fewest = fewest_values(item.level)
     there = f"{item.values} against {item.baseline_values}"
     return (
@@ -170,15 +181,17 @@ def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
 
 def _say_terms(answer: ImportAnswer) -> str:
     """What the reader may have left to defaults, and what several headlines share."""
-    base = f"Baseline: {answer.question.baseline}" + ("" if answer.baseline_named else ", the first in the file")
+    base = f"Baseline: {answer.question.baseline}{_BASELINES[answer.baseline_from]}"
     named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
     of = "" if answer.question.metric == UNNAMED else f" of {named}"
     better = f"{answer.question.direction} values{of} are better"
     family = len(answer.headlines)
     shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
     explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
+    once = answer.paired and not answer.sequential
+    again = "; if you look after each new block, use --sequential" if once else ""
     order = f" {said}." if (said := say_order(answer)) else ""
-    return f"{base}; {better}; threshold {render_threshold(answer.question.threshold)}{shared}{explored}.{order}"
+    return f"{base}; {better}; threshold {render_threshold(answer.question.threshold)}{shared}{explored}{again}.{order}"
 
 
 # ------------------------------------------------------------------------------------------------ tables

@@ -7,7 +7,6 @@ from typing import Final, assert_never
 
 from pgstrata.model import doubts
 from pgstrata.report.sentences.names import count
-from pgstrata.stats.tables import MAX_BLOCKS
 from pgstrata.units import render_apart, render_bytes, render_duration, render_percent_change
 
 _LONGEST_VALUE: Final = 60
@@ -19,8 +18,6 @@ _PLAIN: Final = {
     "baseline_collapsed": "the baseline collapsed at this load: nothing to compare with",
     "both_collapsed": "both environments collapsed at this load: nothing to compare with",
     "thp_always": "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
-    "one_look": f"beyond {MAX_BLOCKS} blocks the rule holds for one look: if you look after each new block until a "
-    "difference shows, one will",
 }
 _NO_BLOCKS: Final = (
     "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "

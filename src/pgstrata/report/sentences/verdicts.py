@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from pgstrata.model.answer import Comparison, FactorEffect, Interval, Lane, QuantileShift, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import name_environment
-from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary
+from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary, fewest_blocks
 from pgstrata.units import Direction, render_percent_change
 
 Judged = Comparison | FactorEffect | QuantileShift
@@ -31,6 +31,8 @@ def name_reference(comparison: Comparison, experiment: Experiment) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ words
+
+_NEARLY: Final = 99.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ def verdict_label(judged: Judged, words: Words | None = None) -> str:
 
 def needed_blocks(comparison: Comparison) -> int:
     """Blocks from which on there is an interval at the comparison's level: more where several share the errors."""
+    if comparison.lane is Lane.ONE_LOOK:
+        return fewest_blocks(comparison.level)
     return boundary(max(comparison.level, GRID[-1])).first
 
 
@@ -127,8 +131,9 @@ def render_threshold(threshold: float) -> str:
 
 
 def render_confidence(confidence: float) -> str:
-    """95.5 %, 99.95 %."""
-    return f"{confidence * 100:.4g} %"
+    """95.5 %, 96.4 %, 99.95 %: one digit more where so little is left that it counts."""
+    percent = confidence * 100
+    return f"{round(percent, 1) if percent < _NEARLY else float(f'{percent:.4g}'):g} %"
 
 
 def render_spread(spread: float) -> str:
