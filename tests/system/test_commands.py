@@ -13,11 +13,13 @@ from pgstrata.system import commands
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
-def test_folders_get_their_mode_and_those_above_them_are_open_to_all(tmp_path):
-    folder = tmp_path / "above" / "a folder"
+def test_a_folder_gets_its_mode_in_one_that_is_there(tmp_path):
+    folder = tmp_path / "a folder"
     for _ in range(2):
-        subprocess.run(commands.make_places([str(folder)], mode="700", owner=ME).argv, check=True)
-    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o755]
+        subprocess.run(commands.make_place(str(folder), mode="700", owner=ME).argv, check=True)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    below = commands.make_place(str(folder / "missing" / "below"), mode="700", owner=ME)
+    assert subprocess.run(below.argv, stderr=subprocess.DEVNULL).returncode == 1
 
 
 @pytest.mark.parametrize("swap", ['ln -s "$PRECIOUS" "$2"', 'mv "$PRECIOUS" "$2"'])
@@ -29,11 +31,11 @@ def test_a_folder_that_is_replaced_while_it_is_made_gets_no_other_mode(tmp_path,
     (precious / "file").touch()
     precious.chmod(0o750)
     mkdir = programs / "mkdir"
-    mkdir.write_text(f'#!/bin/sh\n/bin/mkdir "$@"; [ "$1" = -p ] || {{ rmdir "$2"; {swap}; }}\n')
+    mkdir.write_text(f'#!/bin/sh\n/bin/mkdir "$@"; rmdir "$2"; {swap}\n')
     mkdir.chmod(0o755)
     folder = tmp_path / "theirs" / "data"
     done = subprocess.run(
-        commands.make_places([str(folder)], mode="777", owner=ME).argv,
+        commands.make_place(str(folder), mode="777", owner=ME).argv,
         env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PRECIOUS": str(precious)},
         capture_output=True,
         text=True,

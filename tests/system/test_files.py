@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,16 @@ def test_a_stream_that_has_nothing_now_is_empty():
     with open(reading, "rb", buffering=0) as stream:
         assert files.read_bounded(stream, "pipe", most=1) == b""
     os.close(writing)
+
+
+def test_folders_deep_in_each_other_are_removed_or_an_error_and_no_traceback(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2000):
+        Path("x").mkdir()
+        os.chdir("x")
+    monkeypatch.chdir(tmp_path)
+    # since Python 3.13 they are removed
+    with suppress(OSError):
+        files.remove_tree(tmp_path / "x")
+    files.remove_rest(tmp_path / "x")
+    subprocess.run(["rm", "-rf", tmp_path / "x"], check=True)

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,14 @@ class TestAsRoot:
             copy_tree(source, work / "other", reader=self.nobody, writer=self.nobody)
         assert caught.value.filename.endswith("roots")
         assert os.geteuid() == 0
+
+
+def test_a_tree_that_holds_too_much_is_not_read_to_its_end(tmp_path):
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(15 << 40)
+    begun = time.monotonic()
+    with pytest.raises(OSError, match="more than 16 GiB"):
+        digest_tree(tmp_path)
+    with pytest.raises(OSError, match="more than 16 GiB"):
+        copy_tree(tmp_path, tmp_path.with_name("copy"))
+    assert time.monotonic() - begun < 10

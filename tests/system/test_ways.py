@@ -2,6 +2,9 @@
 
 import os
 import pwd
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,9 +61,68 @@ def test_links_are_followed_where_nobody_else_could_have_put_them(open_folder, t
 def test_nobody_reaches_what_is_below_a_closed_folder(open_folder, theirs):
     open_folder.chmod(0o700)
     assert owner(theirs / "file") is None
-    (theirs / "link").symlink_to("/var/tmp/elsewhere/file")
+    (theirs / "link").symlink_to(open_folder / "elsewhere" / "file")
     os.lchown(theirs / "link", NOBODY, NOBODY)
     assert owner(theirs / "link") is None
+
+
+def test_up_and_out_of_a_closed_folder_everybody_counts_again(open_folder, theirs, monkeypatch):
+    closed = open_folder / "closed"
+    closed.mkdir(mode=0o700)
+    assert owner(closed / ".." / "theirs" / "file") == NOBODY
+    assert owner(closed / "missing" / ".." / ".." / "theirs" / "file") is None
+    monkeypatch.chdir(closed)
+    assert owner(Path("../theirs/file")) == NOBODY
+    (closed / "up").symlink_to("../theirs")
+    assert owner(Path("up/file")) == NOBODY
+    assert owner(theirs / ".." / "file") == NOBODY
+    assert owner(Path("/../..", str(theirs)[1:], "file")) == NOBODY
+
+
+def test_what_is_missing_where_all_may_add_files_is_looked_for_without_rights(open_folder):
+    shared = open_folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    assert owner(shared / "missing" / "file") == NOBODY
+    assert owner(shared / "missing") is None
+    assert find_owner(shared / "missing", making=False).uid == NOBODY
+    with pytest.raises(FileNotFoundError):
+        files.read_regular(shared / "missing", most=10)
+    (shared / "file").write_text("x")
+    assert owner(shared / "file") is None
+    os.chown(shared / "file", DAEMON, DAEMON)
+    assert owner(shared / "file") == DAEMON
+    files.write_new(shared / "deep" / "file", b"x")
+    assert {path.stat().st_uid for path in (shared / "deep").rglob("*")} == {0}
+
+
+def test_a_folder_that_comes_and_goes_leads_root_nowhere(open_folder):
+    """Whoever owns a folder in /tmp or the like moves it away while root looks, and back before root writes."""
+    shared, ours = open_folder / "shared", open_folder / "ours"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    ours.mkdir(mode=0o700)
+    (ours / "report").write_text("ours")
+    child = os.fork()
+    if child == 0:
+        os.setuid(NOBODY)
+        (shared / "theirs").mkdir()
+        (shared / "theirs" / "study").symlink_to(ours)
+        while True:
+            (shared / "theirs").rename(shared / "away")
+            (shared / "away").rename(shared / "theirs")
+    try:
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            with suppress(OSError):
+                files.write_beside(shared / "theirs" / "study" / "report", b"theirs")
+            with suppress(OSError):
+                assert files.read_regular(shared / "theirs" / "study" / "report", most=10) != b"ours"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert [path.name for path in ours.iterdir()] == ["report"]
+    assert (ours / "report").read_text() == "ours"
 
 
 @pytest.mark.parametrize(("mode", "group", "refused"), [

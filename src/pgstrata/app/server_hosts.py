@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Final
+from typing import Final, Never
 
 from pgstrata.app.machine import Machine
 from pgstrata.app.opened_host import OpenedHost
@@ -19,9 +20,9 @@ from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.server import TcpRoute
-from pgstrata.ports.host import Command
+from pgstrata.ports.host import Command, Host
 from pgstrata.system import commands
-from pgstrata.system.trust import require_root_keeps
+from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
 
 PATIENCE: Final = Patience()
 _OTHERS: Final = (
@@ -79,31 +80,55 @@ def make_places_there(opened: OpenedHost) -> None:
             or the state.
     """
     places, apart = opened.places, opened.host is not opened.transport
-    _make(opened, (places.cache,), mode="755", owner=opened.transport.user)
-    _make(opened, (places.state,), mode="755" if apart else "700", owner=opened.transport.user)
+    _make(opened, places.cache, mode="755", owner=opened.transport.user)
+    _make(opened, places.state, mode="755" if apart else "700", owner=opened.transport.user)
     if apart:
         for path in (places.cache, places.state):
             require_root_keeps(opened.transport, path, remedy=_OTHERS)
-    _make(opened, (places.data, places.run, places.memory), mode="700", owner=opened.host.user)
+    for folder in dict.fromkeys((places.data, places.run, places.memory)):
+        _make(opened, folder, mode="700", owner=opened.host.user)
 
 
-def _make(opened: OpenedHost, folders: tuple[str, ...], *, mode: str, owner: str) -> None:
-    making = commands.make_places(dict.fromkeys(folders), mode=mode, owner=owner)
-    done = opened.transport.run(Command(argv=making.argv), check=False)
-    where = opened.spec.text
+def _make(opened: OpenedHost, folder: str, *, mode: str, owner: str) -> None:
+    """Make a folder as the user who could replace it, each that is missing above it by itself: nobody's link counts."""
+    there, *missing = _find_missing(opened.transport, folder)
+    root = opened.transport.user == ROOT
+    keeper = find_keeper(opened.transport, there, adding=True) if root else opened.transport.user
+    if keeper not in {opened.transport.user, owner}:
+        _refuse_foreign(opened, there, owner)
+    maker = opened.transport if keeper == opened.transport.user else opened.host
+    for path in missing[:-1]:
+        _make_one(opened, maker, path, mode="755", owner=maker.user)
+    _make_one(opened, maker, folder, mode=mode, owner=owner)
+
+
+def _find_missing(host: Host, folder: str) -> list[str]:
+    """The nearest folder that is there, and below it those that are missing, the last one being the folder itself."""
+    way = [folder]
+    while way[0] != "/" and not host.exists(way[0]):
+        way.insert(0, posixpath.dirname(way[0]) or "/")
+    return way
+
+
+def _make_one(opened: OpenedHost, maker: Host, folder: str, *, mode: str, owner: str) -> None:
+    done = maker.run(Command(argv=commands.make_place(folder, mode=mode, owner=owner).argv), check=False)
     if done.code == commands.FOREIGN_FOLDER:
-        raise HostNotFitError(
-            f"the folder {done.text.strip()} there does not belong to {owner}",
-            where=where,
-            remedy="remove it, or let PGSTRATA_DATA and the like name others over there",
-        )
+        _refuse_foreign(opened, done.text.strip(), owner)
     if done.code:
         raise HostNotFitError(
-            f"folders of pgstrata cannot be made there: {', '.join(folders)}",
-            where=where,
+            f"this folder of pgstrata cannot be made there: {folder}",
+            where=opened.spec.text,
             details=done.last_words(),
             remedy="check who may write there",
         )
+
+
+def _refuse_foreign(opened: OpenedHost, folder: str, owner: str) -> Never:
+    raise HostNotFitError(
+        f"the folder {folder} there does not belong to {owner}",
+        where=opened.spec.text,
+        remedy="remove it, or let PGSTRATA_DATA and the like name others over there",
+    )
 
 
 def observe_room(opened: OpenedHost) -> HostCapacity:

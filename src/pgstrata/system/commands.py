@@ -5,7 +5,6 @@ Each is a command of its own; its exit codes stand beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from pgstrata.model.changes import ShellScript
@@ -20,23 +19,19 @@ NO_FLOCK: Final = 77
 # A folder that is there belongs to its user, or is nobody's of ours: in /tmp somebody else could have put it there.
 # A new one gets its mode and owner as the working folder, so that nothing that was put in its place gets them: a link
 # leads to another path, and another folder of root's that can be moved there is not empty or belongs to nobody else.
-_MAKE_PLACES: Final = f"""
+_MAKE_PLACE: Final = f"""
 umask 077
-mode=$1 owner=$2
-shift 2
-for folder do
-    if [ -d "$folder" ] && [ ! -L "$folder" ]; then
-        [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || {{ echo "$folder"; exit {FOREIGN_FOLDER}; }}
-        continue
-    fi
-    name=${{folder##*/}}
-    (umask 022; mkdir -p -- "${{folder%/*}}") && cd -P -- "${{folder%/*}}/" && above=$(pwd) || exit 1
-    mkdir -- "$name" && cd -P -- "$name" || exit 1
-    [ "$(pwd)" = "${{above%/}}/$name" ] && [ -O . ] && [ -z "$(ls -A)" ] ||
-        {{ echo "$folder was replaced" >&2; exit 1; }}
-    chmod "$mode" . || exit 1
-    [ "$owner" = "$(id -un)" ] || chown -- "$owner:" . || exit 1
-done
+mode=$1 owner=$2 folder=$3
+if [ -d "$folder" ] && [ ! -L "$folder" ]; then
+    [ "$(stat -c %u -- "$folder")" = "$(id -u -- "$owner")" ] || {{ echo "$folder"; exit {FOREIGN_FOLDER}; }}
+    exit 0
+fi
+name=${{folder##*/}}
+cd -P -- "${{folder%/*}}/" && above=$(pwd) || exit 1
+mkdir -- "$name" && cd -P -- "$name" || exit 1
+[ "$(pwd)" = "${{above%/}}/$name" ] && [ -O . ] && [ -z "$(ls -A)" ] || {{ echo "$folder was replaced" >&2; exit 1; }}
+chmod "$mode" . || exit 1
+[ "$owner" = "$(id -un)" ] || chown -- "$owner:" . || exit 1
 """
 _FIND_LOCK: Final = f"""
 folder=$(cd -P -- "${{1%/*}}/" && pwd) || exit {LOCK_UNUSABLE}
@@ -98,9 +93,9 @@ def examine(*paths: str) -> tuple[str, ...]:
     return ("stat", "--printf", r"%n\0%U\0%a\0%s\0%F\0", "--", *paths)
 
 
-def make_places(folders: Iterable[str], *, mode: str, owner: str) -> ShellScript:
-    """Folders given to their owner, those above them open to all; FOREIGN_FOLDER prints one that is another user's."""
-    return ShellScript(text=_MAKE_PLACES, arguments=(mode, owner, *folders))
+def make_place(folder: str, *, mode: str, owner: str) -> ShellScript:
+    """A folder in one that is there, given to its owner; FOREIGN_FOLDER prints it if it is another user's."""
+    return ShellScript(text=_MAKE_PLACE, arguments=(mode, owner, folder))
 
 
 def hold_lock(path: str, identity: str) -> ShellScript:

@@ -23,7 +23,7 @@ from typing import IO, Final
 
 from pgstrata.errors import HostFileError
 from pgstrata.system.users import UserIds
-from pgstrata.system.ways import as_owner, as_owner_inside
+from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
@@ -59,7 +59,6 @@ def make_folder(path: Path, *, mode: int | None = None, owner: UserIds | None = 
         os.close(descriptor)
 
 
-@as_owner
 def make_folders(path: Path, *, mode: int | None = None) -> None:
     """A folder with what is missing above it; nothing happens to those that are there."""
     missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
@@ -70,7 +69,6 @@ def make_folders(path: Path, *, mode: int | None = None) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
 
-@as_owner
 def ensure_folder(path: Path, *, mode: int, owner: UserIds | None, parents: int) -> os.stat_result | None:
     """Make a folder, and missing ones above it; None if made, else the status of what exists (links not followed)."""
     make_folders(path.parent, mode=parents)
@@ -89,13 +87,25 @@ def remove_tree(path: Path) -> None:
         return
     if path.resolve() == Path("/"):
         raise HostFileError("refused to remove the root folder", where=str(path))
-    shutil.rmtree(path)
+    with _as_error(path):
+        shutil.rmtree(path)
 
 
 @as_owner
 def remove_rest(path: Path) -> None:
     """Remove what can be removed of a folder that nobody needs any more."""
-    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError), _as_error(path):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _as_error(path: Path) -> Iterator[None]:
+    """Until Python 3.13 a folder is removed by a function that calls itself for each folder in it."""
+    try:
+        yield
+    except RecursionError:
+        what = "there are too many folders in each other: remove them with rm -r"
+        raise OSError(errno.ELOOP, what, str(path)) from None
 
 
 @as_owner
@@ -106,7 +116,7 @@ def rename(source: Path, target: Path) -> None:
     source.replace(target)
 
 
-@as_owner
+@as_owner_of
 def open_folder(folder: Path) -> None:
     """Let everybody enter a folder."""
     folder.chmod(_FOR_ALL)
@@ -115,7 +125,7 @@ def open_folder(folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- files
 
 
-@as_owner
+@as_owner_of
 def read_regular(path: Path, *, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
 
@@ -143,23 +153,32 @@ def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
     return content
 
 
-@as_owner
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a file that is not there yet, its folder made first; durable only after `sync_file` or `sync_tree`."""
     make_folders(path.parent)
+    _write_new(path, content, mode=mode)
+
+
+@as_owner
+def _write_new(path: Path, content: bytes, *, mode: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
 
 
-@as_owner
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Create or replace a file durably: after a crash it has either the old content or the new one.
 
     A kill may leave a draft (`is_draft`) with an unpredictable name in the same folder.
     """
+    make_folders(path.parent)
+    _write_atomically(path, content, mode=mode)
+
+
+@as_owner
+def _write_atomically(path: Path, content: bytes, *, mode: int) -> None:
     with _replacing(path) as beside:
-        write_new(beside, content, mode=mode)
+        _write_new(beside, content, mode=mode)
         sync_file(beside)
     sync_file(path.parent)
 
@@ -210,26 +229,30 @@ def create(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-@as_owner
 def append(path: Path, content: bytes) -> None:
     """Write at the end of a file, which is made if it is not there."""
-    with path.open("ab") as file:
+    with os.fdopen(open_appending(path, mode=0o666), "ab") as file:
         file.write(content)
 
 
 @as_owner
-def open_appending(path: Path) -> int:
-    """A descriptor that writes at the end of a file, which is made for its owner alone if it is not there."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def open_appending(path: Path, *, mode: int = 0o600) -> int:
+    """A descriptor that writes at the end of a file, which is made with this mode if it is not there."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
-@as_owner
 def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
     """Write what comes from a stream so that everybody may read it, and enter the folders that are made for it."""
     make_folders(path.parent, mode=_FOR_ALL)
-    with path.open("wb") as file:
+    _save(stream, path, mode=_FOR_ALL if executable else 0o644)
+
+
+@as_owner
+def _save(stream: IO[bytes], path: Path, *, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as file:
         shutil.copyfileobj(stream, file, 1 << 20)
-    path.chmod(_FOR_ALL if executable else 0o644)
+        os.fchmod(descriptor, mode)
 
 
 def make_private(descriptor: int) -> None:
@@ -237,14 +260,18 @@ def make_private(descriptor: int) -> None:
     os.fchmod(descriptor, 0o600)
 
 
-@as_owner
 def make_link(path: Path, target: str) -> None:
     """A symbolic link in a folder that everybody may enter."""
     make_folders(path.parent, mode=_FOR_ALL)
-    path.symlink_to(target)
+    _make_link(path, target)
 
 
 @as_owner
+def _make_link(path: Path, target: str) -> None:
+    path.symlink_to(target)
+
+
+@as_owner_of
 def open_file(file: Path) -> None:
     """Let everybody read a file."""
     file.chmod(0o644)
@@ -256,10 +283,14 @@ def copy_file(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-@as_owner
 def link_or_copy(source: Path, target: Path) -> None:
     """A second name for a file; a copy where the file system knows no links or has no more of them."""
     make_folders(target.parent)
+    _link_or_copy(source, target)
+
+
+@as_owner
+def _link_or_copy(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError as error:
@@ -274,7 +305,7 @@ def remove_file(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-@as_owner
+@as_owner_of
 def sync_file(path: Path) -> None:
     """Force a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
@@ -52,15 +52,19 @@ class _Found:
 def digest_tree(
     tree: Path, *, reader: UserIds | None = None, only: Collection[str] = (), ignore: Collection[str] = ()
 ) -> str:
-    """SHA-256 over names, links, contents and which files are programs; arguments as of `copy_tree`."""
-    digest = hashlib.sha256()
+    """SHA-256 over names, links, contents and which files are programs; arguments and limits as of `copy_tree`."""
+    digest, left = hashlib.sha256(), _MOST_BYTES
     for found in _visit(tree, reader, only, ignore):
         if found.link:
             digest.update(f"{found.path}\0{found.link}\0".encode("utf-8", "surrogateescape"))
         elif stat.S_ISREG(found.facts.st_mode):
-            with _opened(found, reader) as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{found.path}\0{found.executable} {content}\0".encode("utf-8", "surrogateescape"))
+            content = hashlib.sha256()
+            for chunk in _read(found, reader, left):
+                content.update(chunk)
+                left -= len(chunk)
+            digest.update(
+                f"{found.path}\0{found.executable} {content.hexdigest()}\0".encode("utf-8", "surrogateescape")
+            )
     return digest.hexdigest()
 
 
@@ -98,20 +102,17 @@ def copy_tree(
                 path.mkdir(mode=0o700)
                 path.chmod(_FOR_ALL if for_all else found.facts.st_mode & 0o777 | 0o700)
         else:
-            with _opened(found, reader) as file:
-                left -= _copy_file(file, path, found, writer, for_all=for_all, most=left)
+            left -= _copy_file(_read(found, reader, left), path, found, writer, for_all=for_all)
 
 
-def _copy_file(file: FileIO, path: Path, found: _Found, writer: UserIds | None, *, for_all: bool, most: int) -> int:
+def _copy_file(chunks: Iterable[bytes], path: Path, found: _Found, writer: UserIds | None, *, for_all: bool) -> int:
     mode = (_FOR_ALL if found.executable else 0o644) if for_all else found.facts.st_mode & 0o777
     with acting_as(writer):
         descriptor = os.open(path, _NEW, 0o600)
     size = 0
     with os.fdopen(descriptor, "wb") as copy:
-        while chunk := file.read(_CHUNK):
+        for chunk in chunks:
             size += len(chunk)
-            if size > most:
-                raise OSError(errno.EFBIG, f"the folder holds more than {_MOST_BYTES >> 30} GiB", found.whole)
             copy.write(chunk)
         copy.flush()
         os.fchmod(descriptor, mode)
@@ -165,14 +166,21 @@ def _look_at(tree: Path, folder: int, path: PurePosixPath) -> _Found:
     return _Found(tree=tree, path=path, facts=facts, link=link, folder=folder)
 
 
-@contextmanager
-def _opened(found: _Found, reader: UserIds | None) -> Iterator[FileIO]:
+def _read(found: _Found, reader: UserIds | None, most: int) -> Iterator[bytes]:
+    """The content of a file; OSError if the tree then has more than it may have, told before it is read if possible."""
     with _named(found.whole), acting_as(reader):
         descriptor = os.open(found.path.name, _FILE, dir_fd=found.folder)
     with FileIO(descriptor) as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no file any more", found.whole)
-        yield file
+        facts, size = os.fstat(descriptor), 0
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is not a file any more", found.whole)
+        while facts.st_size <= most and (chunk := file.read(_CHUNK)):
+            size += len(chunk)
+            if size > most:
+                break
+            yield chunk
+        if max(facts.st_size, size) > most:
+            raise OSError(errno.EFBIG, f"the folder holds more than {_MOST_BYTES >> 30} GiB", found.whole)
 
 
 @contextmanager

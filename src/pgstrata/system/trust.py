@@ -7,6 +7,7 @@ than without pgstrata. Access control lists are not looked at.
 from __future__ import annotations
 
 import posixpath
+import re
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -39,6 +40,8 @@ def find_keeper(host: Host, path: str, *, adding: bool) -> str:
         CommandFailedError: the path does not exist.
     """
     others: list[str] = []
+    if ".." in PurePosixPath(path).parts:
+        raise _replaceable(host, path, "the path has .. in it")
     for _ in range(_MOST_LINKS):
         way = [*reversed(PurePosixPath(path).parents), PurePosixPath(path)]
         said = host.run(Command(argv=owners(*map(str, way)))).text.splitlines()
@@ -49,6 +52,8 @@ def find_keeper(host: Host, path: str, *, adding: bool) -> str:
                 others.append(owner)
             if kind == _LINK:
                 target = host.run(Command(argv=("readlink", "--", str(step)))).text.rstrip("\n")
+                if re.search(r"[^./][^/]*/+\.\.(/|$)", target):
+                    raise _replaceable(host, str(step), "this link leads up a folder after going down")
                 path = posixpath.normpath(step.parent / target / PurePosixPath(path).relative_to(step))
                 break
             sticky_is_enough = adding or step != way[-1]

@@ -12,7 +12,8 @@ import posixpath
 import pwd
 import stat
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
@@ -22,6 +23,8 @@ from pgstrata.system.users import UserIds, acting_as
 _MOST_LINKS: Final = 40
 """As many as the kernel follows (path_resolution(7))."""
 _NO_GROUP: Final = 65534
+NOBODY: Final = UserIds(uid=65534, gid=_NO_GROUP)
+"""The user without rights."""
 _ENTER: Final = 0o011
 _GROUP, _OTHERS = stat.S_IWGRP, stat.S_IWOTH
 
@@ -29,11 +32,26 @@ _Arguments = ParamSpec("_Arguments")
 _Returned = TypeVar("_Returned")
 
 
-def find_owner(path: Path) -> UserIds | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A folder on the way: `closed` if no other user reaches what is in it, `shared` if all may add files to it."""
+
+    path: str
+    closed: bool = False
+    shared: bool = False
+
+
+def find_owner(path: Path, *, making: bool = True) -> UserIds | None:
     """The user as whom root has to use a path: the first other owner of a folder or link on the way to it.
 
-    None if there is none, or if this process is not root: then it can be used as it is. What is at the path itself
-    counts only if it is a link. Nobody else reaches what is below a folder of root that is closed to all others.
+    None if there is none, or if this process is not root: then it can be used as it is, and nobody else can change
+    where it leads. What is at the path itself counts if it is a link, or in a folder where all may add files, such as
+    /tmp. What is missing there anybody could add the next moment: it is looked for as `NOBODY`. Nobody else reaches
+    what is below a folder of root that is closed to all others, and `..` leads out of it.
+
+    Args:
+        path: absolute, or from the folder that this process works in.
+        making: whether what is done makes what is missing at the path, and never uses what is there meanwhile.
 
     Raises:
         PermissionError: others than one user could replace it.
@@ -41,37 +59,50 @@ def find_owner(path: Path) -> UserIds | None:
     """
     if os.geteuid() != 0:
         return None
-    rest, done, closed, links = _parts(posixpath.join(Path.cwd(), path)), "/", False, 0
+    top = [_look_at_folder(_Step(path="/"), os.lstat("/"))]
+    rest, way, links = _parts(posixpath.join(Path.cwd(), path)), list(top), 0
     while rest:
-        step = posixpath.join(done, rest.pop(0))
+        name = rest.pop(0)
+        if name == "..":
+            way = way[:-1] or way
+            continue
+        inside = way[-1]
+        step = posixpath.join(inside.path, name)
         try:
             facts = os.lstat(step)
-        except (FileNotFoundError, NotADirectoryError):
+        except NotADirectoryError:
             return None
+        except FileNotFoundError:
+            return NOBODY if inside.shared and (rest or not making) else None
+        if facts.st_uid and not inside.closed and (inside.shared or stat.S_ISLNK(facts.st_mode)):
+            return _user(facts.st_uid)
         if stat.S_ISLNK(facts.st_mode):
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-            if facts.st_uid and not closed:
-                return _user(facts.st_uid)
-            rest = _parts(posixpath.join(done, Path(step).readlink())) + rest
-            done, closed = "/", False
+            rest = _parts(posixpath.join(inside.path, Path(step).readlink())) + rest
+            way = list(top)
             continue
-        if rest and stat.S_ISDIR(facts.st_mode) and not closed:
+        if rest and stat.S_ISDIR(facts.st_mode) and not inside.closed:
             if facts.st_uid:
                 return _user(facts.st_uid)
             if _is_open(facts):
                 what = f"root does not use it, because other users may write to {step}"
                 raise PermissionError(errno.EPERM, what, str(path))
-            closed = not facts.st_mode & _ENTER
-        done = step
+        way.append(_look_at_folder(replace(inside, path=step), facts))
     return None
+
+
+def _look_at_folder(step: _Step, facts: os.stat_result) -> _Step:
+    closed = step.closed or not facts.st_mode & _ENTER
+    shared = not closed and bool(facts.st_mode & stat.S_ISVTX and facts.st_mode & (_GROUP | _OTHERS))
+    return replace(step, closed=closed, shared=shared)
 
 
 def find_reader(folder: str) -> UserIds | None:
     """The user as whom root reads what is in a folder (`find_owner`). HostNotFitError: several could replace it."""
     try:
-        return find_owner(Path(folder, "content"))
+        return find_owner(Path(folder, "content"), making=False)
     except PermissionError as error:
         remedy = "let one user alone write there (chmod go-w), or choose another folder"
         raise HostNotFitError(error.strerror or str(error), where=folder, remedy=remedy) from error
@@ -96,13 +127,21 @@ def _user(uid: int) -> UserIds:
 
 
 def as_owner(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """Root calls the function as the user of whom `find_owner` says so for one of the paths among its arguments."""
+    """Root calls the function as the user of whom `find_owner` says so for one of the paths among its arguments.
+
+    The function makes what it writes to: it follows no link at a path, and opens nothing that is there already.
+    """
     return _acting(function, find_owner)
+
+
+def as_owner_of(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
+    """The same for a function that uses what is there already."""
+    return _acting(function, partial(find_owner, making=False))
 
 
 def as_owner_inside(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
     """The same for a function that uses what is in the folders among its arguments."""
-    return _acting(function, lambda folder: find_owner(folder / "content"))
+    return _acting(function, lambda folder: find_owner(folder / "content", making=False))
 
 
 def _acting(
