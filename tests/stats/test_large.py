@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from one_sample import capped_interval, hodges_lehmann
+from one_sample import capped_interval
 from pgstrata.stats import large
 from pgstrata.stats.boundaries import fixed_critical
-from pgstrata.stats.large import capped_interval_of_many, hodges_lehmann_of_many, shift_quantiles
+from pgstrata.stats.large import capped_centre_of_many, capped_interval_of_many, shift_quantiles
+from pgstrata.stats.rule import Rule, decide_once
 
 coarse = st.lists(st.integers(-6, 6).map(lambda k: k / 64), min_size=8, max_size=60)
 fine = st.lists(st.integers(-(10**6), 10**6).map(lambda k: k / 1e7), min_size=8, max_size=60)
@@ -17,8 +18,23 @@ NEAR = pytest.approx
 
 @given(coarse | fine)
 @settings(max_examples=80, deadline=None)
-def test_the_estimate_is_the_median_of_the_walsh_averages(d):
-    assert hodges_lehmann_of_many(np.array(d)) == NEAR(float(hodges_lehmann(d)), abs=1e-12)
+def test_the_estimate_lies_in_the_middle_of_all_intervals(d):
+    centre = capped_centre_of_many(np.array(d))
+    assert capped_centre_of_many(-np.array(d)) == NEAR(-centre, abs=1e-12)
+    for alpha in (0.001, 0.045, 0.5, 0.9):
+        if (critical := fixed_critical(len(d), alpha)) is not None:
+            low, high = capped_interval(d, critical)
+            assert low - 1e-12 <= centre <= high + 1e-12
+
+
+@pytest.mark.parametrize("n", [300, 900, 3000])
+def test_of_many_skewed_differences_too(n):
+    """The median of the Walsh averages lay outside its interval, once with the other sign."""
+    for seed in range(20):
+        d = np.random.default_rng(seed).lognormal(0, 1.5, n) - 1
+        found = decide_once([d], [Rule(delta=0.03)])[0].estimate
+        assert found.interval.low <= found.centre <= found.interval.high
+        assert found.centre < float(np.mean(d))
 
 
 @given(coarse | fine)

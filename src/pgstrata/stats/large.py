@@ -27,18 +27,18 @@ class Ends(TypedDict):
     high: float
 
 
-def hodges_lehmann_of_many(d: FloatArray) -> float:
-    """The median of the Walsh averages of d, shape (n,), to within the width of a tie."""
-    ascending = np.sort(d)
-    count = d.size * (d.size + 1) // 2
+def capped_centre_of_many(d: FloatArray) -> float:
+    """The theta at which the capped sums S+ and S- are equal, shape (n,), to within the width of a tie.
 
-    def at_most(theta: float) -> int:
-        ordered = int(np.searchsorted(ascending, 2 * theta - ascending, side="right").sum())
-        return (ordered + int(np.searchsorted(ascending, theta, side="right"))) // 2
-
-    low, high = float(ascending[0]), float(ascending[-1])
-    middle = [_first_above(rank - 1, at_most, low, high, _step(d)) for rank in _middle_ranks(count)]
-    return sum(middle) / len(middle)
+    The estimate that belongs to the capped test, and so lies inside all of its intervals, as the median of the Walsh
+    averages, which belongs to the test without caps, need not do.
+    """
+    half = float(capped_scores(d.size).sum()) / 2
+    low, high = float(d.min()), float(d.max())
+    step = _step(d)
+    first = _first_above(half - 0.25, lambda theta: float(signed_rank_sums(d, theta)[1]), low, high, step)
+    last = -_first_above(half - 0.25, lambda theta: float(signed_rank_sums(-d, theta)[1]), -high, -low, step)
+    return (first + last) / 2
 
 
 def capped_interval_of_many(d: FloatArray, critical: int) -> Ends:
@@ -75,10 +75,6 @@ def shift_quantiles(x: FloatArray, y: FloatArray, ranks: tuple[int, ...]) -> tup
     low, high = float(x.min() - y.max()), float(x.max() - y.min())
     step = _step(np.array([low, high]))
     return tuple(_first_above(rank - 1, at_most, low, high, step) for rank in ranks)
-
-
-def _middle_ranks(count: int) -> tuple[int, int]:
-    return (count + 1) // 2, count // 2 + 1
 
 
 def _step(d: FloatArray) -> float:

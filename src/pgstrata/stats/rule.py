@@ -26,7 +26,7 @@ from pgstrata.stats.boundaries import (
     fixed_level,
     fixed_p,
 )
-from pgstrata.stats.large import WALSH_LIMIT, capped_interval_of_many, hodges_lehmann_of_many
+from pgstrata.stats.large import WALSH_LIMIT, capped_centre_of_many, capped_interval_of_many
 from pgstrata.stats.ranks import TIE, FloatArray, capped_intervals, hodges_lehmann_of_walsh, walsh_averages
 from pgstrata.stats.sequence import (
     COARSE,
@@ -68,6 +68,8 @@ class LogInterval:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """What `n` block differences say, in log units: Hodges-Lehmann centre, interval, equivalence interval.
+
+    Beyond `WALSH_LIMIT` differences the centre is that of the capped scores (`large.capped_centre_of_many`).
 
     An interval is None while its level needs more blocks; in the fast lane the centre is the median, the interval
     coarse, and there is no equivalence interval.
@@ -222,7 +224,7 @@ def _estimate_large(d: FloatArray, criticals: Criticals) -> list[Estimate]:
     estimates = []
     for row in d:
         spans = [None if c is None else LogInterval(**capped_interval_of_many(row, c)) for c in criticals]
-        centre = hodges_lehmann_of_many(row)
+        centre = capped_centre_of_many(row)
         estimates.append(Estimate(n=len(row), centre=centre, interval=spans[0], equivalence=spans[1]))
     return estimates
 
