@@ -515,3 +515,50 @@ def test_more_than_can_be_compared_soon_is_refused_with_the_number(ordered, cell
     rows = [(b, name, 1, f"c{c}") for b in range(blocks) for c in range(cells) for name in "ab"]
     with pytest.raises(UsageError, match=said):
         decide_import(make_table(rows, cells=True), dataclasses.replace(ASK, ordered=ordered))
+
+
+# ------------------------------------------------------------------------------------- dependence
+
+
+def seconds(name, n, level, seed):
+    """One run, second by second."""
+    rng, value, rows = random.Random(seed), 0.0, []
+    for second in range(n):
+        value = 0.95 * value + rng.gauss(0, 0.02)
+        rows.append((second, name, level * math.exp(value)))
+    return rows
+
+
+def test_the_seconds_of_one_run_are_one_value():
+    rows = [*seconds("a", 120, 1000, 1), *seconds("b", 120, 1300, 2)]
+    answer = decide(rows, blocks=False)
+    assert [item.verdict for item in answer.headlines] == [Verdict.INSUFFICIENT]
+    assert (answer.headlines[0].values, answer.headlines[0].baseline_values) == (1, 1)
+    doubt = doubt_of(answer.warnings, "dependent_values")
+    assert doubt.environments == ("a", "b")
+    assert doubt.correlation > 0.8
+
+
+def test_steps_are_not_found_in_seconds_of_one_run_for_each_level():
+    rows = [row for place, name in enumerate("abcd") for row in seconds(name, 60, 1000 + 100 * place, place)]
+    answer = decide(rows, ImportTerms(ordered=True), blocks=False)
+    assert [axis.steps for axis in answer.axes] == [()]
+
+
+def test_blocks_whose_differences_follow_each_other_decide_nothing():
+    rows = [row for pair in zip(seconds("a", 100, 1000, 3), seconds("b", 100, 1300, 4), strict=True) for row in pair]
+    found = headline(rows)
+    assert (found.verdict, found.effect, found.decided_at) == (Verdict.INSUFFICIENT, None, None)
+    assert codes(found) == ["dependent_values"]
+    assert found.warnings[0].blocks == 100
+
+
+def test_drift_that_both_share_is_no_dependence():
+    drift = [value / 1000 for _, _, value in seconds("", 100, 1000, 5)]
+    rng = random.Random(6)
+    rows = [
+        (block, name, each * level * math.exp(rng.gauss(0, 0.02)))
+        for block, each in enumerate(drift)
+        for name, level in (("a", 1000), ("b", 1300))
+    ]
+    assert headline(rows).verdict is Verdict.BETTER

@@ -105,6 +105,20 @@ SENTENCES = [
         "so many headlines share the error probability that no number of blocks gives an interval",
     ),
     (
+        doubts.DependentValues(environments=("a", "b"), correlation=0.954),
+        (
+            "the values of a, b follow each other as the seconds of one run do, or a machine that drifts (correlation 0.95), "
+            "so that they count as one each: give one value per run"
+        ),
+    ),
+    (
+        doubts.DependentValues(environments=("b", "a"), correlation=0.9, blocks=60),
+        (
+            "the differences of b and a in 60 blocks follow each other as the seconds of one run do, or a machine that drifts "
+            "(correlation 0.90), so that they say no more than a few: give one value per run"
+        ),
+    ),
+    (
         doubts.TooFewValues(values=(3, 5), needed=4),
         "3 against 5 values support no interval at this level; 4 against 4 do",
     ),

@@ -15,7 +15,7 @@ from pgstrata.compare.pairing.arms import Arms, find_arm
 from pgstrata.compare.pairing.pairs import Pairing
 from pgstrata.compare.verdicts.doubts import Finding, warn_of_verdict
 from pgstrata.model.answer import Verdict
-from pgstrata.model.doubts import BlocksLeftOut, Doubt, NamedDoubt, OrderOfFile, Outliers, TooFewValues
+from pgstrata.model.doubts import BlocksLeftOut, DependentValues, Doubt, NamedDoubt, OrderOfFile, Outliers, TooFewValues
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.question import Question
 from pgstrata.stats.floor import MAD_TO_SD
@@ -40,19 +40,24 @@ def fewest_values(level: float) -> int:
     return next(n for n in count(1) if unpaired_critical(n, n, level) is not None)
 
 
-def doubt_import(question: Question, *, ignored: Sequence[str], ordered: Sequence[str]) -> Iterator[Doubt]:
+def doubt_import(
+    question: Question, *, ignored: Sequence[str], ordered: Sequence[str], dependent: DependentValues | None
+) -> Iterator[Doubt]:
     """Doubts about all comparisons of a table.
 
     Args:
         question: what was asked of it.
         ignored: columns that are not used.
         ordered: the levels of an ordered axis, empty where none was asked for.
+        dependent: values that count as one.
     """
     by_number = order_by_number(ordered) if ordered else ()
     mixed = by_number not in {(), tuple(ordered), tuple(ordered)[::-1]}
     metric = question.metric
     if not question.blocks:
         yield NamedDoubt(code="no_blocks", names=tuple(ordered))
+    if dependent is not None:
+        yield dependent
     if mixed:
         yield OrderOfFile(levels=tuple(ordered), by_number=by_number)
     if metric not in METRICS and question.direction is Direction.HIGHER and _sounds_low(metric.casefold()):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+import numpy as np
+
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.pairing.arms import Arms, sort_observations
@@ -16,12 +18,14 @@ from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair
 from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
 from pgstrata.compare.verdicts.judging import Judged, make_rule
 from pgstrata.errors import UsageError
-from pgstrata.model.answer import Comparison, OrderedAxis
-from pgstrata.model.doubts import Doubt
+from pgstrata.model.answer import Comparison, Lane, OrderedAxis, Verdict
+from pgstrata.model.doubts import DependentValues, Doubt
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.observation import Observation
 from pgstrata.model.question import Question
 from pgstrata.sources.table import Table
 from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
+from pgstrata.stats.dependence import follow_each_other, neighbour_correlation
 from pgstrata.stats.family import DifferenceSeries, decide_family, step_down
 from pgstrata.stats.rule import Decision, Rule, decide_many, decide_once
 from pgstrata.stats.unpaired import decide_unpaired
@@ -116,7 +120,8 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
         _refuse_looks(question, table.source)
     if terms.ordered:
         _refuse_axis(names, len(table.observations), table.source)
-    arms = sort_observations(table.observations)
+    observations, dependent = _count_series_once(table)
+    arms = sort_observations(observations)
     comparisons = (
         _decide_paired(question, arms, table, sequential=terms.sequential)
         if question.blocks
@@ -134,6 +139,7 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
                 question,
                 ignored=table.ignored,
                 ordered=levels,
+                dependent=dependent,
             )
         ),
         sequential=terms.sequential,
@@ -249,6 +255,41 @@ def _refuse_axis(levels: Sequence[str], rows: int, source: str) -> None:
         )
 
 
+# ------------------------------------------------------------------------------------------------ dependence
+
+
+def _count_series_once(table: Table) -> tuple[Sequence[Observation], DependentValues | None]:
+    """The observations, those without blocks that follow each other as one with their median; and which these are.
+
+    Seconds of one run are no runs: taken as such they gave confident verdicts on a single run of either side.
+    """
+    series: dict[tuple[str, str], list[Observation]] = {}
+    for each in table.observations:
+        if each.key is None:
+            series.setdefault((each.target, each.cell), []).append(each)
+    correlations: dict[str, float] = {}
+    kept: list[Observation] = [each for each in table.observations if each.key is not None]
+    for (name, _), members in series.items():
+        values = np.array([each.measurements[table.metric] for each in members])
+        if follow_each_other(np.log(values)):
+            correlations[name] = max(correlations.get(name, 0.0), neighbour_correlation(np.log(values)))
+            kept.append(replace(members[0], measurements={table.metric: float(np.median(values))}))
+        else:
+            kept += members
+    if not correlations:
+        return table.observations, None
+    return kept, DependentValues(environments=tuple(correlations), correlation=max(correlations.values()))
+
+
+def _find_dependence(pairing: Pairing, decision: Decision) -> DependentValues | None:
+    """Whether the differences of blocks, at one look, follow each other; in the order of the file."""
+    if not pairing.paired or decision.lane is not Lane.ONE_LOOK or not follow_each_other(pairing.sample):
+        return None
+    names = (pairing.environment, pairing.question.baseline)
+    correlation = neighbour_correlation(pairing.sample)
+    return DependentValues(environments=names, correlation=correlation, blocks=len(pairing.blocks))
+
+
 # ------------------------------------------------------------------------------------------------ decisions
 
 
@@ -304,7 +345,12 @@ def _compare(
     found = []
     for pairing, decision in zip(pairings, decisions, strict=True):
         finding = find(Judged(pairing=pairing, decision=decision, headline=bool(cells)), over=True)
-        comparison = to_comparison(finding, doubt_comparison(finding, arms, labels, cells or (pairing.cell,)))
+        doubts = tuple(doubt_comparison(finding, arms, labels, cells or (pairing.cell,)))
+        if dependence := _find_dependence(pairing, decision):
+            finding, doubts = replace(finding, verdict=Verdict.INSUFFICIENT, estimate=None), (dependence,)
+        comparison = to_comparison(finding, doubts)
+        if dependence:
+            comparison = replace(comparison, decided_at=None, repeated_p=None)
         values = (pairing.values.size, pairing.base_values.size)
         found.append(replace(comparison, values=values[0], baseline_values=values[1]))
     return found

@@ -2,6 +2,10 @@
 
 The name of a clone, and of a dataset until it is complete, says which pgstrata made it, on which machine: the server
 may complete `CREATE DATABASE` after that pgstrata was killed, when nobody can mark it any more.
+
+Name and marker can be forged by every role that may create databases, and whoever owns a database decides what runs in
+it: triggers, views before the catalogues in the search path. So none is entered that another role owns. Names in the
+statements are qualified, operators too, for the search path of the database where pgstrata logs in is somebody else's.
 """
 
 from __future__ import annotations
@@ -32,6 +36,13 @@ _OWNED: Final = re.compile(
 )
 _FIRST_OF_USERS: Final = 16384
 """Lowest object id that is not the server's own (FirstNormalObjectId of access/transam.h)."""
+_FIND: Final = """\
+SELECT d.datname AS name, pg_catalog.pg_get_userbyid(d.datdba) AS owner, r.oid IS NOT NULL AS ours
+FROM pg_catalog.pg_database AS d
+LEFT JOIN pg_catalog.pg_roles AS r
+    ON r.oid OPERATOR(pg_catalog.=) d.datdba AND r.rolname OPERATOR(pg_catalog.=) current_user
+WHERE d.datname OPERATOR(pg_catalog."""
+"""Asks for what `_Database` holds; operator, bracket and operand are to be appended."""
 
 
 def observe_coordinator(host: Host, state: str) -> str:
@@ -51,9 +62,28 @@ def _shorten(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Database:
+    """A database as the server's catalogue has it; it is `ours` if the very role owns it that pgstrata connects as.
+
+    Being a member of the owner, or a superuser, is not enough.
+    """
+
+    name: str
+    owner: str
+    ours: bool
+
+    @property
+    def stranger(self) -> str:
+        """Why a database that is not ours is left alone."""
+        return f"it belongs to the role {self.owner}, not to the one that pgstrata connects as"
+
+
 @dataclass(slots=True, kw_only=True)
 class DatabaseDatasets:
-    """Implements `ports.Datasets` in databases of one running server; only marked databases are ever dropped.
+    """Implements `ports.Datasets` in databases of one running server.
+
+    Only databases of the role that pgstrata connects as are entered, and only marked ones among them ever dropped.
 
     `coordinator` is what `observe_coordinator` gives.
     """
@@ -76,10 +106,10 @@ class DatabaseDatasets:
         name = f"{_PREFIX}{workload_of(cell, self.workloads).data}_s{cell.scale}_{digest}"
         if name not in self._known:
             started = self.clock.monotonic()
-            if not self._exists(name):
+            if self._look_up(name) is None:
                 self._build(name, environment, cell)
-            self._require_marker(name)
-            size = self.sql.query(self.address, f"SELECT pg_database_size('{name}') AS size").value()
+            self._require_ours(name)
+            size = self.sql.query(self.address, f"SELECT pg_catalog.pg_database_size('{name}') AS size").value()
             self._known[name] = Dataset(
                 identity=name, location=name, bytes=int(size), seconds_building=self.clock.monotonic() - started
             )
@@ -107,10 +137,10 @@ class DatabaseDatasets:
         return clone
 
     def discard(self, clone: Clone) -> None:
-        """DROP DATABASE, if it carries the marker."""
+        """DROP DATABASE, if it is ours and carries the marker."""
         self.host.remove_tree(clone.folder)
-        if self._exists(clone.location):
-            self._require_marker(clone.location)
+        if self._look_up(clone.location) is not None:
+            self._require_ours(clone.location)
             self.sql.execute(self.address, f"DROP DATABASE {clone.location};")
 
     def sweep(self) -> tuple[str, ...]:
@@ -119,8 +149,8 @@ class DatabaseDatasets:
         Returns a sentence for each of them, also for those that could not be dropped. SqlError: the server cannot be
         asked.
         """
-        found = self.sql.query(self.address, f"SELECT datname FROM pg_database WHERE datname LIKE '{_PREFIX}%'")
-        return tuple(self._sweep(name) for (name,) in found.rows if self._is_left_over(name))
+        found = self._find(f"~~) '{_PREFIX}%'")
+        return tuple(self._sweep(database) for database in found if self._is_left_over(database.name))
 
     def _is_left_over(self, name: str) -> bool:
         owner = _OWNED.fullmatch(name)
@@ -130,7 +160,10 @@ class DatabaseDatasets:
         started = start_times(self.host, (pid,)).get(pid, "-1")
         return owner["boot"] != _shorten(observe_boot(self.host)) or int(owner["started"], 16) != int(started)
 
-    def _sweep(self, name: str) -> str:
+    def _sweep(self, database: _Database) -> str:
+        name = database.name
+        if not database.ours:
+            return f"left alone, because {database.stranger} (drop it, if nobody needs it): database {name}"
         try:
             if not self._is_marked(name) and not self._is_empty(name):
                 return f"left alone, because it has no table pgstrata_marker: database {name}"
@@ -144,25 +177,40 @@ class DatabaseDatasets:
         parts = (self.coordinator, _shorten(owner.boot), f"{owner.pid:x}", f"{owner.started:x}", secrets.token_hex(4))
         return f"{_PREFIX}{kind}_{'_'.join(parts)}"
 
-    def _exists(self, name: str) -> bool:
-        found = self.sql.query(self.address, f"SELECT count(*) AS n FROM pg_database WHERE datname = '{name}'")
-        return found.value() == "1"
+    def _find(self, condition: str) -> tuple[_Database, ...]:
+        found = self.sql.query(self.address, f"{_FIND}{condition}")
+        return tuple(
+            _Database(name=row["name"], owner=row["owner"], ours=row["ours"] == "t") for row in found.records()
+        )
+
+    def _look_up(self, name: str) -> _Database | None:
+        return next(iter(self._find(f"=) '{name}'")), None)
 
     def _is_marked(self, name: str) -> bool:
-        """Whether the database carries the table that pgstrata puts into everything it makes."""
-        return self._count(name, "pg_class WHERE relname = 'pgstrata_marker' AND relkind = 'r'") == 1
+        """Whether the database, which is ours, carries the table that pgstrata puts into everything it makes."""
+        tables = "relname OPERATOR(pg_catalog.=) 'pgstrata_marker' AND relkind OPERATOR(pg_catalog.=) 'r'"
+        return self._count(name, "pg_class", tables) == 1
 
     def _is_empty(self, name: str) -> bool:
-        """Whether nobody has made anything in the database, as in one that was to become a dataset."""
+        """Whether nobody has made anything in the database, which is ours, as in one that was to become a dataset."""
         catalogues = ("pg_class", "pg_proc", "pg_type", "pg_namespace")
-        return not any(self._count(name, f"{catalogue} WHERE oid >= {_FIRST_OF_USERS}") for catalogue in catalogues)
+        made = f"oid OPERATOR(pg_catalog.>=) {_FIRST_OF_USERS}"
+        return not any(self._count(name, catalogue, made) for catalogue in catalogues)
 
-    def _count(self, name: str, rows: str) -> int:
-        return int(self.sql.query(self.address.with_database(name), f"SELECT count(*) AS n FROM {rows}").value())
+    def _count(self, name: str, catalogue: str, condition: str) -> int:
+        statement = f"SELECT pg_catalog.count(*) AS n FROM pg_catalog.{catalogue} WHERE {condition}"
+        return int(self.sql.query(self.address.with_database(name), statement).value())
 
-    def _require_marker(self, name: str) -> None:
-        """HostNotFitError unless the database is marked."""
-        if not self._is_marked(name):
+    def _require_ours(self, name: str) -> None:
+        """HostNotFitError unless the database belongs to the role that pgstrata connects as, and is marked."""
+        database = self._look_up(name)
+        if database is not None and not database.ours:
+            raise HostNotFitError(
+                f"this database has the name of one of pgstrata's, but {database.stranger}: it is not touched",
+                where=f"database {name}",
+                remedy=f"rename or drop it yourself, or let pgstrata connect as {database.owner}",
+            )
+        if database is None or not self._is_marked(name):
             raise HostNotFitError(
                 "this database has the name of one of pgstrata's, but not its marker: it is not touched",
                 where=f"database {name}",

@@ -14,6 +14,9 @@ from pgstrata.ports.server import Sql
 
 _NO_PRIVILEGE: Final = "42501"
 """insufficient_privilege"""
+_PREWARMING: Final = """\
+SELECT pg_catalog.count(*) AS n FROM pg_catalog.pg_available_extensions
+WHERE name OPERATOR(pg_catalog.=) 'pg_prewarm'"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ class DataRecipe:
     def fill(self, host: Host, sql: Sql, tools: Build, address: Address, environment: Environment, cell: Cell) -> None:
         """Make, verify and freeze the data in an empty database; SqlError, ServerFailedError."""
         sql.execute(address, self.marker)
-        found = sql.query(address, "SELECT count(*) AS n FROM pg_available_extensions WHERE name = 'pg_prewarm'")
+        found = sql.query(address, _PREWARMING)
         if found.value() == "1":
             _allow_prewarming(sql, address)
         self.load(host, tools, address, cell)

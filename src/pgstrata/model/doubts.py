@@ -95,6 +95,19 @@ class TooFewValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DependentValues:
+    """Values that follow each other as the seconds of one run do, with the largest correlation of neighbours.
+
+    Without blocks those of each of the environments count as one value; of blocks it is their differences.
+    """
+
+    code: ClassVar = "dependent_values"
+    environments: tuple[str, ...]
+    correlation: float
+    blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Undecided:
     """The ratio lies between these."""
 
@@ -227,7 +240,7 @@ class Unseen:
     kinds: int = 0
 
 
-VerdictDoubt = TooFewBlocks | TooFewValues | Undecided | Unstable | ControlDiffers | NotSteady
+VerdictDoubt = TooFewBlocks | TooFewValues | DependentValues | Undecided | Unstable | ControlDiffers | NotSteady
 StudyDoubt = (
     OrderOfFile | BlocksLeftOut | Outliers | BuildsDiffer | UndeclaredDifference | DefaultsDiffer | FewClients | Unseen
 )

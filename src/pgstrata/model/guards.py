@@ -232,6 +232,7 @@ _DATA: Final = _guards(
      "levels with numbers that the file has neither ascending nor descending"),
     ("ignored_columns", "columns that nobody reads are taken for used", "columns with other names"),
     ("insufficient_values", "three runs against three are taken for an interval", "too few values for any interval"),
+    ("dependent_values", "seconds of one run are taken for runs", "neighbours in the file are too alike"),
     ("blocks_left_out", "half a block is taken for a pair", "a block in which one environment is missing"),
     ("identical", "a copy is taken for a measurement", "the values of both environments are the same"),
     ("outliers", "a few stalls are taken for the typical run", "values far from their median"),

@@ -44,7 +44,7 @@ class RunningSource:
 
     def resolve(self, spec: ServerSpec) -> Build:
         """What the server says of itself; there is no prefix and no digest."""
-        text = self.sql.query(address_of(spec, self.environ), "SELECT version()").value()
+        text = self.sql.query(address_of(spec, self.environ), "SELECT pg_catalog.version()").value()
         return Build(
             spec=spec,
             prefix="",

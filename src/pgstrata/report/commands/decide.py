@@ -9,6 +9,7 @@ from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.compare.import_doubts import fewest_values
 from pgstrata.compare.one_look import BaselineFrom, ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
+from pgstrata.model.doubts import DependentValues
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import Column, begin
@@ -166,6 +167,8 @@ def _looks(answer: ImportAnswer) -> str:
 def _say_insufficient(answer: ImportAnswer, item: Comparison) -> str:
     name, base, place = item.environment, answer.question.baseline, _place(answer, item)
     shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
+    if any(isinstance(doubt, DependentValues) for doubt in item.warnings):
+        return f"{name} and {base} cannot be told apart{place}: the {_count_values(answer, item)} depend on each other"
     if answer.paired:
         blocks = _count_values(answer, item).replace("block", "usable block")
         needed = needed_blocks(item)

@@ -120,6 +120,8 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
             return _say_too_few(doubt)
         case doubts.TooFewValues(values=(ours, theirs), needed=needed):
             return f"{ours} against {theirs} values support no interval at this level; {needed} against {needed} do"
+        case doubts.DependentValues():
+            return _say_dependent(doubt)
         case doubts.Undecided():
             low, high = render_percent_change(doubt.low), render_percent_change(doubt.high)
             return f"the difference lies between {low} and {high}"
@@ -145,6 +147,18 @@ def _say_too_few(doubt: doubts.TooFewBlocks) -> str:
     if doubt.level is not None:
         text += f" at the level of {doubt.level:g} that is left to each of several headlines"
     return text if doubt.planned is None else f"{text}; the plan has only {doubt.planned}"
+
+
+def _say_dependent(doubt: doubts.DependentValues) -> str:
+    like = f"as the seconds of one run do, or a machine that drifts (correlation {doubt.correlation:.2f})"
+    if doubt.blocks:
+        one, other = doubt.environments
+        return (
+            f"the differences of {one} and {other} in {doubt.blocks} blocks follow each other {like}, so that they "
+            "say no more than a few: give one value per run"
+        )
+    named = _name_some(doubt.environments)
+    return f"the values of {named} follow each other {like}, so that they count as one each: give one value per run"
 
 
 def _say_unstable(doubt: doubts.Unstable) -> str:
