@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pgstrata.compare.factors.axes import order_by_number
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
-from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.answer import ALL_CELLS, Verdict
 from pgstrata.model.doubts import NamedDoubt
 from pgstrata.sources.table import parse_table
 
@@ -45,6 +45,23 @@ def test_the_level_that_brought_the_change_is_named_within_blocks():
     assert (step.before, step.after) == ("v15", "v16")
     assert step.effect == pytest.approx(math.exp(0.06), abs=0.015)
     assert axis.p <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("step", "n", "lower", "verdict"),
+    [
+        (0.06, 12, False, Verdict.BETTER),
+        (0.06, 12, True, Verdict.WORSE),
+        (-0.06, 12, False, Verdict.WORSE),
+        (0.015, 20, False, Verdict.NEGLIGIBLE),
+        (0.06, 6, False, Verdict.BETTER),
+        (0.02, 6, False, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_a_step_is_judged_as_a_pair_is(step, n, lower, verdict):
+    (axis,) = ask(write(step=step, n=n), lower_is_better=lower).axes
+    assert [each.verdict for each in axis.steps] == [verdict]
+    assert (axis.steps[0].interval is None) == (n == 6)
 
 
 def test_without_blocks_each_cell_has_an_axis_and_they_share_the_level():

@@ -363,7 +363,9 @@ def make_interaction(**changes) -> FactorEffect:
 
 
 def make_axis(**changes) -> OrderedAxis:
-    step = AxisStep(before="16", after="18", effect=1.042, interval=Interval(low=1.031, high=1.053), p=0.002)
+    step = AxisStep(
+        before="16", after="18", effect=1.042, interval=Interval(low=1.031, high=1.053), p=0.002, verdict=Verdict.BETTER
+    )
     values = {
         "factor": "server",
         "levels": ("16", "18"),

@@ -104,4 +104,5 @@ def test_effects_and_axes_are_there(desk):
     assert (main["kind"], main["given"], main["interval"]) == ("main", None, [1.02, 1.042])
     assert interaction["given"] == {"factor": "server", "level": "18", "reference": "16"}
     (axis,) = document["axes"]
-    assert axis["steps"][0] == {"before": "16", "after": "18", "effect": 1.042, "interval": [1.031, 1.053], "p": 0.002}
+    size = {"effect": 1.042, "interval": [1.031, 1.053], "verdict": "better"}
+    assert axis["steps"][0] == {"before": "16", "after": "18", "p": 0.002, **size}

@@ -146,13 +146,18 @@ class FactorEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisStep:
-    """A step along an ordered axis, between two neighbouring levels: ratio after / before, with what is known of it."""
+    """A step along an ordered axis, between two neighbouring levels: ratio after / before, with what is known of it.
+
+    `p` is that of a step anywhere; `verdict` goes by the size of this one, as for a pair: inconclusive where the
+    interval holds no difference, so that the place is unsure, or where there is none and the step is small.
+    """
 
     before: str
     after: str
     effect: float
     interval: Interval | None
     p: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

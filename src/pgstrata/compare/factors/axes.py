@@ -15,7 +15,7 @@ from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.compare.pairing.levels import read_levels
 from pgstrata.compare.pairing.pairs import to_interval, to_ratio
 from pgstrata.compare.verdicts.judging import ask
-from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
+from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
@@ -213,7 +213,7 @@ def _to_axis(question: Question, axis: _Axis, cell: str, found: Ordered | None, 
         levels=axis.levels,
         cell=cell,
         metric=question.metric,
-        steps=tuple(_to_step(axis, step) for step in found.steps) if found else (),
+        steps=tuple(_to_step(question, axis, step) for step in found.steps) if found else (),
         p=found.p if found else None,
         trend_p=found.trend.p if found and found.trend else None,
         blocks=blocks,
@@ -229,11 +229,23 @@ def _matrix(levels: Mapping[str, Mapping[int, float]], axis: _Axis) -> FloatArra
     return np.asarray(logs[np.isfinite(logs).sum(axis=1) > 1], dtype=np.float64)
 
 
-def _to_step(axis: _Axis, step: LevelStep) -> AxisStep:
+def _to_step(question: Question, axis: _Axis, step: LevelStep) -> AxisStep:
     return AxisStep(
         before=axis.levels[step.before],
         after=axis.levels[step.after],
         effect=to_ratio(step.effect),
         interval=to_interval(step.interval),
         p=step.p,
+        verdict=_judge_step(question, step),
     )
+
+
+def _judge_step(question: Question, step: LevelStep) -> Verdict:
+    """As of a pair; without an interval a step that is smaller than the threshold is inconclusive."""
+    delta = math.log1p(question.threshold)
+    better = Verdict.BETTER if question.sign * step.effect > 0 else Verdict.WORSE
+    if step.interval is None:
+        return better if abs(step.effect) >= delta else Verdict.INCONCLUSIVE
+    if not step.interval.excludes_zero:
+        return Verdict.INCONCLUSIVE
+    return Verdict.NEGLIGIBLE if step.interval.reach < delta else better

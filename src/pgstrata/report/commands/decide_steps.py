@@ -9,10 +9,9 @@ from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import TOGETHER, count
-from pgstrata.report.sentences.ordered import say_step, say_trend
+from pgstrata.report.sentences.ordered import STEP_WORDS, say_step, say_trend
 from pgstrata.sources.table import UNNAMED
 from pgstrata.stats.ordered import LEVEL
-from pgstrata.units import Direction
 
 _MOST_AXES: Final = 8
 _MOST_LEVELS: Final = 12
@@ -75,8 +74,8 @@ def _say_step(answer: ImportAnswer, step: AxisStep) -> str:
     """The level, what it brought, and whether that is good."""
     named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
     what = "" if answer.question.metric == UNNAMED else f" {named}"
-    good = "better" if (step.effect > 1) is (answer.question.direction is Direction.HIGHER) else "worse"
-    return f"{step.after} brought {say_step(step)}{what} ({good}, p = {step.p:.2g})"
+    said = STEP_WORDS.get(step.verdict, step.verdict)
+    return f"{step.after} brought {say_step(step)}{what} ({said}, p = {step.p:.2g})"
 
 
 def is_over_all(answer: ImportAnswer, axis: OrderedAxis) -> bool:

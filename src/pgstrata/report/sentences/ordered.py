@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Final
 
 from pgstrata.compare.factors.axes import group_levels
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.levels import read_levels
 from pgstrata.compare.verdicts.judging import ask
-from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, OrderedAxis
+from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, OrderedAxis, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import count, name_factor, name_where
 from pgstrata.report.sentences.verdicts import render_interval
 from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import render_percent_change
+
+STEP_WORDS: Final = {Verdict.NEGLIGIBLE: "real, but negligible", Verdict.INCONCLUSIVE: "place unsure"}
+"""What is said of steps that are neither better nor worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,7 @@ def say_axis(axis: OrderedAxis, experiment: Experiment) -> str:
     over = f", over {count(axis.blocks, 'block')}"
     if axis.steps:
         what = METRICS[axis.metric].title
-        steps = ", ".join(f"{step.after} brought {say_step(step)} {what} (p = {step.p:.2g})" for step in axis.steps)
+        steps = ", ".join(f"{step.after} brought {say_step(step)} {what} ({_say_doubt(step)})" for step in axis.steps)
         return f"{head}: {steps}{over}"
     ends = f"{head} from {axis.levels[0]} to {axis.levels[-1]}"
     if axis.smallest_p is not None and axis.smallest_p > LEVEL:
@@ -66,6 +70,12 @@ def say_trend(axis: OrderedAxis) -> str:
     if axis.trend_p is None or axis.trend_p > LEVEL:
         return ""
     return f"; but there is a trend (p = {axis.trend_p:.2g}, Page's test)"
+
+
+def _say_doubt(step: AxisStep) -> str:
+    """Whether the step is small, or its place unsure, and the p of a step anywhere."""
+    said = STEP_WORDS.get(step.verdict)
+    return f"{f'{said}, ' if said else ''}p = {step.p:.2g}"
 
 
 def say_step(step: AxisStep) -> str:
