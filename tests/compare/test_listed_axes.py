@@ -64,6 +64,13 @@ def test_a_step_is_judged_as_a_pair_is(step, n, lower, verdict):
     assert (axis.steps[0].interval is None) == (n == 6)
 
 
+def test_levels_at_which_so_few_blocks_show_no_step_are_named():
+    (axis,) = ask(write(n=2, step=0.5)).axes
+    assert {"v15", "v18"} <= set(axis.out_of_reach)
+    assert "v16" not in axis.out_of_reach
+    assert ask(write(n=6)).axes[0].out_of_reach == ()
+
+
 def test_without_blocks_each_cell_has_an_axis_and_they_share_the_level():
     answer = ask(write(blocks=False, cells=("small", "large")))
     assert [axis.cell for axis in answer.axes] == ["small", "large"]

@@ -165,8 +165,9 @@ class OrderedAxis:
     """Where along an ordered factor (versions, kernels) the metric changed, in one cell, all else equal.
 
     `p` is the permutation test's for any step at all, `trend_p` Page's; both None where nothing could be tested.
-    `smallest_p` is what the clearest step in so few values would have: above 5 % none could have been found. `blocks`
-    is 0 where the values were not measured in blocks.
+    `smallest_p` is what the clearest step in so few values would have: above 5 % none could have been found.
+    `out_of_reach` are levels at which no step could have been found, however large. `blocks` is 0 where the values were
+    not measured in blocks.
     """
 
     factor: str
@@ -178,6 +179,7 @@ class OrderedAxis:
     trend_p: float | None
     blocks: int
     smallest_p: float | None = None
+    out_of_reach: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

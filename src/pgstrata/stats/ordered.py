@@ -71,13 +71,15 @@ class Ordered:
     """Steps along an axis, in its order.
 
     `p` belongs to the largest split of the whole axis; `smallest_p` is what a perfect step would have had: where it
-    exceeds the level, so few repeats could not have shown any step. `paired` is False for data without blocks, where
-    a drift of the machine looks like a step. `draws` and `seed` reproduce the permutations.
+    exceeds the level, so few repeats could not have shown any step. `out_of_reach` are the levels, by their places,
+    at which not even a perfect step alone could have been found. `paired` is False for data without blocks, where a
+    drift of the machine looks like a step. `draws` and `seed` reproduce the permutations.
     """
 
     steps: tuple[LevelStep, ...]
     p: float
     smallest_p: float
+    out_of_reach: tuple[int, ...]
     trend: Trend | None
     paired: bool
     levels: int
@@ -164,6 +166,7 @@ def _segment(axis: _Axis, level: float) -> Ordered:
         steps=tuple(step for step in steps if step is not None),
         p=whole.p,
         smallest_p=whole.smallest_p,
+        out_of_reach=tuple(place for place, p in enumerate(whole.smallest_by_edge, start=1) if p > level),
         trend=page_trend(axis.values) if axis.paired else None,
         paired=axis.paired,
         levels=len(axis.edges) + 1,

@@ -32,11 +32,15 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """The column before which the values change; `smallest_p` is what the clearest split of the values would have."""
+    """The column before which the values change; `smallest_p` is what the clearest split of the values would have.
+
+    `smallest_by_edge` is the same for a split at each of the edges.
+    """
 
     edge: int
     p: float
     smallest_p: float
+    smallest_by_edge: tuple[float, ...] = ()
 
 
 def find_split(values: FloatArray, edges: IndexArray, *, draws: int, seed: int) -> Split:
@@ -70,11 +74,17 @@ def find_split(values: FloatArray, edges: IndexArray, *, draws: int, seed: int) 
         largest.append(_largest(_statistics(more, weights, edges), spreads))
     # Ascending or descending within each row is the clearest split that these scores can show.
     clearest = np.stack([_sort_present(scores), -_sort_present(-scores)])
-    found = np.append(largest[0][0], _largest(_statistics(clearest, weights, edges), spreads))
+    by_edge = _standardise(_statistics(clearest, weights, edges), spreads).max(axis=(0, 2))
+    found = np.append(largest[0][0], by_edge)
     p = (np.concatenate(largest)[:, np.newaxis] >= found - _ROUNDING).mean(axis=0)
     # A clearest split that was not among the permutations has the probability of one of them.
     p = np.maximum(p, 1 / (1 + draws))
-    return Split(edge=place_split(values, edges), p=float(p[0]), smallest_p=float(p[1:].min()))
+    return Split(
+        edge=place_split(values, edges),
+        p=float(p[0]),
+        smallest_p=float(p[1:].min()),
+        smallest_by_edge=tuple(p[1:].tolist()),
+    )
 
 
 def place_split(values: FloatArray, edges: IndexArray) -> int:
@@ -185,6 +195,10 @@ def _statistics(orders: FloatArray, weights: FloatArray, edges: IndexArray) -> F
 
 def _largest(statistics: FloatArray, spreads: npt.NDArray[np.float64]) -> FloatArray:
     """Largest |statistic| in units of its SD, shape (draws,)."""
+    return np.asarray(_standardise(statistics, spreads).max(axis=(1, 2)), dtype=np.float64)
+
+
+def _standardise(statistics: FloatArray, spreads: npt.NDArray[np.float64]) -> FloatArray:
+    """|statistic| in units of its SD, 0 where that is 0; shape (draws, edges, 2)."""
     known = spreads > _ROUNDING
-    standard = np.where(known, np.abs(statistics) / np.where(known, spreads, 1.0), 0.0)
-    return np.asarray(standard.max(axis=(1, 2)), dtype=np.float64)
+    return np.asarray(np.where(known, np.abs(statistics) / np.where(known, spreads, 1.0), 0.0), dtype=np.float64)

@@ -218,6 +218,7 @@ def _to_axis(question: Question, axis: _Axis, cell: str, found: Ordered | None, 
         trend_p=found.trend.p if found and found.trend else None,
         blocks=blocks,
         smallest_p=found.smallest_p if found else None,
+        out_of_reach=tuple(axis.levels[place] for place in found.out_of_reach) if found else (),
     )
 
 

@@ -9,7 +9,7 @@ from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import TOGETHER, count
-from pgstrata.report.sentences.ordered import STEP_WORDS, say_step, say_trend
+from pgstrata.report.sentences.ordered import STEP_WORDS, say_out_of_reach, say_step, say_trend
 from pgstrata.sources.table import UNNAMED
 from pgstrata.stats.ordered import LEVEL
 
@@ -56,12 +56,12 @@ def _say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
         return f"{head}: fewer than 3 levels have values to compare, too few for a step"
     over = f", over {count(axis.blocks, 'block')}" if answer.paired else ", without blocks"
     if axis.steps:
-        return f"{head}: {', '.join(_say_step(answer, step) for step in axis.steps)}{over}"
+        return f"{head}: {', '.join(_say_step(answer, step) for step in axis.steps)}{over}{say_out_of_reach(axis)}"
     ends = f"{head} from {axis.levels[0]} to {axis.levels[-1]}"
     if axis.smallest_p > (LEVEL if answer.paired else LEVEL / len(answer.axes)):
         few = count(axis.blocks, "block") if answer.paired else "so few values"
         return f"{ends}: too early for any step, the clearest one in {few} has p = {axis.smallest_p:.2g}"
-    return f"{ends}: no step stands out (p = {axis.p:.2g}){over}{say_trend(axis)}"
+    return f"{ends}: no step stands out (p = {axis.p:.2g}){over}{say_trend(axis)}{say_out_of_reach(axis)}"
 
 
 def _place(answer: ImportAnswer, axis: OrderedAxis) -> str:

@@ -61,5 +61,5 @@ def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str
         "cell": cell,
         "metric": axis.metric,
         "steps": [pick_fields(step, "before after effect interval p verdict") for step in axis.steps],
-        **pick_fields(axis, "p smallest_p trend_p blocks"),
+        **pick_fields(axis, "p smallest_p out_of_reach trend_p blocks"),
     }

@@ -19,6 +19,7 @@ from pgstrata.report.sentences.verdicts import render_interval
 from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import render_percent_change
 
+_MOST_NAMED: Final = 4
 STEP_WORDS: Final = {Verdict.NEGLIGIBLE: "real, but negligible", Verdict.INCONCLUSIVE: "place unsure"}
 """What is said of steps that are neither better nor worse."""
 
@@ -56,13 +57,13 @@ def say_axis(axis: OrderedAxis, experiment: Experiment) -> str:
     if axis.steps:
         what = METRICS[axis.metric].title
         steps = ", ".join(f"{step.after} brought {say_step(step)} {what} ({_say_doubt(step)})" for step in axis.steps)
-        return f"{head}: {steps}{over}"
+        return f"{head}: {steps}{over}{say_out_of_reach(axis)}"
     ends = f"{head} from {axis.levels[0]} to {axis.levels[-1]}"
     if axis.smallest_p is not None and axis.smallest_p > LEVEL:
         few = count(axis.blocks, "block")
         return f"{ends}: too early for any step, the clearest one in {few} has p = {axis.smallest_p:.2g}"
     chance = f" (p = {axis.p:.2g})" if axis.p is not None else ""
-    return f"{ends}: no step stands out{chance}{over}{say_trend(axis)}"
+    return f"{ends}: no step stands out{chance}{over}{say_trend(axis)}{say_out_of_reach(axis)}"
 
 
 def say_trend(axis: OrderedAxis) -> str:
@@ -70,6 +71,14 @@ def say_trend(axis: OrderedAxis) -> str:
     if axis.trend_p is None or axis.trend_p > LEVEL:
         return ""
     return f"; but there is a trend (p = {axis.trend_p:.2g}, Page's test)"
+
+
+def say_out_of_reach(axis: OrderedAxis) -> str:
+    """At which levels so few values could not show a step; empty where they could at all."""
+    if not axis.out_of_reach:
+        return ""
+    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (", ..." if len(axis.out_of_reach) > _MOST_NAMED else "")
+    return f"; a step at {named} alone could not be shown by so few values"
 
 
 def _say_doubt(step: AxisStep) -> str:
