@@ -3,8 +3,10 @@
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +28,7 @@ def host(request):
 
 
 def test_a_killed_shell_is_a_lost_host_from_then_on(host, request):
-    folder = host.run(Command(argv=("readlink", "/proc/self/fd/1"))).text.rpartition("/")[0]
+    folder = Path(host.run(Command(argv=("readlink", "/proc/self/fd/1"))).text).parents[1]
     request.addfinalizer(lambda: shutil.rmtree(folder))  # nobody was left to do it
     os.kill(host.transport_pids[0], signal.SIGKILL)
     for _ in range(2):
@@ -91,6 +93,44 @@ def test_the_transport_leaves_nothing_behind(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("pgstrata-transport.*"))) == 1
     host.close()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def bystander():
+    process = subprocess.Popen(["sleep", "100"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_what_another_user_puts_beside_the_transports_folder_ends_no_process(tmp_path, monkeypatch, bystander):
+    """In /tmp everybody sees the folder's name, and may make one with a name that is like it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    host = ShellHost(name="rig")
+    (folder,) = tmp_path.iterdir()
+    for beside in (".gone", "gone", ".work"):
+        theirs = tmp_path / f"{folder.name}{beside}"
+        theirs.mkdir()
+        (theirs / "job.1").write_text(f"{bystander.pid} KILL\n")
+    host.close()
+    assert bystander.poll() is None
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_what_another_user_puts_in_the_place_of_the_transports_folder_is_left_alone(tmp_path, monkeypatch, bystander):
+    """As after a cleaner of /tmp, which removes what nobody has used for days."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    host = ShellHost(name="rig")
+    (folder,) = tmp_path.iterdir()
+    shutil.rmtree(folder)
+    for name in ("work", "gone"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "job.1").write_text(f"{bystander.pid} KILL\n")
+    shutil.chown(folder, "nobody")
+    host.close()
+    assert bystander.poll() is None
+    assert (folder / "work" / "job.1").exists()
 
 
 def test_a_process_keeps_no_hold_of_the_door(host, scratch):

@@ -10,7 +10,7 @@ ulimit -c 0
 cd /
 LC_ALL=C.UTF-8
 export LC_ALL
-unset LANGUAGE transport_nonce transport_go transport_tmp transport_line transport_script transport_user transport_path transport_in transport_last
+unset LANGUAGE transport_nonce transport_go transport_top transport_tmp transport_line transport_script transport_user transport_path transport_in transport_last
 # Writing to a coordinator that has gone must not end the shell before it has cleaned up.
 trap '' PIPE
 trap 'exit 1' HUP INT TERM
@@ -57,7 +57,10 @@ transport_hello() { # first contact: what is missing, who we are
     done
     if [ -z "$transport_missing" ]; then
         env --default-signal true 2>/dev/null || transport_missing=' env--default-signal'
-        transport_tmp=$(mktemp -d "${TMPDIR:-/tmp}/pgstrata-transport.XXXXXX" 2>/dev/null || mktemp -d /tmp/pgstrata-transport.XXXXXX)
+        # Everybody sees the name of the first folder in /tmp; to that of the second nobody else can put another.
+        transport_top=$(mktemp -d "${TMPDIR:-/tmp}/pgstrata-transport.XXXXXX" 2>/dev/null || mktemp -d /tmp/pgstrata-transport.XXXXXX) || exit 1
+        transport_tmp=$transport_top/work
+        mkdir -- "$transport_tmp" || exit 1
         transport_user=$(id -un 2>/dev/null || id -u)
         case $transport_user in
             '' | *[!A-Za-z0-9._-]* | [0-9]*) ;;
@@ -69,15 +72,16 @@ transport_hello() { # first contact: what is missing, who we are
 }
 
 transport_leave() { # at the end of the transport's input, however the coordinator ended
-    [ -n "$transport_tmp" ] || return 0
+    # A cleaner of /tmp may have removed the folder, and another user put one of that name there.
+    [ -n "$transport_top" ] && [ -O "$transport_top" ] && [ ! -L "$transport_top" ] || return 0
     # Whoever wants to register a process from here on cannot, and ends it instead.
-    mv -- "$transport_tmp" "$transport_tmp.gone" 2>/dev/null
-    for transport_line in "$transport_tmp.gone"/job.*; do
+    mv -T -- "$transport_tmp" "$transport_top/gone" 2>/dev/null
+    for transport_line in "$transport_top/gone"/job.*; do
         [ -f "$transport_line" ] || continue
-        [ -f "$transport_tmp.gone/done.${transport_line##*.}" ] && continue
+        [ -f "$transport_top/gone/done.${transport_line##*.}" ] && continue
         IFS=' ' read -r transport_pid transport_signal <"$transport_line" && transport_kill "$transport_signal" "$transport_pid"
     done
-    rm -rf -- "$transport_tmp.gone"
+    rm -rf -- "$transport_top"
 }
 
 # --------------------------------------------------------------------------------------- processes
