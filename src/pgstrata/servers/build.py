@@ -106,7 +106,7 @@ class Builder:
         require_programs(self.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
         described = describe_compiler(self.host, recipe.compiler)
         name = f"build-{self._key(source, recipe, described)}"
-        shelf = Shelf(cache=self.cache)
+        shelf = Shelf(cache=self.cache, note=self.note)
         shelf.bring(name, self._bring(spec, source, recipe))
         return Built(prefix=str(shelf.folder(name)), recipe=recipe, compiler=described, origin=source.origin)
 

@@ -60,7 +60,7 @@ class Copier:
             except OSError as error:
                 raise self._explain(error, prefix) from error
 
-        shelf = Shelf(cache=self.cache)
+        shelf = Shelf(cache=self.cache, note=self.note)
         shelf.bring(name, fill)
         return str(shelf.folder(name))
 

@@ -78,7 +78,7 @@ class Fetcher:
 
     @property
     def _shelf(self) -> Shelf:
-        return Shelf(cache=self.cache)
+        return Shelf(cache=self.cache, note=self.note)
 
     def _name(self, archive: Wheel | Jar) -> str:
         return archive.folder(parse_architecture(self.machine))

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.system import files
+from pgstrata.units import render_duration
 
 DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for temporary files with TMPDIR)"
 DOWNLOAD_TIMEOUT: Final = 20 * 60.0
+_PATIENCE: Final = 4 * 3600.0
+"""A build of PostgreSQL takes minutes, with sanitizers on one slow CPU an hour."""
 # What pip and mvn both say where there is no way out; each has more of its own.
 NETWORK_SIGNS: Final = (
     "Temporary failure in name resolution",
@@ -32,10 +35,14 @@ class Shelf:
     """Folders below `servers/` of the cache.
 
     Args:
-        cache: folder on the coordinator; everything in it is readable by everybody.
+        cache: folder on the coordinator; everything in it is readable by everybody, but for locks.
+        note: is told what takes a while.
+        patience: how long another process that makes the same is waited for, in seconds.
     """
 
     cache: str
+    note: Callable[[str], None]
+    patience: float = _PATIENCE
 
     def folder(self, name: str) -> Path:
         """Where it is, or will be."""
@@ -54,15 +61,34 @@ class Shelf:
 
         Raises:
             DiskFullError: no room.
-            HostNotFitError: the cache cannot be written.
+            HostNotFitError: the cache cannot be written, or another process does not get done with it.
         """
         if self.has(name):
             return
         with cache_errors(self.cache):
             files.make_folders(Path(self.cache, "servers"), mode=0o755)
-            with files.locked(Path(self.cache, "servers", f".{name}.lock")):
+            with self._alone(name):
                 if not self.has(name):
                     self._make(name, fill)
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        path = Path(self.cache, "servers", f".{name}.lock")
+        holder = f"`fuser {path}` names it"
+
+        def waiting() -> None:
+            self.note(f"waiting for another process that makes {name} ({holder})")
+
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(files.locked(path, patience=self.patience, waiting=waiting))
+            except BlockingIOError as error:
+                raise HostNotFitError(
+                    f"another process has been making {name} for {render_duration(self.patience)}",
+                    where=str(path),
+                    remedy=f"end it ({holder}), or wait for it and try again",
+                ) from error
+            yield
 
     def _make(self, name: str, fill: Callable[[Path, Path], None]) -> None:
         folder = self.folder(name)
