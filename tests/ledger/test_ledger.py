@@ -1,7 +1,9 @@
 """A ledger changes files of a real host, writes down what it does, and undoes it."""
 
+import fcntl
 import json
 import os
+import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -17,6 +19,7 @@ from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.ledger import restore
 from pgstrata.ledger.steps import LedgerStep
 from pgstrata.model.changes import Change, ChangeOwner, Entry, ShellScript
+from pgstrata.system import commands
 from pgstrata.testing_ledger import FakeLedger, LedgerConformance
 
 
@@ -215,7 +218,7 @@ def test_entries_of_a_living_pgstrata_are_left_alone(place, ledger, things):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"program": "pgstrata", "format": 1}', b"torn"]
+    "content", [b"", b"{", b"[" * 5000, b"[]", b"null", b"\xff\xfe", b'{"program": "pgstrata", "format": 1}', b"torn"]
 )
 def test_a_damaged_entry_is_named_and_never_removed(place, ledger, things, content):
     ledger.change(things.make("one", "second"))
@@ -239,6 +242,38 @@ def test_an_entry_under_another_name_is_damage(place, ledger, things):
     (path,) = entry_files(place)
     Path(place.folder, "00000009.json").write_bytes(path.read_bytes())
     assert host_state(place.host, place.folder).unreadable == (f"{place.folder}/00000009.json",)
+
+
+def test_who_may_read_an_entry_cannot_hold_up_what_is_done_with_it(place, ledger, things):
+    """A lock needs no more than a descriptor to read with, and everybody may read an entry."""
+    ledger.change(things.make("one", "second"))
+    (path,) = entry_files(place)
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        ledger.undo_to(0)
+    assert things.state("one") == "first"
+    assert list(Path(place.folder).iterdir()) == []
+
+
+def test_nobody_else_can_open_the_lock_beside_an_entry(place, ledger, things):
+    ledger.change(things.make("one", "second"))
+    (path,) = entry_files(place)
+    assert path.with_suffix(".lock").stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_holds_the_lock_of_an_entry_is_named_and_not_waited_for_without_end(tmp_path):
+    entry, done = tmp_path / "00000001.json", tmp_path / "done"
+    entry.touch()
+    script = commands.holding(str(entry), ShellScript(text=': >"$1"', arguments=(str(done),)), patience=0)
+    with entry.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        held = subprocess.run(script.argv, capture_output=True, text=True)
+    lock = entry.with_suffix(".lock")
+    assert (held.returncode, done.exists()) == (commands.STILL_AT_WORK, False)
+    assert held.stderr == f"another process holds {lock}: end it (fuser {lock} names it), or wait for it\n"
+    assert subprocess.run(script.argv).returncode == 0
+    assert done.exists()
 
 
 def test_two_ledgers_in_one_folder_number_their_entries_apart(place, things):
@@ -400,7 +435,9 @@ def test_the_fake_remembers_and_runs_nothing():
     assert [change.what for change in fake.changes] == ["sysctl a", "sysctl c"]
 
 
-@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"made": "yesterday", "after": "x", "failure": ""}', None])
+@pytest.mark.parametrize(
+    "note", [b"", b"{", b"[" * 5000, b"[]", b'{"made": "yesterday", "after": "x", "failure": ""}', None]
+)
 def test_without_its_note_an_entry_is_undone_all_the_same(place, ledger, things, note):
     ledger.change(things.make("one", "second"))
     (path,) = entry_files(place)

@@ -1,5 +1,6 @@
 """One pgstrata at a time on a host."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -109,12 +110,34 @@ def test_a_holder_that_says_nonsense_is_a_holder_all_the_same(host, tmp_path):
     path = tmp_path / "lock"
     clock = FastClock()
     lock = hold_host(host, str(path), "a", CLOCK)
-    for said in ("", "[1]", "{", '{"pid": "x"}', '{"pid": 1, "user": "\\u001b[31m", "study": "s", "since": "now"}'):
+    deep = '{"pid": ' + "[" * 900 + "]" * 900 + ', "user": "u", "study": "s", "since": "now"}'
+    for said in (
+        "",
+        "[1]",
+        "{",
+        "[" * 4000,
+        deep,
+        '{"pid": "x"}',
+        '{"pid": 1, "user": "\\u001b[31m", "study": "s", "since": "now"}',
+    ):
         path.write_text(said)
         with pytest.raises(HostHeldError) as caught:
             hold_host(host, str(path), "b", clock)
         assert "\x1b" not in str(caught.value)
+        assert "it has not said which" in caught.value.what
     lock.release()
+
+
+def test_who_holds_the_lock_without_a_word_is_not_taken_for_the_last_that_did(host, tmp_path):
+    path = tmp_path / "lock"
+    hold_host(host, str(path), "studies/first", CLOCK).release()
+    path.write_text(path.read_text().replace('"started": "', '"started": "1'))
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        with pytest.raises(HostHeldError, match=f"it has not said which, `fuser {path}` names it; the last") as caught:
+            hold_host(host, str(path), "studies/second", FastClock())
+    assert "studies/first, since" in caught.value.what
+    assert "has ended or cannot be seen" in caught.value.what
 
 
 class FastClock(SystemClock):

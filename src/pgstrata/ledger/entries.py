@@ -5,7 +5,7 @@ cannot put an undo there that root would carry out, and whoever measures on the 
 
 A file appears whole or not at all: it is written aside, forced to disk, and only then gets its name. It is never
 written again, so that nothing can damage the undo in it; what becomes known later is a note beside it, without which
-the entry is as good as it was before.
+the entry is as good as it was before. Beside it lies a lock, which nobody but the ledger's owner can open.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from pgstrata.errors import CommandFailedError, DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
+from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
 from pgstrata.system import commands
@@ -40,7 +41,8 @@ def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
         commands.make_ledger(folder).argv,
         commands.put_entry(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-{0:016x}.new", 0).argv,
         commands.put_note(f"{number}{_NOTE}").argv,
-        commands.remove_files(f"{number}{_NOTE}", f"{number}{_SUFFIX}"),
+        commands.await_rest(f"{number}{_SUFFIX}", 0).argv,
+        commands.remove_files(f"{number}{_NOTE}", commands.lock_of(f"{number}{_SUFFIX}"), f"{number}{_SUFFIX}"),
     )
 
 
@@ -89,8 +91,9 @@ class EntryFiles:
 
     def remove(self, entry: Entry) -> None:
         """Close an entry, or do nothing if it is closed; for good only after `sync`."""
-        # the note first: another entry with that number must not find it
-        self.run(commands.remove_files(_note_of(self.folder, entry), self.path(entry)))
+        # the entry last: another one with that number must not find what lies beside it
+        path = self.path(entry)
+        self.run(commands.remove_files(_note_of(self.folder, entry), commands.lock_of(path), path))
 
     def sync(self) -> None:
         """Force to disk which entries there are."""
@@ -157,7 +160,7 @@ def render_entry(entry: Entry) -> str:
 def parse_entry(content: bytes) -> Entry:
     """The entry of a file; ValueError where it is none."""
     try:
-        fields = json.loads(content)
+        fields = parse_json(content)
         if (fields.pop("program"), fields.pop("format")) != ("pgstrata", _FORMAT):
             raise ValueError("another format")
         del fields["undo_by_hand"]
@@ -256,7 +259,7 @@ def _entry_of(folder: str, path: str, content: bytes, note: bytes) -> Entry | No
 def _with_note(entry: Entry, note: bytes) -> Entry:
     """A note that is damaged, or of another entry that had this number, says nothing."""
     try:
-        fields = json.loads(note)
+        fields = parse_json(note)
         if fields["made"] != entry.made.isoformat():
             return entry
         after, failure = fields["after"], fields["failure"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import moment, observe_owner
 from pgstrata.model.changes import ChangeOwner
+from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.processes import start_times
 from pgstrata.system import commands
@@ -83,8 +85,9 @@ def hold_host(host: Host, path: str, study: str, clock: Clock) -> HostLock:
         if code != commands.LOCK_TAKEN:
             raise _unusable(path, code)
         # one that was killed this moment gives the lock free in the next
-        if _alive(host, holder) or clock.monotonic() > deadline:
-            raise _held(host, path, holder)
+        alive = _alive(host, holder)
+        if alive or clock.monotonic() > deadline:
+            raise _held(host, path, holder, alive=alive)
         clock.sleep(_POLL)
 
 
@@ -113,7 +116,7 @@ def _render_identity(owner: ChangeOwner, since: str) -> str:
 
 def _parse_identity(text: str) -> dict[str, Any]:
     try:
-        fields = json.loads(text)
+        fields = parse_json(text.encode())
     except ValueError:
         return {}
     return fields if isinstance(fields, dict) else {}
@@ -125,18 +128,27 @@ def _alive(host: Host, holder: str) -> bool:
     return isinstance(pid, int) and start_times(host, (pid,)).get(pid) == fields.get("started")
 
 
-def _held(host: Host, path: str, holder: str) -> HostHeldError:
-    fields = _parse_identity(holder)
-    who = "it has not said which"
-    if {"pid", "user", "study", "since"} <= fields.keys():
-        said = f"process {fields['pid']} of {fields['user']}, {fields['study']}, since {fields['since']}"
-        who = "".join(letter if letter.isprintable() else "?" for letter in said)
+def _held(host: Host, path: str, holder: str, *, alive: bool) -> HostHeldError:
+    who = _render_holder(_parse_identity(holder))
+    if not (alive and who):
+        # whoever may read the file can hold its lock without a word
+        last = f"; the last that did, {who}, has ended or cannot be seen" if who else ""
+        who = f"it has not said which, `fuser {path}` names it{last}"
     return HostHeldError(
         f"another pgstrata is at work on this host ({who})",
         where=f"{host.name}: {path}",
         remedy="wait for it or stop it: two at a time would measure each other. Who wants that all the same gives one "
         f"of them another lock: {LOCK_VARIABLE}=FILE",
     )
+
+
+def _render_holder(fields: Mapping[str, Any]) -> str:
+    pid, said = fields.get("pid"), [fields.get(name) for name in ("user", "study", "since")]
+    if not isinstance(pid, int) or not all(isinstance(text, str) for text in said):
+        return ""
+    user, study, since = said
+    text = f"process {pid} of {user}, {study}, since {since}"
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _unusable(path: str, code: int) -> HostNotFitError:

@@ -110,10 +110,14 @@ class Undoer:
         return f"somebody else had made it {render_state(now)}" if foreign else ""
 
     def _await_rest(self, entry: Entry) -> None:
-        waiting = commands.await_rest(self.files.path(entry), self.patience)
-        if self.files.host.run(Command(argv=waiting.argv), check=False).code == commands.STILL_AT_WORK:
+        path = self.files.path(entry)
+        waiting = commands.await_rest(path, self.patience)
+        # with privilege: nobody else can open the lock
+        if self.files.run(waiting.argv, check=False).code == commands.STILL_AT_WORK:
             raise NotUndoneError(
-                "a script of pgstrata that was interrupted or killed is still at work on it", after=entry.after
+                "a script of pgstrata that was interrupted or killed is still at work on it: wait for it or end it "
+                f"(`fuser {commands.lock_of(path)}` names it)",
+                after=entry.after,
             )
 
     def _check(self, entry: Entry, done: Completed) -> None:

@@ -69,13 +69,29 @@ mv -nT -- "$2" "$1"
 rm -f -- "$2"
 exit "$code"
 """
-# Whatever a script starts inherits a lock on its entry, and may outlive pgstrata and the script: `sudo` cannot be
-# killed by who called it, nor mkfs by the death of its shell.
-_HOLDING: Final = 'if [ -e "$1" ] && command -v flock >/dev/null; then exec 8<"$1" && flock -s 8; fi; shift; exec "$@"'
+# Whatever a script starts inherits a lock beside its entry, and may outlive pgstrata and the script: `sudo` cannot be
+# killed by who called it, nor mkfs by the death of its shell. Everybody may read the entry, and who may open a file can
+# lock it: hence a file of its own, which nobody else can open.
+_HOLDING: Final = f"""
+entry=$1 lock=$2 patience=$3
+shift 3
+if [ -e "$entry" ] && command -v flock >/dev/null; then
+    (umask 077; : >>"$lock") && exec 8<"$lock" || exit 1
+    flock -s -w "$patience" -E {STILL_AT_WORK} 8 || {{
+        code=$?
+        echo "another process holds $lock: end it (fuser $lock names it), or wait for it" >&2
+        exit "$code"
+    }}
+fi
+exec "$@"
+"""
 _AWAIT_REST: Final = f"""
-[ -r "$1" ] && command -v flock >/dev/null || exit 0
+[ -e "$1" ] && command -v flock >/dev/null || exit 0
 exec 8<"$1" && flock -x -w "$2" -E {STILL_AT_WORK} 8
 """
+_LOCK: Final = ".lock"
+_LOCK_PATIENCE: Final = 60
+"""Seconds for a lock that nobody else can take but another `pgstrata host restore`, for a moment."""
 
 
 def become(user: str, group: str) -> tuple[str, ...]:
@@ -148,11 +164,16 @@ def remove_empty_folder(folder: str) -> tuple[str, ...]:
     return ("rmdir", "--", folder)
 
 
-def holding(path: str, script: ShellScript) -> ShellScript:
-    """Run a script; as long as anything of it runs, the file at `path` is locked."""
-    return ShellScript(text=_HOLDING, arguments=(path, *script.argv))
+def lock_of(entry: str) -> str:
+    """The file that is locked while something works on what an entry of a ledger stands for; its owner's alone."""
+    return entry.removesuffix(".json") + _LOCK
 
 
-def await_rest(path: str, seconds: int) -> ShellScript:
+def holding(entry: str, script: ShellScript, patience: int = _LOCK_PATIENCE) -> ShellScript:
+    """Run a script; as long as anything of it runs, the lock of the entry is held. STILL_AT_WORK: it cannot be had."""
+    return ShellScript(text=_HOLDING, arguments=(entry, lock_of(entry), str(patience), *script.argv))
+
+
+def await_rest(entry: str, seconds: int) -> ShellScript:
     """Wait until nothing runs that was started by `holding`; STILL_AT_WORK."""
-    return ShellScript(text=_AWAIT_REST, arguments=(path, str(seconds)))
+    return ShellScript(text=_AWAIT_REST, arguments=(lock_of(entry), str(seconds)))
