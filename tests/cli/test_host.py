@@ -57,7 +57,7 @@ def test_what_a_killed_pgstrata_left_is_shown_with_its_owner_and_its_undo(dirty)
     assert "local: 2 changed" in done.stdout
     assert "file one: was first, set to second on 2023-11-14 22:13 UTC by process" in done.stdout
     assert "for studies/killed" in done.stdout
-    assert "undone by: sh -c" in done.stdout
+    assert "undone by: /bin/sh -c" in done.stdout
     assert "`pgstrata host restore`" in done.stdout
     shown = pgstrata(dirty, "host", "status", "--json")
     assert shown.returncode == 4

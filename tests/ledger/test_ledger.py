@@ -67,7 +67,7 @@ def test_a_change_is_written_down_with_its_undo_before_it_is_made(place, things)
     assert state == "first"
     assert (fields["before"], fields["after"], fields["value"]) == ("first", None, "second")
     assert fields["undo"]["arguments"][-1] == "first"
-    assert fields["undo_by_hand"].startswith("sh -c ")
+    assert fields["undo_by_hand"].startswith("/bin/sh -c ")
     assert fields["owner"]["pid"] == os.getpid()
     assert fields["owner"]["study"] == "studies/a"
     (entry,) = host_state(place.host, place.folder).entries

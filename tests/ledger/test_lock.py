@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,10 +183,13 @@ def test_the_file_lies_where_everybody_may_write_or_in_the_state_folder(host):
 
 def test_who_does_not_get_to_an_answer_is_not_waited_for_without_end(host, tmp_path, monkeypatch):
     """As where another user put a pipe in the place of the file between the check and the opening."""
-    flock = tmp_path / "flock"
-    flock.write_text("#!/bin/sh\nexec sleep 100\n")
-    flock.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    hold = commands.hold_lock
+    stuck = "flock() { exec sleep 100; }\n"
+
+    def hold_without_end(path, identity):
+        return replace(hold(path, identity), text=stuck + hold(path, identity).text)
+
+    monkeypatch.setattr(commands, "hold_lock", hold_without_end)
     with pytest.raises(HostNotFitError, match="lock of this host cannot be used"):
         hold_host(host, str(tmp_path / "lock"), "a", FastClock())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -34,9 +35,10 @@ def test_a_folder_that_is_replaced_while_it_is_made_gets_no_other_mode(tmp_path,
     mkdir.write_text(f'#!/bin/sh\n/bin/mkdir "$@"; rmdir "$2"; {swap}\n')
     mkdir.chmod(0o755)
     folder = tmp_path / "theirs" / "data"
+    script = commands.make_place(str(folder), mode="777", owner=ME)
     done = subprocess.run(
-        commands.make_place(str(folder), mode="777", owner=ME).argv,
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PRECIOUS": str(precious)},
+        replace(script, text=f"PATH={programs}:$PATH\n{script.text}").argv,
+        env={**os.environ, "PRECIOUS": str(precious)},
         capture_output=True,
         text=True,
     )

@@ -42,7 +42,7 @@ def own_commands(folder: str) -> tuple[tuple[str, ...], ...]:
         commands.put_entry(f"{number}{_SUFFIX}", f"{folder}/.{0:08d}-{0:016x}.new", 0).argv,
         commands.put_note(f"{number}{_NOTE}").argv,
         commands.await_rest(f"{number}{_SUFFIX}", 0).argv,
-        commands.remove_files(f"{number}{_NOTE}", commands.lock_of(f"{number}{_SUFFIX}"), f"{number}{_SUFFIX}"),
+        commands.remove_files(f"{number}{_NOTE}", commands.lock_of(f"{number}{_SUFFIX}"), f"{number}{_SUFFIX}").argv,
     )
 
 
@@ -63,7 +63,7 @@ class EntryFiles:
         while not self.host.exists(above):
             above = above.rpartition("/")[0] or "/"
         _check_keeper(self.host, above, adding=above != self.folder)
-        done = self.run(commands.make_ledger(self.folder).argv, check=False)
+        done = self.run(commands.make_ledger(self.folder), check=False)
         if done.code:
             raise _not_written(self.folder, done.complaints)
         _check_keeper(self.host, self.folder)
@@ -72,7 +72,7 @@ class EntryFiles:
         """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
         aside = f"{self.folder}/.{entry.number:08d}-{secrets.token_hex(8)}.new"
         content = render_entry(entry).encode()
-        done = self.run(commands.put_entry(self.path(entry), aside, len(content)).argv, content, check=False)
+        done = self.run(commands.put_entry(self.path(entry), aside, len(content)), content, check=False)
         if done.code == commands.NUMBER_TAKEN:
             return False
         if done.code:
@@ -83,7 +83,7 @@ class EntryFiles:
         """Keep what became known of an entry; nothing depends on it, so a full disk is no failure."""
         note = {"made": entry.made.isoformat(), "after": entry.after, "failure": entry.failure}
         with suppress(PgstrataError):
-            self.run(commands.put_note(_note_of(self.folder, entry)).argv, json.dumps(note).encode(), check=False)
+            self.run(commands.put_note(_note_of(self.folder, entry)), json.dumps(note).encode(), check=False)
 
     def remove_note(self, entry: Entry) -> None:
         """From here on it is not known in which state the thing is."""
@@ -97,7 +97,8 @@ class EntryFiles:
 
     def sync(self) -> None:
         """Force to disk which entries there are."""
-        self.host.run(Command(argv=("sync", "--", self.folder)), check=False)
+        script = ShellScript(text='sync -- "$1"', arguments=(self.folder,))
+        self.host.run(Command(argv=script.argv), check=False)
 
     def path(self, entry: Entry) -> str:
         """The file of an entry."""
@@ -115,11 +116,9 @@ class EntryFiles:
             # who may not change the host is told so by the entries; the torn file is no entry and does no harm
             self.run(commands.remove_files(*torn), check=False)
 
-    def run(
-        self, words: tuple[str, ...], stdin: bytes = b"", *, check: bool = True, timeout: float = 600.0
-    ) -> Completed:
-        """Run a command that changes something."""
-        command = Command(argv=(*self.privilege, *words), stdin=stdin)
+    def run(self, script: ShellScript, stdin: bytes = b"", *, check: bool = True, timeout: float = 600.0) -> Completed:
+        """Run a script that changes something."""
+        command = Command(argv=(*self.privilege, *script.argv), stdin=stdin)
         return self.host.run(command, check=check, timeout=timeout)
 
 

@@ -75,8 +75,8 @@ class Undoer:
 
     def run_held(self, entry: Entry, script: ShellScript, *, timeout: float = 600.0) -> Completed:
         """Run a script that changes the thing of an entry; as long as anything of it runs, `undo` waits."""
-        words = commands.holding(self.files.path(entry), script).argv
-        return self.files.run(words, check=False, timeout=timeout)
+        held = commands.holding(self.files.path(entry), script)
+        return self.files.run(held, check=False, timeout=timeout)
 
     def _observe(self, entry: Entry, *, force: bool) -> str:
         """A reboot has reset the thing: what it is now is nobody's doing."""
@@ -113,7 +113,7 @@ class Undoer:
         path = self.files.path(entry)
         waiting = commands.await_rest(path, self.patience)
         # with privilege: nobody else can open the lock
-        if self.files.run(waiting.argv, check=False).code == commands.STILL_AT_WORK:
+        if self.files.run(waiting, check=False).code == commands.STILL_AT_WORK:
             raise NotUndoneError(
                 "a script of pgstrata that was interrupted or killed is still at work on it: wait for it or end it "
                 f"(`fuser {commands.lock_of(path)}` names it)",

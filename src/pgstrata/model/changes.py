@@ -10,11 +10,17 @@ from typing import Final
 LOCAL: Final = "local"
 """The name of the transport to this machine."""
 _LONGEST: Final = 80
+_SHELL: Final = "/bin/sh"
+_PATH: Final = "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin; export PATH\n"
+"""Folders to which root alone writes, whatever the path of who calls says; an ordinary user has not all in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellScript:
-    """Text for `sh -c`, with positional arguments ($1, $2, …): values never become part of the text."""
+    """Text for `sh -c`, with positional arguments ($1, $2, …): values never become part of the text.
+
+    Its programs, and the shell itself, are those of the system: what root runs is found in no other folder.
+    """
 
     text: str
     arguments: tuple[str, ...] = ()
@@ -26,7 +32,7 @@ class ShellScript:
     @property
     def argv(self) -> tuple[str, ...]:
         """The command."""
-        return ("sh", "-c", self.text, "sh", *self.arguments)
+        return (_SHELL, "-c", _PATH + self.text, "sh", *self.arguments)
 
     def render(self) -> str:
         """One line that a person can give to a shell."""

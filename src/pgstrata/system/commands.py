@@ -139,9 +139,9 @@ def put_note(path: str) -> ShellScript:
     return ShellScript(text='umask 022; cat >"$1"', arguments=(path,))
 
 
-def remove_files(*paths: str) -> tuple[str, ...]:
-    """A command that removes files; nothing happens to those that are not there, and folders are an error."""
-    return ("rm", "-f", "--", *paths)
+def remove_files(*paths: str) -> ShellScript:
+    """Remove files; nothing happens to those that are not there, and folders are an error."""
+    return ShellScript(text='exec rm -f -- "$@"', arguments=paths)
 
 
 def make_private_folder(template: str) -> tuple[str, ...]:

@@ -14,14 +14,14 @@ from typing import Final
 
 from pgstrata.model.changes import Change, ShellScript
 
-SBIN: Final = "PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin; export PATH; LC_ALL=C; export LC_ALL\n"
-"""Folders to which root alone writes, whatever the path says; an ordinary user has not all of them in it."""
+PLAIN: Final = "LC_ALL=C; export LC_ALL\n"
+"""What programs say is read, so it must be in no language."""
 
 # Bytes per second of a slow disk: each byte is read and written.
 _SLOW: Final = 10 * 1024**2
 # Loop devices of an image, by what the kernel says: an image that was removed meanwhile is found too.
 _LOOPS: Final = (
-    SBIN + "loops() { for file in /sys/block/loop*/loop/backing_file; do\n"
+    PLAIN + "loops() { for file in /sys/block/loop*/loop/backing_file; do\n"
     '[ -r "$file" ] && IFS= read -r image <"$file" || continue\n'
     'case $image in "$1" | "$1 (deleted)") device=${file#/sys/block/}; printf "%s\\n" "${device%%/*}" ;; esac\n'
     "done; }\n"
@@ -49,7 +49,7 @@ _UNDO_IMAGE: Final = _LOOPS + (
 _READ_LOOP: Final = _LOOPS + (
     'for name in $(loops "$1"); do\nprintf "/dev/%s dio=%s\\n" "$name" "$(cat "/sys/block/$name/loop/dio")"\ndone'
 )
-_MAKE_LOOP: Final = SBIN + 'losetup --direct-io=on --sector-size "$2" --find "$1"'
+_MAKE_LOOP: Final = PLAIN + 'losetup --direct-io=on --sector-size "$2" --find "$1"'
 _UNDO_LOOP: Final = _LOOPS + (
     '[ -z "$3" ] || exit 0\n'
     "tries=0\n"
@@ -64,11 +64,11 @@ _UNDO_LOOP: Final = _LOOPS + (
     "sleep 0.1\n"
     "done"
 )
-_READ_MKFS: Final = SBIN + 'blkid --probe --match-tag TYPE --output value "$1" 2>/dev/null; exit 0'
+_READ_MKFS: Final = PLAIN + 'blkid --probe --match-tag TYPE --output value "$1" 2>/dev/null; exit 0'
 # The folder is pgstrata's own, so that an option that names a file there names none of the user's.
 # Then every block is written as it is: the first write of one that is only reserved (by fallocate, or by mkfs that lets
 # the kernel zero a log) costs the file system below a change of its own records, which would be measured.
-_MAKE_FILE_SYSTEM: Final = SBIN + (
+_MAKE_FILE_SYSTEM: Final = PLAIN + (
     'device=$1; cd "$2" && shift 2 && "$@" "$device" &&\n'
     'dd if="$device" of="$device" bs=4M iflag=direct oflag=direct conv=notrunc,nocreat,fsync status=none'
 )
@@ -80,12 +80,12 @@ _UNDO_MKFS: Final = _LOOPS + (
     "done\n"
     'wipefs --quiet --all --force "$1"'
 )
-_READ_MOUNT: Final = SBIN + 'findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint "$1"; exit 0'
+_READ_MOUNT: Final = PLAIN + 'findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint "$1"; exit 0'
 # Only root can write to the mount point and to the new file system, until a folder in it is given away.
-_MAKE_MOUNT: Final = SBIN + (
+_MAKE_MOUNT: Final = PLAIN + (
     'mount -t "$3" ${4:+-o "$4"} "$2" "$1" && mkdir -m 700 -- "$1/data" && chown -- "$5:" "$1/data"'
 )
-_UNDO_MOUNT: Final = SBIN + (
+_UNDO_MOUNT: Final = PLAIN + (
     '[ -z "$2" ] || exit 0\n'
     "tries=0\n"
     'while findmnt --mountpoint "$1" >/dev/null; do\n'
@@ -123,7 +123,7 @@ _UNDO_VALUE: Final = '[ -z "$3" ] || [ ! -w "$1" ] || printf %s "$3" >"$1"'
 # Who uses it: mounts by number (a source may have other names) and by source (btrfs has numbers of its own), swap, and
 # what is built on it. mkfs itself opens the device for itself alone, which also sees mounts of other namespaces.
 _USED: Final = (
-    SBIN
+    PLAIN
     + r"""
 used() (
     name=${1##*/}

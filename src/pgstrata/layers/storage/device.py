@@ -12,7 +12,7 @@ from typing import Final
 from pgstrata.errors import HostNotFitError
 from pgstrata.layers.storage.stack import WALK, Observed
 from pgstrata.model.changes import ShellScript
-from pgstrata.system.storage import SBIN
+from pgstrata.system.storage import PLAIN
 
 DEVICES: Final = "/etc/pgstrata/devices"
 """The list: one path a line, such as /dev/disk/by-id/…; lines that begin with # are comments."""
@@ -21,7 +21,7 @@ DEVICES: Final = "/etc/pgstrata/devices"
 def device_script(asked: str, devices: str = DEVICES) -> ShellScript:
     """Prints what a device is, and the real paths of those that are on the list."""
     text = (
-        SBIN
+        PLAIN
         + WALK
         + (
             'real=$(readlink -f -- "$1")\n'

@@ -14,7 +14,7 @@ from typing import Final
 from pgstrata.errors import ParseError
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.storage import Role
-from pgstrata.system.storage import SBIN
+from pgstrata.system.storage import PLAIN
 
 # `read` is the shell's own: no process for each of some twenty files. Functions in parentheses are subshells, so that
 # their variables are their own. The number of the device comes from stat, because a mount's source may be a name that
@@ -103,7 +103,7 @@ _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 def observe_script(place: str, pid: int | None) -> ShellScript:
     """Prints the stack below a folder, or below the folder in which a process works."""
-    return ShellScript(text=SBIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
+    return ShellScript(text=PLAIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
 
 
 def observe_server_script(clone: str, wal: str, program: str, former: str, pid: int) -> ShellScript:
@@ -116,7 +116,7 @@ def observe_server_script(clone: str, wal: str, program: str, former: str, pid: 
         former: the prefix that its installation was copied from, if it was: what is still taken from it is named.
         pid: the postmaster.
     """
-    return ShellScript(text=SBIN + WALK + _OBSERVE_SERVER, arguments=(clone, str(pid), wal, program, former))
+    return ShellScript(text=PLAIN + WALK + _OBSERVE_SERVER, arguments=(clone, str(pid), wal, program, former))
 
 
 def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> ShellScript:
@@ -125,7 +125,7 @@ def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> 
     `names` are of folders to be made in it, without spaces.
     """
     text = (
-        SBIN
+        PLAIN
         + WALK
         + (
             'folder=$(readlink -f -- "$1") && [ -d "$folder" ] && [ -x "$folder" ] || exit 0\n'

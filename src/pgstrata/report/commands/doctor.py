@@ -32,8 +32,8 @@ ONE_CLIENT = (
 
 
 _SUDO_NOTE = (
-    "pgstrata would run this with sudo and nothing else, as `sudo -n sh -c SCRIPT …`: {list} has every command. Who "
-    "may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
+    "pgstrata would run this with sudo and nothing else, as `sudo -n /bin/sh -c SCRIPT …`: {list} has every command. "
+    "Who may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
 )
 
 
