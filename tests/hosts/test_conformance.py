@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from pgstrata.errors import HostFileError
+from pgstrata.ports.host import Command
 from pgstrata.testing import HostConformance
 
 pytestmark = pytest.mark.company
@@ -20,6 +22,17 @@ class OneHost(HostConformance):
         exec(self.construction, bound)
         yield bound["host"]
         bound["host"].close()
+
+    def test_what_has_no_end_is_not_read(self, host, scratch):
+        device, pipe, large = (f"{scratch}/{name}" for name in ("device", "pipe", "large"))
+        for argv in (("ln", "-s", "/dev/zero", device), ("mkfifo", pipe), ("truncate", "--size=2T", large)):
+            host.run(Command(argv=argv))
+        for path, why in ((device, "no ordinary file"), (pipe, "no ordinary file"), (large, "larger than 512 MiB")):
+            with pytest.raises(HostFileError, match=why) as caught:
+                host.read(path)
+            assert caught.value.where == path
+        assert host.read(large, offset=2 << 40) == b""
+        assert host.read_files([device, pipe, "/proc/sys/kernel/ostype"]) == {"/proc/sys/kernel/ostype": b"Linux\n"}
 
 
 class TestLocalHost(OneHost):

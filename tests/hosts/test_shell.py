@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.errors import HostLostError, HostNotFitError
+from pgstrata.errors import CommandFailedError, HostLostError, HostNotFitError
 from pgstrata.hosts.shell import ShellHost
+from pgstrata.hosts.transport import Transport
 from pgstrata.ports.host import Command, StopSignal
 from timing import least_seconds
 
@@ -58,7 +59,7 @@ def test_a_folder_in_path_that_may_not_be_entered_hides_no_missing_way_in(tmp_pa
 
 
 def test_programs_that_the_host_lacks_are_named_with_their_packages(tmp_path):
-    for program in ("cat", "chmod", "date", "df", "env", "head", "id", "mkdir", "mktemp", "mv", "rm", "tail"):
+    for program in ("cat", "chmod", "date", "dd", "df", "env", "head", "id", "mkdir", "mktemp", "mv", "rm", "stat"):
         (tmp_path / program).symlink_to(shutil.which(program))
     argv = (shutil.which("env"), f"PATH={tmp_path}", shutil.which("sh"))
     with pytest.raises(HostNotFitError, match="setsid") as caught:
@@ -131,6 +132,20 @@ def test_what_another_user_puts_in_the_place_of_the_transports_folder_is_left_al
     host.close()
     assert bystander.poll() is None
     assert (folder / "work" / "job.1").exists()
+
+
+def test_a_shell_that_says_without_end_is_given_up():
+    with pytest.raises(HostLostError, match="the shell said more than 2 MiB at once"):
+        Transport(("yes",), "rig", most=1 << 20)
+
+
+def test_a_command_that_says_more_than_can_be_kept_is_named(host, monkeypatch):
+    monkeypatch.setattr(host._transport, "most", 1 << 20)
+    for way in ("1", "2"):
+        loud = Command(argv=("sh", "-c", f"head -c {(1 << 20) + 1} /dev/zero >&{way}"))
+        with pytest.raises(CommandFailedError, match="sh printed more than 1 MiB"):
+            host.run(loud)
+    assert host.run(Command(argv=("echo", "still here"))).text == "still here\n"
 
 
 def test_a_process_keeps_no_hold_of_the_door(host, scratch):

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from pgstrata.model import sizes
+from pgstrata.model.codec import decode, parse_json
 from pgstrata.ports.host import Host
 from pgstrata.ports.processes import observe_boot, start_times
 
@@ -71,13 +73,13 @@ def load_marker(host: Host, folder: str) -> Marker | None:
     """The marker of a folder; None if there is none or it is not pgstrata's."""
     path = f"{folder}/{MARKER}"
     content = host.read_files((path,)).get(path)
-    if content is None:
+    if content is None or len(content) > sizes.MARKER:
         return None
     try:
-        fields = json.loads(content)
-        if fields.pop("program") != "pgstrata":
+        fields = parse_json(content)
+        if not isinstance(fields, dict) or fields.pop("program") != "pgstrata":
             return None
-        return Marker(**{**fields, "owner": ProcessIdentity(**fields["owner"])})
+        return decode(Marker, fields)
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -71,8 +71,8 @@ def command_overdue(command: Command, timeout: float, stderr: bytes, *, host: st
 
 
 def command_verbose(command: Command, most: int, *, host: str) -> CommandFailedError:
-    """The error for a command that was killed because it said more than can be kept."""
-    what = f"{command.argv[0]} printed more than {most >> 20} MiB and was killed"
+    """The error for a command that said more than can be kept; if it still ran, it was killed."""
+    what = f"{command.argv[0]} printed more than {most >> 20} MiB"
     return CommandFailedError(what, where=host, remedy="see what it prints, and why")
 
 

@@ -24,6 +24,7 @@ from pgstrata.hosts.local_process import (
     signal_number,
     start,
 )
+from pgstrata.model import sizes
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 from pgstrata.system import files
 
@@ -139,10 +140,8 @@ class LocalHost:
     # ---------------------------------------------------------------------------------------- files
 
     def read(self, path: str, *, offset: int = 0) -> bytes:
-        with self._filing("read it", path), Path(path).open("rb") as file:
-            if offset:
-                file.seek(offset)
-            return file.read()
+        with self._filing("read it", path):
+            return files.read_as_is(path, most=sizes.HOST_ANSWER, offset=offset)
 
     def read_files(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         with self._account.acting():
@@ -259,7 +258,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _read_if_possible(path: str) -> bytes | None:
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 /proc is read hundreds of times: Path costs
-            return file.read()
+        return files.read_as_is(path, most=sizes.HOST_ANSWER)
     except OSError:
         return None

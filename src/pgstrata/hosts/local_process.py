@@ -14,6 +14,7 @@ from typing import Final, Self
 
 from pgstrata.hosts.account import UserAccount
 from pgstrata.libpq import render_passfile
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
 from pgstrata.system import files
 
@@ -21,8 +22,8 @@ _PR_SET_PDEATHSIG: Final = 1
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 _PRIVATE_UMASK: Final = 0o077
 _CHUNK: Final = 1 << 18
-MOST_OUTPUT: Final = 512 << 20
-"""Bytes that a program may say; a commit of PostgreSQL, packed, has 40 MB."""
+MOST_OUTPUT: Final = sizes.HOST_ANSWER
+"""Bytes that a program may say."""
 
 
 def signal_number(stop: StopSignal) -> signal.Signals:

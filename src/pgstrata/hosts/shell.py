@@ -90,6 +90,8 @@ class ShellHost:
             self._stop_run(identity, nonce)
             raise
         self._raise_if_refused(command, frame)
+        if max(len(frame.stdout), len(frame.stderr)) > self._transport.most:
+            raise failures.command_verbose(command, self._transport.most, host=self.name)
         completed = Completed(argv=command.argv, code=parse_code(frame.code), stdout=frame.stdout, stderr=frame.stderr)
         if check and completed.code:
             raise failures.command_failed(command, completed, host=self.name)
@@ -145,9 +147,12 @@ class ShellHost:
     # ---------------------------------------------------------------------------------------- files
 
     def read(self, path: str, *, offset: int = 0) -> bytes:
-        reader = ("tail", "-c", f"+{offset + 1}", "--", path) if offset else ("cat", "--", path)
-        frame = self._ask(quote(*reader), patience=_LONG_PATIENCE)
-        return self._checked("read it", path, frame)
+        frame = self._ask(f"transport_read {quote(path)} {offset}", patience=_LONG_PATIENCE)
+        content = self._checked("read it", path, frame)
+        if len(content) > self._transport.most:
+            reason = f"larger than {self._transport.most >> 20} MiB"
+            raise failures.file_failed("read it", path, reason, user=self.user)
+        return content
 
     def read_files(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         # One that is named twice would come twice.
@@ -156,8 +161,12 @@ class ShellHost:
         frame = self._receive(nonce, _LONG_PATIENCE)
         numbers, *contents = frame.stdout.split(nonce.encode())
         found = zip(numbers.split(), contents, strict=True)
-        # What vanished, or was refused only when it was opened, looks empty; cat says that there was something.
-        return {wanted[int(number)]: content for number, content in found if content or frame.code == "0"}
+        # What vanished, or was refused only when it was opened, looks empty; head says that there was something.
+        return {
+            wanted[int(number)]: content
+            for number, content in found
+            if (content or frame.code == "0") and len(content) <= self._transport.most
+        }
 
     def read_matching(self, pattern: str) -> bytes:
         return self._ask(f"transport_matching {quote(pattern)}").stdout

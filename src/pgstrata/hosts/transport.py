@@ -22,11 +22,15 @@ from typing import Final
 from pgstrata.errors import HostLostError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import own_environment
+from pgstrata.model import sizes
 
 _FAR_SIDE: Final = Path(__file__).with_name("transport.sh")
 _CHUNK: Final = 1 << 18
 _FIRST_CONTACT: Final = 60.0
 _GOODBYE: Final = 10.0
+_FRAME: Final = 1 << 20
+"""More than what frames and what stands before the first one take; a login may be talkative."""
+_LAST_WORDS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +64,12 @@ class Transport:
     Args:
         argv: what starts the shell, which reads its commands from standard input.
         name: the host's name, for messages.
+        most: bytes of a file, and of what a command says on each of its two ways; whoever sends more is given up.
     """
 
-    def __init__(self, argv: Sequence[str], name: str) -> None:
+    def __init__(self, argv: Sequence[str], name: str, *, most: int = sizes.HOST_ANSWER) -> None:
         self._name = name
+        self.most = most
         self._end_of_request = f"go {secrets.token_hex(16)}"
         self._unsent = bytearray()
         self._received = bytearray()
@@ -103,7 +109,8 @@ class Transport:
     def _greet(self) -> Hello:
         nonce = secrets.token_hex(16)
         self._unsent += _FAR_SIDE.read_bytes()
-        self._unsent += f"\ntransport_nonce={nonce}\ntransport_loop {quote(self._end_of_request)}\n".encode()
+        settings = f"transport_nonce={nonce}\ntransport_most={self.most}"
+        self._unsent += f"\n{settings}\ntransport_loop {quote(self._end_of_request)}\n".encode()
         try:
             # Nothing more may be sent before the answer: until then the shell reads ahead.
             said = self.receive(nonce, _FIRST_CONTACT).stdout.decode("utf-8", "replace").splitlines()
@@ -171,10 +178,12 @@ class Transport:
             if not chunk:
                 raise self.lose("the shell has ended")
             self._received += chunk
+            if len(self._received) > 2 * self.most + _FRAME:
+                raise self.lose(f"the shell said more than {2 * self.most >> 20} MiB at once")
 
     def lose(self, what: str) -> HostLostError:
         """Give the transport up; the error to raise, with the shell's last words."""
-        self._complaints.seek(0)
+        self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _LAST_WORDS))
         words = self._complaints.read().decode("utf-8", "replace").splitlines()[-5:]
         self._lost = what
         self.close()

@@ -21,8 +21,12 @@ exec 3>&1
 
 transport_end() { # code, file with standard error
     printf '%s=%s\n' "$transport_nonce" "$1"
-    [ -s "$2" ] && cat "$2"
+    [ -s "$2" ] && transport_show "$2"
     printf '%s<\n' "$transport_nonce"
+}
+
+transport_show() { # files: of each as much as the coordinator takes, and a byte more to tell it of the rest
+    head -q -c "$((transport_most + 1))" -- "$@"
 }
 
 transport_do() { # a command or function, with arguments
@@ -52,7 +56,7 @@ transport_loop() { # the line that ends a request
 
 transport_hello() { # first contact: what is missing, who we are
     transport_missing=
-    for transport_line in cat chmod date df env head id mkdir mktemp mv rm setsid tail; do
+    for transport_line in cat chmod date dd df env head id mkdir mktemp mv rm setsid stat; do
         command -v "$transport_line" >/dev/null 2>&1 || transport_missing="$transport_missing $transport_line"
     done
     if [ -z "$transport_missing" ]; then
@@ -160,7 +164,7 @@ transport_run() { # identity; then the words
         wait "$transport_child"
         transport_line=$?
         printf '%s>' "$transport_nonce"
-        [ -s "$transport_out" ] && cat "$transport_out"
+        [ -s "$transport_out" ] && transport_show "$transport_out"
         transport_end "$transport_line" "$transport_err"
         rm -f -- "$transport_base".* "$transport_job"
     } &
@@ -230,23 +234,33 @@ transport_clock() {
 
 # ------------------------------------------------------------------------------------------- files
 
+transport_read() { # file, number of bytes to leave out
+    if [ -e "$1" ] && [ ! -d "$1" ]; then
+        [ -f "$1" ] || { printf 'it is no ordinary file\n' >&2; return 1; }
+        [ "$(($(stat -L -c %s -- "$1") - $2))" -le "$transport_most" ] ||
+            { printf 'larger than %s MiB\n' "$((transport_most >> 20))" >&2; return 1; }
+    fi
+    # Should another file be there by now: dd waits for no pipe, and takes no more than is asked for.
+    dd if="$1" bs=65536 iflag=nonblock,fullblock,skip_bytes,count_bytes skip="$2" count="$((transport_most + 1))" status=none
+}
+
 transport_files() { # paths: the numbers of those that can be read, then their contents, each after a separator
     printf '%s' "$transport_nonce" >"$transport_tmp/separator"
     transport_count=$# transport_line=0
     while [ "$transport_line" -lt "$transport_count" ]; do
-        if [ -r "$1" ] && [ ! -d "$1" ]; then
+        if [ -r "$1" ] && [ -f "$1" ]; then
             set -- "$@" "$transport_tmp/separator" "$1"
             printf '%s ' "$transport_line"
         fi
         shift
         transport_line=$((transport_line + 1))
     done
-    [ $# -eq 0 ] || cat -- "$@"
+    [ $# -eq 0 ] || transport_show "$@"
 }
 
 transport_matching() { # glob
     IFS=
-    cat -- $1
+    transport_show $1
     unset IFS
 }
 

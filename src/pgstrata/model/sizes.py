@@ -25,6 +25,10 @@ UNPACKED: Final = 512 * _MIB
 UNPACKED_AT_LEAST: Final = 32 * _MIB
 UNPACKED_RATIO: Final = 100
 """Above `UNPACKED_AT_LEAST` it may be so many times as large as it is packed; samples are 7 to 16 times as large."""
+HOST_ANSWER: Final = 512 * _MIB
+"""A file that is read on a host, or what a command says there: an hour of samples has 70 to 360 MB, a commit of
+PostgreSQL, packed, 40 MB."""
+MARKER: Final = _MIB
 LOCK_FILE: Final = 64 * 1024
 SKIPPED_FILE: Final = _MIB
 """The levels that a search skipped."""

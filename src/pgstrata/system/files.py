@@ -27,6 +27,7 @@ from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
+_CHUNK: Final = 1 << 16
 _POLL: Final = 0.1
 _SOON: Final = 3.0
 _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
@@ -133,17 +134,40 @@ def read_regular(path: Path, *, most: int) -> bytes:
 
     Reading a device, or a pipe without a writer, might never end.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    return read_as_is(str(path), most=most)
+
+
+def read_as_is(path: str, *, most: int, offset: int = 0) -> bytes:
+    """`read_regular` from `offset` on, as the user that this process acts as; files of /proc are regular too."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-        with open(descriptor, "rb", closefd=False) as file:
-            return read_bounded(file, str(path), most=most)
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", path)
+        if offset:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+        return _read_rest(descriptor, path, max(0, status.st_size - offset), most)
     finally:
         os.close(descriptor)
+
+
+def _read_rest(descriptor: int, path: str, expected: int, most: int) -> bytes:
+    """What follows in a file; `expected` bytes, or more where it grows or, as in /proc, does not say its size."""
+    chunks: list[bytes] = []
+    size = 0
+    while expected <= most and size <= most:
+        chunk = os.read(descriptor, min(max(expected - size, _CHUNK), most + 1 - size))
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+    raise _too_large(path, most)
+
+
+def _too_large(name: str, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
 
 
 def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
@@ -151,7 +175,7 @@ def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
     # None: a stream that does not block has nothing now
     content = stream.read(most + 1) or b""
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
+        raise _too_large(name, most)
     return content
 
 
