@@ -1,4 +1,7 @@
-"""What a killed pgstrata left on a running server is dropped by the next one, and nothing else is."""
+"""What a killed pgstrata left on a running server is dropped by the next one, and nothing else is.
+
+Databases of other roles are not even entered, for what runs in them is those roles' choice.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ import pytest
 
 from pgstrata.datasets.databases import DatabaseDatasets, observe_coordinator
 from pgstrata.datasets.marker import observe_owner
+from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.ports.server import Clone, Dataset
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.running import address_of
 
@@ -73,6 +78,121 @@ def test_what_kills_left_is_dropped_by_the_next_run(sandbox, server):
     assert done.returncode == 0, done.stderr
     assert [name for name in databases(server) if "_new_" in name or "_run_" in name] == []
     assert f"removed what a killed pgstrata left: database {min(made)}" in done.stdout + done.stderr
+
+
+ORDINARY = """
+question = "?"
+blocks = 1
+controls = ["same"]
+[common]
+server = "dsn:{dsn}"
+[[cells]]
+workload = "simple-update"
+scale = 7
+clients = 1
+run = "1s"
+warmup = "0s"
+"""
+TAKE_OVER = "LANGUAGE plpgsql AS $$BEGIN ALTER ROLE mallory SUPERUSER; {} END$$;"
+PGBENCH_AND_TRIGGER = f"""
+CREATE TABLE pgstrata_marker (note text);
+CREATE TABLE pgbench_branches AS SELECT 1 AS bid, 0 AS bbalance;
+CREATE TABLE pgbench_tellers AS SELECT tid, 1 AS bid, 0 AS tbalance FROM generate_series(1, 10) tid;
+CREATE TABLE pgbench_accounts AS SELECT aid, 1 AS bid, 0 AS abalance FROM generate_series(1, 100000) aid;
+ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid);
+CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+CREATE FUNCTION f() RETURNS trigger {TAKE_OVER.format("RETURN new;")}
+CREATE TRIGGER t BEFORE UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE PROCEDURE f();
+"""
+CATALOGUE_OF_ITS_OWN = f"""
+CREATE TABLE pgstrata_marker (note text);
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.f() RETURNS text {TAKE_OVER.format("RETURN 'pgstrata_marker';")}
+CREATE VIEW evil.pg_class AS SELECT evil.f() AS relname, 'r' AS relkind, 1 AS oid;
+"""
+
+
+@pytest.fixture
+def mallory(server):
+    """A role that may create databases and nothing else; gives a function that fills one of its own by a script."""
+    ask(server, "CREATE ROLE mallory LOGIN CREATEDB PASSWORD 'm'")
+    before = databases(server)
+
+    def plant(database, script, settings=""):
+        own = server | {"dsn": server["dsn"].replace("user=boss password=canary-pw-7391", "user=mallory password=m")}
+        ask(own, f"CREATE DATABASE {database}")
+        ask(own, script, database)
+        if settings:
+            ask(own, f"ALTER DATABASE {database} SET {settings}")
+
+    yield plant
+    for name in databases(server) - before:
+        ask(server, f"DROP DATABASE {name}")
+    ask(server, "DROP ROLE mallory")
+
+
+def took_over(server):
+    return ask(server, "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'") != ["f"]
+
+
+def test_a_dataset_of_another_role_is_not_entered_whatever_is_in_it(sandbox, server, mallory):
+    """The role that pgstrata connects as is a superuser: a trigger that it fires may do everything."""
+    mallory("pgstrata_pgbench_s7_plain", PGBENCH_AND_TRIGGER)
+    file = sandbox.file(ORDINARY.format(dsn=server["dsn"]), "ordinary.toml")
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-mallory")
+    assert not took_over(server)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "database pgstrata_pgbench_s7_plain" in done.stderr
+    assert "it belongs to the role mallory, not to the one that pgstrata connects as: it is not touched" in done.stderr
+    assert "-> rename or drop it yourself, or let pgstrata connect as mallory" in done.stderr
+
+
+def test_a_left_over_of_another_role_is_not_entered_by_the_sweep(server, datasets, mallory, monkeypatch):
+    """Its views stand before the catalogues in the search path."""
+    owner = observe_owner(datasets.host)
+    with monkeypatch.context() as patching:
+        patching.setattr("pgstrata.datasets.databases.observe_owner", lambda _: replace(owner, started=1))
+        name = datasets._draw_name("run")
+    mallory(name, CATALOGUE_OF_ITS_OWN, "search_path = evil, pg_catalog")
+    (said,) = datasets.sweep()
+    assert not took_over(server)
+    assert said.startswith("left alone, because it belongs to the role mallory, not to the one that pgstrata connects")
+    assert name in databases(server)
+
+
+def test_a_clone_that_has_become_another_roles_is_not_dropped(server, datasets, mallory):
+    name = datasets._draw_name("run")
+    mallory(name, CATALOGUE_OF_ITS_OWN, "search_path = evil, pg_catalog")
+    clone = Clone(
+        dataset=Dataset(identity="d", location="d", bytes=0, seconds_building=0),
+        location=name,
+        database=name,
+        folder="/none/clone",
+    )
+    with pytest.raises(HostNotFitError, match="it belongs to the role mallory"):
+        datasets.discard(clone)
+    assert not took_over(server)
+    assert name in databases(server)
+
+
+def test_a_search_path_before_the_catalogues_is_passed_over_in_databases_of_our_own(server, datasets, monkeypatch):
+    """The path of the database where pgstrata logs in, or of its role, is somebody else's choice."""
+    owner = observe_owner(datasets.host)
+    with monkeypatch.context() as patching:
+        patching.setattr("pgstrata.datasets.databases.observe_owner", lambda _: replace(owner, started=1))
+        name = datasets._draw_name("run")
+    ask(server, f"CREATE DATABASE {name}")
+    ask(server, MARKER, name)
+    for catalogue in ("pg_class", "pg_database"):
+        ask(server, f"CREATE TABLE {catalogue} (none int)", name)
+    ask(server, f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
+    log_in_there = replace(datasets, address=datasets.address.with_database(name))
+    (said,) = log_in_there.sweep()
+    assert (
+        said
+        == f"what a killed pgstrata left cannot be removed: database {name}: cannot drop the currently open database"
+    )
+    assert datasets.sweep() == (f"removed what a killed pgstrata left: database {name}",)
 
 
 @pytest.fixture
