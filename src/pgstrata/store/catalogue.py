@@ -5,8 +5,11 @@ Everything in it is derived from files beside it. Open it with any SQLite client
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
+import stat
 import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,15 +19,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import StudyError
-from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.model.codec import decode
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.failures import damaged_catalogue
 from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
+from pgstrata.store.sessions import SESSION_TABLES, load_processes, load_sessions, save_sessions
 from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
-from pgstrata.system.files import copy_file
+from pgstrata.system.files import save_for_all
 from pgstrata.system.users import UserIds, acting_as
 from pgstrata.system.ways import as_owner, find_owner
 
@@ -69,29 +72,7 @@ CREATE TABLE statement (
     seconds REAL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE session (
-    run INTEGER NOT NULL REFERENCES run,
-    position INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    wait_type TEXT NOT NULL,
-    event TEXT NOT NULL,
-    query TEXT NOT NULL,
-    samples INTEGER NOT NULL,
-    blocker TEXT NOT NULL,
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE process (
-    run INTEGER NOT NULL REFERENCES run,
-    position INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    state TEXT NOT NULL,
-    wait_type TEXT NOT NULL,
-    event TEXT NOT NULL,
-    query TEXT NOT NULL,
-    samples INTEGER NOT NULL,
-    PRIMARY KEY (run, position)
-) STRICT, WITHOUT ROWID;
-{QUERY_TABLES}{WAIT_TABLES}CREATE TABLE fingerprint (
+{SESSION_TABLES}{QUERY_TABLES}{WAIT_TABLES}CREATE TABLE fingerprint (
     name TEXT NOT NULL,
     fact TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -101,7 +82,6 @@ CREATE TABLE process (
 _RUN_COLUMNS = (
     "id, identity, block, environment, cell, status, validity, reasons, started, measured_seconds, dead_time, together"
 )
-_SEEN = "state, wait_type, event, query, samples"
 _PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
 
 
@@ -152,10 +132,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 def _refuse_endless(path: Path) -> None:
     """SQLite would wait for ever for the other end of a pipe."""
-    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+    for file in (path, _log_of(path), path.with_name(f"{path.name}-shm")):
         if file.exists() and not file.is_file():
             raise StudyError(
-                "this is no ordinary file, and the catalogue needs one",
+                "this is not an ordinary file, and the catalogue needs one",
                 where=str(file),
                 remedy=f"remove it, and rebuild the catalogue: pgstrata reparse {path.parent}",
             )
@@ -165,7 +145,7 @@ def _refuse_endless(path: Path) -> None:
 def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection that also works beside a writer, and in a folder that cannot be written."""
     with tempfile.TemporaryDirectory(prefix="pgstrata-") as scratch:
-        connection = _connect_read_only(path, Path(scratch))
+        connection = _connect_read_only(path) or _connect_copy(path, Path(scratch))
         with closing(connection):
             _check_version(connection, path)
             connection.execute("BEGIN")
@@ -173,7 +153,8 @@ def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @as_owner
-def _connect_read_only(path: Path, scratch: Path) -> sqlite3.Connection:
+def _connect_read_only(path: Path) -> sqlite3.Connection | None:
+    """None: a writer was killed, and its log can only be replayed elsewhere."""
     if not path.exists():
         raise StudyError(
             "the study has no catalogue",
@@ -188,22 +169,40 @@ def _connect_read_only(path: Path, scratch: Path) -> sqlite3.Connection:
         connection.close()
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
-        return _connect_immutable(path, scratch)
+        return _connect_immutable(path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _connect_immutable(path: Path, scratch: Path) -> sqlite3.Connection:
+def _connect_immutable(path: Path) -> sqlite3.Connection | None:
     """SQLite needs a file beside a WAL database; without the right to make one, nobody else writes here either."""
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     if log.exists() and log.stat().st_size:
-        # A writer was killed and the study moved to where nothing can be written: replay its log elsewhere.
-        copy_file(path, scratch / path.name)
-        copy_file(log, scratch / log.name)
-        return sqlite3.connect(scratch / path.name)
+        return None
     return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+
+
+def _connect_copy(path: Path, scratch: Path) -> sqlite3.Connection:
+    """The log of a killed writer, replayed in `scratch`: whoever may read the study need not be able to write there."""
+    for file in (path, _log_of(path)):
+        with os.fdopen(_open_ordinary(file), "rb") as stream:
+            save_for_all(stream, scratch / file.name, executable=False)
+    return sqlite3.connect(scratch / path.name)
+
+
+@as_owner
+def _open_ordinary(file: Path) -> int:
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not an ordinary file", str(file))
+    return descriptor
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -258,20 +257,7 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
         "INSERT INTO statement (run, position, text, seconds) VALUES (?, ?, ?, ?)",
         [(key, place, item.text, item.seconds) for place, item in enumerate(record.statements)],
     )
-    connection.executemany(
-        f"INSERT INTO session (run, position, {_SEEN}, blocker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples, item.blocker)
-            for place, item in enumerate(record.sessions)
-        ],
-    )
-    connection.executemany(
-        f"INSERT INTO process (run, position, {_SEEN}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (key, place, item.state.value, item.wait_type, item.event, item.query, item.samples, item.kind)
-            for place, item in enumerate(record.processes)
-        ],
-    )
+    save_sessions(connection, key, record)
     save_query_plans(connection, record)
     save_query_counts(connection, key, record)
     save_waits(connection, key, record)
@@ -313,8 +299,8 @@ def load_runs(
     named = metrics if isinstance(series, bool) else tuple(series)
     lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
-    seen = _load_sessions(connection) if sessions else {}
-    beside = _load_processes(connection) if sessions else {}
+    seen = load_sessions(connection) if sessions else {}
+    beside = load_processes(connection) if sessions else {}
     rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
     counted = load_query_counts(connection) if sessions else {}
     waits = load_waits(connection) if sessions else {}
@@ -395,27 +381,5 @@ def _load_statements(connection: sqlite3.Connection) -> dict[int, list[Statement
     found: dict[int, list[StatementLatency]] = {}
     for run, text, seconds in connection.execute("SELECT run, text, seconds FROM statement ORDER BY run, position"):
         item = StatementLatency(text=text, seconds=float("nan") if seconds is None else seconds)
-        found.setdefault(run, []).append(item)
-    return found
-
-
-def _load_sessions(connection: sqlite3.Connection) -> dict[int, list[SessionCount]]:
-    found: dict[int, list[SessionCount]] = {}
-    query = f"SELECT run, blocker, {_SEEN} FROM session ORDER BY run, position"
-    for run, blocker, state, wait_type, event, text, samples in connection.execute(query):
-        item = SessionCount(
-            state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples, blocker=blocker
-        )
-        found.setdefault(run, []).append(item)
-    return found
-
-
-def _load_processes(connection: sqlite3.Connection) -> dict[int, list[ProcessCount]]:
-    found: dict[int, list[ProcessCount]] = {}
-    query = f"SELECT run, kind, {_SEEN} FROM process ORDER BY run, position"
-    for run, kind, state, wait_type, event, text, samples in connection.execute(query):
-        item = ProcessCount(
-            kind=kind, state=SessionState(state), wait_type=wait_type, event=event, query=text, samples=samples
-        )
         found.setdefault(run, []).append(item)
     return found
