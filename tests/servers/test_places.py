@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,12 @@ def test_root_keeps_cache_and_state_where_nobody_else_can_replace_them(open_fold
         make_places(below(open_folder), uid=0, server=None)
     assert caught.value.where == f"{open_folder}/cache"
     assert not (open_folder / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["one", "one/below"])
+def test_a_place_behind_links_that_lead_to_each_other_is_an_error_with_a_remedy(tmp_path, name):
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(HostNotFitError, match="Too many levels of symbolic links\n  -> choose other places") as caught:
+        make_places(replace(places({}), cache=str(tmp_path / name)), uid=os.getuid(), server=None)
+    assert caught.value.where == str(tmp_path / name)

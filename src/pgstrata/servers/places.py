@@ -28,6 +28,8 @@ _SOCKET_RESERVE: Final = 48  # "/" + name of a run's folder + "/.s.PGSQL.65535"
 _MEMORY: Final = "/dev/shm"  # noqa: S108 - shared by all users, so a folder of our own is made below it
 _SHORT: Final = "/tmp"  # noqa: S108 - the only writable place with a short name on every system
 
+_OTHER_PLACES: Final = "choose other places with PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA, PGSTRATA_RUN"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
@@ -173,6 +175,8 @@ def _refuse_replaceable(path: str) -> None:
         owner = find_owner(Path(path))
     except PermissionError as error:
         raise HostNotFitError(error.strerror or str(error), where=path, remedy=remedy) from error
+    except OSError as error:
+        raise _cannot_be_made(path, error) from error
     if owner is not None:
         raise HostNotFitError(f"the user {owner.name} could replace this folder of root's", where=path, remedy=remedy)
 
@@ -183,13 +187,13 @@ def _make(path: str, *, mode: int, owner: int, server: UserIds | None) -> None:
     try:
         facts = files.ensure_folder(Path(path), mode=mode, owner=server, parents=parents)
     except OSError as error:
-        raise HostNotFitError(
-            f"the folder cannot be created: {error.strerror}",
-            where=path,
-            remedy="choose other places with PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA, PGSTRATA_RUN",
-        ) from error
+        raise _cannot_be_made(path, error) from error
     if facts is not None and facts.st_uid != owner:
         _refuse_foreign(path, facts, owner)
+
+
+def _cannot_be_made(path: str, error: OSError) -> HostNotFitError:
+    return HostNotFitError(f"the folder cannot be created: {error.strerror}", where=path, remedy=_OTHER_PLACES)
 
 
 def _refuse_foreign(path: str, facts: os.stat_result, owner: int) -> None:
@@ -198,5 +202,5 @@ def _refuse_foreign(path: str, facts: os.stat_result, owner: int) -> None:
     raise HostNotFitError(
         f"the folder is {kind}, not owned by user {owner}",
         where=path,
-        remedy="remove it, or choose other places with PGSTRATA_CACHE, PGSTRATA_STATE, PGSTRATA_DATA, PGSTRATA_RUN",
+        remedy=f"remove it, or {_OTHER_PLACES}",
     )

@@ -25,6 +25,7 @@ _WITH_COMMA: Final = re.compile(r"[+-]?\d[\d.,' ]*,[\d.,' ]*", re.ASCII)
 _NOT_MEASURED: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", "?", "inf", "infinity"})
 MOST_ROWS: Final = 100_000
 _MOST_PROBLEMS: Final = 5
+_MOST_NAMES: Final = 10
 _LONGEST_QUOTE: Final = 40
 _LEAVE_OUT: Final = "leave out the whole row of a run that gave no result: what lacks it is left out too, and counted"
 
@@ -140,8 +141,9 @@ def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], tup
     missing = [name for name in REQUIRED if name not in names]
     if missing:
         what = f"the first line names no column {' and no column '.join(missing)}"
-        found = ", ".join(_quote(name) for name in header)
-        raise UsageError(what, where=where, details=(f"it names {found}",), remedy=_name_columns())
+        raise UsageError(
+            what, where=where, details=(f"it names {_list([*map(_quote, header)])}",), remedy=_name_columns()
+        )
     places: dict[str, int] = {name: names.index(name) for name in COLUMNS if name in names}
     return places, tuple(name or "(no name)" for place, name in enumerate(header) if place not in places.values())
 
@@ -183,7 +185,7 @@ def _choose_metric(rows: Sequence[_Record], source: str, asked: str | None) -> s
     faults = [_say_empty(row.line, "metric") for row in rows if not row.fields["metric"]]
     _refuse(source, faults)
     known = tuple(dict.fromkeys(row.fields["metric"] for row in rows))
-    listed = ", ".join(known)
+    listed = _list(known)
     if asked is None and len(known) > 1:
         raise UsageError(
             f"the file mixes {len(known)} metrics: {listed}",
@@ -289,3 +291,9 @@ def _refuse(source: str, faults: Sequence[_Fault]) -> None:
 def _quote(text: str) -> str:
     """The text in quotation marks, cut where it is long."""
     return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}...")
+
+
+def _list(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are: a message is to be read."""
+    left = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {left:,} more" if left > 0 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -139,10 +140,25 @@ def load_evidence(study: Path, identity: str) -> Mapping[str, bytes]:
         found: dict[str, bytes] = {}
         left = sizes.EVIDENCE
         for path in (Path(parent, name) for parent, _, names in os.walk(folder) for name in sorted(names)):
-            content = _read(study, path, left)
+            try:
+                content = _read(study, path, left)
+            except OSError as error:
+                if error.errno == errno.EFBIG:
+                    raise _too_large(folder, path, left) from None
+                raise
             left -= len(content)
             found[path.relative_to(folder).as_posix()] = content
         return found
+
+
+def _too_large(folder: Path, path: Path, left: int) -> StudyError:
+    most = sizes.EVIDENCE >> 20
+    used = f"{path.name} has {path.stat().st_size / (1 << 20):.1f} MiB, the files before it"
+    return StudyError(
+        f"the evidence of one run may have {most} MiB, and this has more: {used} {most - left / (1 << 20):.1f} MiB",
+        where=str(folder),
+        remedy="remove from this folder what pgstrata has not put there",
+    )
 
 
 def _read(study: Path, path: Path, most: int) -> bytes:

@@ -16,6 +16,8 @@ _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _ALMOST_FULL = 64 * 1024
 _KEPT = "everything that was committed is kept: free some space and start the same command again"
 
+_NO_PATH = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG}
+"""What is wrong with a path; the disk has nothing to do with it."""
 _BROKEN = "check the disk (dmesg), then start the same command again: everything that was committed is kept"
 
 
@@ -50,8 +52,20 @@ def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
     where = str(error.filename or folder)
     if is_full(error):
         return _disk_full(folder)
+    if error.errno in _REFUSED and error.strerror and error.strerror != os.strerror(error.errno):
+        # not the kernel has refused it but `system`, with a reason of its own; perhaps nothing was to be written
+        remedy = "let one user alone write there (chmod go-w), or keep the study in another folder"
+        return StudyError(error.strerror, where=where, remedy=remedy)
+    if error.errno in _REFUSED and _is_closed(where):
+        return StudyError("the study cannot be read", where=where, remedy=f"check owner and permissions of {folder}")
     if error.errno in _REFUSED:
         return _read_only(folder, where)
+    if error.errno in _NO_PATH and not _is_folder(folder):
+        return StudyError(
+            f"there is no folder at this path, and none can be made: {error.strerror}",
+            where=where,
+            remedy="check each part of the path, and where links in it lead, or choose another folder for the study",
+        )
     return StudyError(error.strerror or str(error), where=where, remedy=_BROKEN)
 
 
@@ -101,6 +115,24 @@ def _read_only(folder: Path, where: str) -> StudyError:
         where=where,
         remedy=f"check owner and permissions of {folder}, or copy the study to a place that can be written",
     )
+
+
+def _is_closed(path: str) -> bool:
+    """Whether this user may not even read what is there."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return not os.access(path, os.R_OK)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _is_full(folder: Path) -> bool:

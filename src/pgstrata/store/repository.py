@@ -14,7 +14,7 @@ from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store.evidence import list_runs, load_file
 from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.load import load_study
-from pgstrata.store.study import PLAN_FILE, StudyStore, load_plan_file, reparse_study
+from pgstrata.store.study import PLAN_FILE, StudyStore, is_begun, load_plan_file, reparse_study
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StudyFolder:
             return str(self.path.absolute())
 
     def begun(self) -> bool:
-        return (self.path / PLAN_FILE).exists()
+        return is_begun(self.path)
 
     def head(self) -> StudyHead:
         return load_plan_file(self.path)

@@ -119,7 +119,7 @@ class StudyStore:
     @classmethod
     def open_or_create(cls, folder: Path, plan: Plan, version: str, *, derive: Derive | None = None) -> Self:
         """The study of that plan, created if there is none yet."""
-        if (folder / PLAN_FILE).exists():
+        if is_begun(folder):
             return cls.open(folder, plan, derive=derive)
         return cls.create(folder, plan, version)
 
@@ -213,10 +213,18 @@ def reparse_study(folder: Path, derive: Derive) -> int:
         lock.release()
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether there is a study in a folder."""
+    with storage_errors(folder):
+        return (folder / PLAN_FILE).exists()
+
+
 def load_plan_file(folder: Path) -> StudyHead:
     """The plan of a study, and when and by which pgstrata it was created; StudyError if there is no study."""
     path = folder / PLAN_FILE
-    if not path.is_file():
+    with storage_errors(folder):
+        there = path.is_file()
+    if not there:
         raise StudyError("there is no study here", where=str(folder), remedy="give the folder that `pgstrata run` made")
     with storage_errors(folder):
         file = parse_plan_file(files.read_regular(path, most=sizes.PLAN_FILE), where=str(path))
