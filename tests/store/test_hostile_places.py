@@ -115,22 +115,19 @@ def test_a_study_whose_writer_was_killed_can_be_shown_where_nothing_can_be_writt
 
 @pytest.mark.root
 @pytest.mark.company
-def test_root_shows_somebody_elses_study_whose_writer_was_killed_and_that_nobody_can_write(tmp_path, bench):
+def test_root_shows_somebody_elses_study_whose_writer_was_killed_and_that_nobody_can_write(
+    tmp_path, open_folder, bench
+):
     """It is read as its owner, who cannot write to where root replays the log."""
-    plan = bench.plan()
-    with mounted(tmp_path / "place", 4096) as place:
-        place.chmod(0o755)
-        with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
-            bench.measure(store, plan.runs[0])
-            subprocess.run(["cp", "-r", str(tmp_path / "s"), str(place / "s")], check=True)
-        (place / "s" / "catalogue.sqlite-shm").unlink()
-        assert (place / "s" / "catalogue.sqlite-wal").stat().st_size > 0
-        subprocess.run(["chown", "-R", "nobody", str(place / "s")], check=True)
-        subprocess.run(["chmod", "-R", "a-w", str(place / "s")], check=True)
-        for folder in (place, *place.parents):
-            if folder.is_relative_to(tmp_path.parents[1]):
-                folder.chmod(0o755)
-        assert len(load_study(place / "s").runs) == 1
+    plan, folder = bench.plan(), open_folder / "s"
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+        subprocess.run(["cp", "-r", str(tmp_path / "s"), str(folder)], check=True)
+    (folder / "catalogue.sqlite-shm").unlink()
+    assert (folder / "catalogue.sqlite-wal").stat().st_size > 0
+    subprocess.run(["chown", "-R", "nobody", str(folder)], check=True)
+    subprocess.run(["chmod", "-R", "a-w", str(folder)], check=True)
+    assert len(load_study(folder).runs) == 1
 
 
 def test_a_study_is_shown_while_it_is_being_measured(tmp_path, bench):

@@ -21,8 +21,8 @@ def refusal(act, *arguments):
 @pytest.mark.root
 @pytest.mark.company
 @pytest.mark.parametrize("way", ["show", "reparse", "run"])
-def test_root_says_why_it_does_not_use_a_folder_where_others_may_write(tmp_path, bench, way):
-    place = tmp_path / "open"
+def test_root_says_why_it_does_not_use_a_folder_where_others_may_write(open_folder, bench, way):
+    place = open_folder / "open"
     place.mkdir()
     plan = bench.plan()
     StudyStore.create(place / "s", plan, "0.1.0").close()
