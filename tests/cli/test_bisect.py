@@ -45,7 +45,7 @@ def place(tmp_path_factory):
         ("good.toml --git a..b --repo folder --factor server", "both --git and --factor"),
         ("lone.toml --git a..b --repo folder", "folder: there is no git repository that can be read"),
         ("lone.toml --git a..b --repo nowhere", "nowhere: there is no git repository that can be read"),
-        ("lone.toml --git a --repo folder", "--git: 'a' is no range of commits\n  -> write GOOD..BAD"),
+        ("lone.toml --git a --repo folder", "--git: 'a' is not a valid range of commits\n  -> write GOOD..BAD"),
         ("good.toml --factor server --budget soon", "--budget: 'soon' is not a duration"),
     ],
 )

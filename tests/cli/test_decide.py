@@ -79,7 +79,7 @@ def test_standard_input_is_read_where_the_file_is_a_dash(tmp_path):
         (b"environment,value\nB\xe9b\xe9,1\n", (), "results.csv:2: the file is not UTF-8: "),
         (FASTER.encode("utf-16"), (), "results.csv:1: the file is not UTF-8: "),
         ("", (), "results.csv: the file is empty\n  -> begin with a header: block,environment,value"),
-        (f"{FASTER}12,main,NaN\n", (), "results.csv:26: column value: 'NaN' is no result\n  -> leave out the whole row"),
+        (f"{FASTER}12,main,NaN\n", (), "results.csv:26: column value: 'NaN' is not a result\n  -> leave out the whole row"),
         (f"{FASTER}12,main,fast\n", (), "results.csv:26: column value: 'fast' is not a number\n  -> "),
         (f"{FASTER}3,main,1000\n", (), "results.csv:26: block 3, environment main is in line 8 already\n  -> "),
         ("environment,metric,value\na,x,1\nb,y,1\n", (), "results.csv: the file mixes 2 metrics: x, y\n  -> choose one, such as --metric x"),

@@ -39,7 +39,7 @@ def place(tmp_path):
         ("report folder", 1, "there is no study here"),
         ("reparse folder", 1, "there is no study here"),
         ("servers fetch 99", 2, "'99' cannot be fetched\n  -> use one of embedded"),
-        ("servers check ./x", 2, "'./x' is no server that can be checked\n  -> use embedded"),
+        ("servers check ./x", 2, "'./x' is not a server that can be checked\n  -> use embedded"),
         ("servers check prefix:/nowhere/at/all", 2, "there is no bin/postgres"),
         ("init good.toml", 2, "good.toml: there is such a file already"),
     ],

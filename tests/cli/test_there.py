@@ -142,7 +142,7 @@ def test_doctor_examines_a_host_that_ssh_reaches_and_leaves_nothing_there(far):
     [
         (("doctor",), "nowhere.invalid", 4, "there is no host of that name\n  |"),
         (("doctor",), "changed", 4, "its host key has changed"),
-        (("host", "status"), "-oProxyCommand=x", 2, "is no destination for ssh"),
+        (("host", "status"), "-oProxyCommand=x", 2, "is not a valid destination for ssh"),
         (("host", "restore"), "changed", 4, "its host key has changed"),
     ],
 )

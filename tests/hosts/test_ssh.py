@@ -32,7 +32,7 @@ def test_a_destination_is_what_ssh_takes(text):
     "text", ["", "-oProxyCommand=x", "user@-host", "ssh://-x", "@db1", "a b", "db1;x", "$(x)", "a/b", "db\n1", "`x`"]
 )
 def test_what_might_be_more_than_a_destination_is_refused(text):
-    with pytest.raises(UsageError, match="no destination") as caught:
+    with pytest.raises(UsageError, match="not a valid destination") as caught:
         parse_destination(text)
     assert "user@db1" in caught.value.remedy
 

@@ -368,7 +368,7 @@ def test_a_folder_that_is_none_is_refused(user):
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"), [(0o777, "other users may write"), (0o700, "whom servers run as, can enter")]
+    ("mode", "said"), [(0o777, "other users may write"), (0o700, "the user that servers run as, can enter")]
 )
 def test_a_folder_where_others_write_or_cannot_enter_is_refused(mode, said, user, folder):
     where = Path(folder, "open")
@@ -384,7 +384,7 @@ def test_memory_has_no_scheduler(user):
     layer = StorageLayer(user, "k", data="/proc", storage="/proc")
     asked = environment(scheduler="none")
     error = failure_of(HostNotFitError, lambda: layer.prepare(asked, Needs(), FakeLedger()))
-    assert "no block device" in error.what
+    assert "not a block device" in error.what
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ class TestAsRoot:
         assert "not on the list" in refused(layer, direct_ledger, disk)
         allow(folder, f"# {disk}", "/dev/null", "not a path")
         assert "not on the list" in refused(layer, direct_ledger, disk)
-        assert "no block device" in refused(layer, direct_ledger, "/dev/null")
-        assert "no block device" in refused(layer, direct_ledger, "/dev/gone")
+        assert "not a block device" in refused(layer, direct_ledger, "/dev/null")
+        assert "not a block device" in refused(layer, direct_ledger, "/dev/gone")
 
     @pytest.mark.parametrize("label", ["", "precious", "my-pgstrata"])
     def test_a_file_system_that_is_not_pgstratas_stays_as_it_is(self, label, layer, folder, disk, direct_ledger):

@@ -147,7 +147,7 @@ def test_a_tarball_of_something_else_is_refused(builder, compiler, tmp_path):
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tmp_path / "note", "other/note")
     make, _, _ = builder()
-    with pytest.raises(errors.UsageError, match="no source of PostgreSQL"):
+    with pytest.raises(errors.UsageError, match="not a source of PostgreSQL"):
         make.build(spec(archive, compiler))
     assert not (tmp_path / "cache").exists()
 

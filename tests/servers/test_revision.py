@@ -103,7 +103,7 @@ def test_a_folder_whose_name_has_an_at_is_that_folder(tree, resolve):
         ("{}/pg@nowhere", "no commit 'nowhere'", "git fetch"),
         ("{}/pg@--all", "no commit '--all'", "git branch"),
         ("{}@master", "no git repository", "clone"),
-        ("{}/elsewhere@master", "there is nothing", "DIR@COMMIT"),
+        ("{}/elsewhere@master", "there is nothing at this path", "DIR@COMMIT"),
         ("{}/pg/Makefile", "neither a folder nor", "tarball"),
         ("pg@master", "must be absolute", "whole path"),
     ],
@@ -117,7 +117,7 @@ def test_what_names_no_source_is_refused(tree, value, what, remedy):
 def test_a_commit_without_a_source_is_refused(tree, resolve):
     tree.git("mv", "configure", "away")
     tree.commit("No source")
-    with pytest.raises(UsageError, match="no source of PostgreSQL"):
+    with pytest.raises(UsageError, match="not a source of PostgreSQL"):
         resolve(f"{tree.folder}@HEAD")
 
 

@@ -78,9 +78,9 @@ def test_numbers_are_read_in_their_usual_forms(text):
     ("value", "said"),
     [
         ("", "it is empty\n  -> leave out the whole row"),
-        ("NaN", "'NaN' is no result\n  -> leave out the whole row"),
-        ("-inf", "'-inf' is no result\n  -> leave out"),
-        ("N/A", "'N/A' is no result\n  -> leave out"),
+        ("NaN", "'NaN' is not a result\n  -> leave out the whole row"),
+        ("-inf", "'-inf' is not a result\n  -> leave out"),
+        ("N/A", "'N/A' is not a result\n  -> leave out"),
         ("0", "'0' cannot be compared, because differences are ratios\n  -> leave out"),
         ("-0.0", "'-0.0' cannot be compared"),
         ("1e-999", "'1e-999' cannot be compared"),

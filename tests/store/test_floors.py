@@ -129,7 +129,7 @@ def test_a_damaged_file_is_left_out_with_a_note(floors, kept, damage):
 def test_a_pipe_in_the_place_of_a_floor_keeps_nobody_waiting(floors, kept):
     kept.unlink()
     os.mkfifo(kept)
-    assert "no ordinary file" in floors.load(KEY).notes[0]
+    assert "not an ordinary file" in floors.load(KEY).notes[0]
 
 
 def test_a_link_that_leads_nowhere_is_left_out_with_a_note(floors, kept):
@@ -232,7 +232,7 @@ def test_components_that_cannot_be_true_are_damage(floors, part, value):
 def test_an_autocorrelation_of_one_is_damage(floors):
     path = floors.keep(replace(RECORD, runs=RUNS), oldest=LONG_AGO)
     path.write_text(path.read_text().replace('"phi": -0.1', '"phi": 1.0'))
-    assert "is no phi" in floors.load(KEY).notes[0]
+    assert "is not a valid phi" in floors.load(KEY).notes[0]
     path.write_text(path.read_text().replace('"noise": {', '"noise": [], "other": {'))
     assert "damaged" in floors.load(KEY).notes[0]
 

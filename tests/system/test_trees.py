@@ -66,10 +66,10 @@ def test_what_is_no_file_is_refused_without_being_opened(make, tree, tmp_path):
         make(tree / "lib" / "odd")
     except PermissionError:
         pytest.skip("only root makes devices")
-    with pytest.raises(OSError, match="no file, folder or link") as caught:
+    with pytest.raises(OSError, match="not a file, folder or link") as caught:
         copy_tree(tree, tmp_path / "copy")
     assert caught.value.filename == str(tree / "lib" / "odd")
-    with pytest.raises(OSError, match="no file"):
+    with pytest.raises(OSError, match="not a file"):
         digest_tree(tree)
 
 

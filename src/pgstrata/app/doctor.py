@@ -243,7 +243,7 @@ def _flush(site: Site, folder: str) -> Callable[[str], Mapping[str, float]]:
 
 
 def _as_server_user(site: Site) -> Host:
-    """Installations may be anybody's: root runs their programs as the user whom servers run as."""
+    """Installations may be anybody's: root runs their programs as the user that servers run as."""
     user = site.server_user()
     return site.transport.as_user(user) if user else site.transport
 

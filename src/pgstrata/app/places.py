@@ -32,7 +32,7 @@ def find_machine_places() -> Places:
 
 
 def find_server_user() -> str | None:
-    """The user whom servers run as on this machine, as `servers.places.server_user`."""
+    """The user that servers run as on this machine, as `servers.places.server_user`."""
     return server_user(os.getuid(), os.environ, known=_known)
 
 

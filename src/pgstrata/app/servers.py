@@ -46,7 +46,7 @@ def _spec(level: str) -> ServerSpec:
     prefix = level.removeprefix("prefix:")
     if not prefix.startswith("/"):
         raise UsageError(
-            f"{level!r} is no server that can be checked",
+            f"{level!r} is not a server that can be checked",
             remedy="use embedded, a major version, maven:MAJOR, build:/DIR or prefix:/DIR",
         )
     return ServerSpec(kind=ServerKind.PREFIX, value=prefix)

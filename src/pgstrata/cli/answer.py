@@ -20,7 +20,7 @@ def show_answer(
     """
     if form not in {None, "text", "markdown"}:
         remedy = "use --format text, --format markdown, or --json"
-        raise UsageError(f"{form!r} is no format", where="--format", remedy=remedy)
+        raise UsageError(f"{form!r} is not a valid format", where="--format", remedy=remedy)
     if why and pairs and not json:
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"

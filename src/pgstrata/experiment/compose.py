@@ -148,7 +148,7 @@ def _collect(assignments: Sequence[str]) -> Mapping[str, Sequence[str]]:
         key, equals, rest = assignment.partition("=")
         if not equals or not key.strip():
             remedy = "write KEY=LEVEL,LEVEL: server=16,18 or shared_buffers=1GB,4GB"
-            raise UsageError(f"{mask_conninfo(assignment)!r} is no assignment", remedy=remedy)
+            raise UsageError(f"{mask_conninfo(assignment)!r} is not an assignment", remedy=remedy)
         parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", rest)]
         name = _key(key.strip())
         if any(not part for part in parts):
@@ -164,11 +164,13 @@ def _key(key: str) -> str:
     if key in factors or (dot and rest and head in factors):
         return key
     if key in _OPTIONS:
-        raise UsageError(f"{key} is no factor of `try`", remedy=f"write it as an option: --{key} VALUE")
+        raise UsageError(f"{key} is not a factor of `try`", remedy=f"write it as an option: --{key} VALUE")
     near = nearest(head, factors)
     # Settings often contain the name of a factor (log_connections); a slip of the hand has about the same length.
     if near and abs(len(near) - len(head)) <= 1 and (not dot or near in {"settings", "initdb", "options"}):
-        raise UsageError(f"{key!r} is no factor", remedy=f"did you mean {near}{dot}{rest}? A setting: settings.{key}")
+        raise UsageError(
+            f"{key!r} is not a factor", remedy=f"did you mean {near}{dot}{rest}? A setting: settings.{key}"
+        )
     if SETTING_NAME.fullmatch(key.lower()):
         return f"settings.{key.lower()}"
     remedy = f"factors are {', '.join(factors)}; anything else is the name of a PostgreSQL setting"

@@ -249,7 +249,7 @@ def _known_baseline(wanted: Mapping[str, str], environments: tuple[Environment, 
         path: Path = ("baseline", *key.split(".", 1))
         if key not in levels:
             remedy = suggest(key, levels, noun="the factors") if levels else "take it out: nothing varies"
-            findings.add(path, "is no factor of this experiment", remedy)
+            findings.add(path, "is not a factor of this experiment", remedy)
             good = False
         elif value not in levels[key]:
             remedy = suggest(value, levels[key], noun="the levels")

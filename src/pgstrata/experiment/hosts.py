@@ -29,10 +29,10 @@ def parse_host(level: str) -> HostSpec:
     kind, colon, rest = text.partition(":")
     if kind != HostKind.SSH or not colon:
         near = f'did you mean "ssh:{text}"? ' if is_destination(text) and not kind.isdigit() else ""
-        raise WrongValueError(f"{text!r} is no host", f"{near}{_REMEDY}")
+        raise WrongValueError(f"{text!r} is not a host", f"{near}{_REMEDY}")
     destination = text if rest.startswith("//") else rest.strip()
     if not is_destination(destination):
-        raise WrongValueError(f"{destination!r} is no destination for ssh", _REMEDY)
+        raise WrongValueError(f"{destination!r} is not a valid destination for ssh", _REMEDY)
     return HostSpec(kind=HostKind.SSH, destination=destination)
 
 

@@ -39,7 +39,7 @@ def size(least: int) -> Callable[[Scalar], str]:
         number = None if isinstance(value, bool) else bytes_or_none(level_text(value).removesuffix("/s"))
         if number is None:
             raise WrongValueError(
-                f"{level_text(value)!r} is no size", 'write it with its unit, in quotes: "4GB", "100MB"'
+                f"{level_text(value)!r} is not a valid size", 'write it with its unit, in quotes: "4GB", "100MB"'
             )
         if number < least:
             raise WrongValueError(f"{level_text(value)!r} is too small", f"write at least {least // 1024} kB")

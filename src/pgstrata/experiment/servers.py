@@ -101,7 +101,7 @@ def _parse_maven(major: str) -> ServerSpec:
             f"write 'maven:{older}'; for one minor version install it and write prefix:DIR",
         )
     raise WrongValueError(
-        f"'maven:{major}' is no server" if major else "maven: names no server",
+        f"'maven:{major}' is not a server" if major else "maven: names no server",
         f"allowed after maven: are {listed}; for other versions install them and write prefix:DIR",
     )
 
@@ -171,7 +171,7 @@ def _unknown(text: str) -> WrongValueError:
     kind, colon, rest = text.partition(":")
     near_kind = nearest(kind, _KINDS) if colon else None
     if near_kind:
-        return WrongValueError(f"{shown!r} is no server", f"did you mean {near_kind}:{mask_conninfo(rest)!s}?")
+        return WrongValueError(f"{shown!r} is not a server", f"did you mean {near_kind}:{mask_conninfo(rest)!s}?")
     allowed = SERVER_LEVELS
     major, dot, _ = text.partition(".")
     if dot and major in CATALOGUE_MAJORS:
@@ -183,9 +183,9 @@ def _unknown(text: str) -> WrongValueError:
         return WrongValueError(f"{shown!r} is not in the catalogue", f"write 'maven:{text}', which Maven fetches")
     near = nearest(text, _LEVELS) if not re.fullmatch(r"9\.\d|1[0-3]|19.*|2\d.*", text) else None
     if near:
-        return WrongValueError(f"{shown!r} is no server", f"did you mean {near!r}? Allowed: {allowed}")
+        return WrongValueError(f"{shown!r} is not a server", f"did you mean {near!r}? Allowed: {allowed}")
     return WrongValueError(
-        f"{shown!r} is no server that this version of pgstrata can provide",
+        f"{shown!r} is not a server that this version of pgstrata can provide",
         f"allowed: {allowed}; for other versions install them and write prefix:DIR",
     )
 

@@ -104,7 +104,7 @@ class StackReader:
     def _read_plain(self, key: str, level: Any) -> object:
         match key:
             case "server" if isinstance(level, bool):
-                raise WrongValueError("a boolean is no server", f"allowed: {SERVER_LEVELS}")
+                raise WrongValueError("a boolean is not a server", f"allowed: {SERVER_LEVELS}")
             case "server":
                 return parse_server(str(level), self.conninfo)
             case "host":
@@ -128,7 +128,7 @@ def _read_entry(table: str, name: str, value: object) -> tuple[str, str]:
     """The key and text of one setting, option of initdb, option of the workload, or level in the table of a layer."""
     if not isinstance(value, str | int | float):
         remedy = "write one value; several levels belong under [factors]"
-        raise WrongValueError(f"{kind_of(value)} is no value of {name!r}", remedy)
+        raise WrongValueError(f"{kind_of(value)} is not a valid value of {name!r}", remedy)
     if (table, name) == ("options", "setup_sql") and not isinstance(value, str):
         raise WrongValueError(
             f"{name!r} takes a file name, not {kind_of(value)}", 'write for instance setup_sql = "setup.sql"'
@@ -170,7 +170,7 @@ def _read_initdb(name: str, value: Scalar) -> str:
         raise WrongValueError(f"pgstrata itself chooses initdb's --{option}", "take it out")
     if isinstance(value, bool):
         remedy = 'options of initdb take a value here: wal-segsize = 64, locale = "C"'
-        raise WrongValueError(f"a boolean is no value of initdb's --{option}", remedy)
+        raise WrongValueError(f"a boolean is not a valid value of initdb's --{option}", remedy)
     return option
 
 

@@ -61,7 +61,7 @@ def parse_destination(text: str) -> str:
     """A destination as the user writes it for ssh: db1, user@db1, ssh://user@db1:2222. UsageError if it is none."""
     if not is_destination(text):
         remedy = 'write it as for ssh, such as "db1", "user@db1" or "ssh://user@db1:2222"'
-        raise UsageError(f"{text!r} is no destination for ssh", where="host", remedy=remedy)
+        raise UsageError(f"{text!r} is not a valid destination for ssh", where="host", remedy=remedy)
     return text
 
 
@@ -181,5 +181,5 @@ def _private_folder(run: str) -> str:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         remedy = "remove it"
-        raise HostNotFitError("this folder is open to other users, or theirs", where=str(folder), remedy=remedy)
+        raise HostNotFitError("this folder is open to other users, or belongs to one", where=str(folder), remedy=remedy)
     return str(folder)

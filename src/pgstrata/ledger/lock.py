@@ -137,8 +137,8 @@ def _held(host: Host, path: str, holder: str, *, alive: bool) -> HostHeldError:
     return HostHeldError(
         f"another pgstrata is at work on this host ({who})",
         where=f"{host.name}: {path}",
-        remedy="wait for it or stop it: two at a time would measure each other. Who wants that all the same gives one "
-        f"of them another lock: {LOCK_VARIABLE}=FILE",
+        remedy="wait for it or stop it: two at a time would measure each other; to run both anyway, give one of "
+        f"them another lock ({LOCK_VARIABLE}=FILE)",
     )
 
 

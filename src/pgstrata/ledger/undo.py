@@ -196,12 +196,12 @@ def raise_if_kept(files: EntryFiles, undone: Undone, unreadable: Sequence[str] =
         return
     count = len(undone.kept) + len(unreadable)
     details = [f"{entry.what}: {entry.failure}" for entry in undone.kept]
-    details += [f"{path} is no entry that can be read: nobody knows what it stood for" for path in unreadable]
+    details += [f"{path} is not an entry that can be read: nobody knows what it stood for" for path in unreadable]
     remedies = []
     if undone.kept:
         remedies.append(
             f"put right what is said above, then `{restore_command(files.host.name)}`; with --force it also undoes "
-            f"what somebody else changed. How to undo by hand stands in {files.folder}"
+            f"what somebody else changed. How to undo it by hand is described in {files.folder}"
         )
     if unreadable:
         remedies.append("look at the unreadable files, put right what they stood for, and remove them yourself")

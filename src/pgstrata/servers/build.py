@@ -1,6 +1,6 @@
 """Building of PostgreSQL from source by meson or configure, once for each source, system, compiler and flags.
 
-A source runs what it likes while it is built: root leaves that to the user whom servers run as. What that user made is
+A source runs what it likes while it is built: root leaves that to the user that servers run as. What that user made is
 copied as its own, without links being followed.
 
 The result is installed into the cache; the log of the build lies in it, or beside it where the build failed.
@@ -133,7 +133,7 @@ class Builder:
         can, asked = systems_of(held), dict(spec.build).get(_SYSTEM)
         if not can:
             raise UsageError(
-                f"this is no source of PostgreSQL: there is no {CONFIGURE_FILE} and no {MESON_FILE} in it",
+                f"this is not a source of PostgreSQL: there is no {CONFIGURE_FILE} and no {MESON_FILE} in it",
                 where=spec.text,
                 remedy="name the top folder of the source, or a tarball with that one folder in it",
             )

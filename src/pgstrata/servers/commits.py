@@ -47,7 +47,7 @@ class Repository:
         """
         good, dots, bad = text.partition("..")
         if not (good and dots and bad) or bad.startswith("."):
-            raise UsageError(f"{text!r} is no range of commits", where="--git", remedy="write GOOD..BAD")
+            raise UsageError(f"{text!r} is not a valid range of commits", where="--git", remedy="write GOOD..BAD")
         self._require()
         first, last = self._commit(good, "--git"), self._commit(bad, "--git")
         if self._git("merge-base", "--is-ancestor", first, last).code != 0:

@@ -67,12 +67,12 @@ class Inspector:
         closed = next((str(path) for path in _ancestors(prefix) if not self._passes(str(path))), "")
         if not closed and self.host.exists(f"{prefix}/bin/postgres"):
             raise ServerUnusableError(
-                f"the user {self.host.user}, whom servers run as, may not execute it",
+                f"the user that servers run as, {self.host.user}, may not execute it",
                 where=f"{prefix}/bin/postgres",
                 remedy=f"make it executable (chmod a+x {prefix}/bin/*), or use another installation",
             )
         raise HostNotFitError(
-            f"the user {self.host.user}, whom servers run as, cannot enter the folder",
+            f"the user that servers run as, {self.host.user}, cannot enter the folder",
             where=closed or prefix,
             remedy="put it where everybody may enter (PGSTRATA_CACHE moves pgstrata's own), "
             "or name another user in PGSTRATA_USER",

@@ -85,7 +85,7 @@ def find_source(here: Host, value: str, builder: BuildUser) -> Source:
             repository = open_repository(here, folder)
             return Revision(builder=builder, repository=repository, name=name, commit=repository.find(name, where))
     raise UsageError(
-        "there is nothing",
+        "there is nothing at this path",
         where=where,
         remedy="name the top folder of PostgreSQL's source, a tarball, or a commit: build:DIR@COMMIT",
     )

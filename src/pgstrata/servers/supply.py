@@ -105,7 +105,7 @@ class Servers:
                 return self._built(spec)
             case ServerKind.DSN:
                 raise UsageError(
-                    f"a server of the kind {spec.kind} is no installation",
+                    f"a server of the kind {spec.kind} is not an installation",
                     where=spec.text,
                     remedy="use embedded, a major version, maven:MAJOR or prefix:DIR",
                 )

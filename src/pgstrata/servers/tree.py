@@ -200,5 +200,5 @@ def _unreadable(path: str, error: OSError) -> UsageError:
     return UsageError(
         f"the source cannot be read: {error.strerror or error}",
         where=str(error.filename or path),
-        remedy="make all of it readable, and take out what is no file, folder or link",
+        remedy="make all of it readable, and take out what is not a file, folder or link",
     )

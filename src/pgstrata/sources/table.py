@@ -244,7 +244,7 @@ def _find_value_fault(text: str) -> tuple[str, str] | None:
     if not text:
         return "it is empty", _LEAVE_OUT
     if text.casefold().lstrip("+-") in _NOT_MEASURED or text in _NOT_MEASURED:
-        return f"{_quote(text)} is no result", _LEAVE_OUT
+        return f"{_quote(text)} is not a result", _LEAVE_OUT
     if _NUMBER.fullmatch(text) is None:
         if _WITH_COMMA.fullmatch(text):
             return f"{_quote(text)} has a comma in it", "write a decimal point, and nothing between thousands"

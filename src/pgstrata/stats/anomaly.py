@@ -176,7 +176,7 @@ def fisher_exact(found: int, size: int, other_found: int, other_size: int) -> fl
         ValueError: a count is negative or exceeds its size.
     """
     if not (0 <= found <= size and 0 <= other_found <= other_size):
-        raise ValueError(f"{found} of {size} and {other_found} of {other_size} are no shares")
+        raise ValueError(f"{found} of {size} and {other_found} of {other_size} are not shares")
     total = found + other_found
     first = max(0, total - other_size)
     weights = [math.comb(size, first) * math.comb(other_size, total - first)]

@@ -162,14 +162,14 @@ def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     if not isinstance(data[name], str):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not a text")
     return str(data[name])
 
 
 def _texts(data: Mapping[str, Any], name: str) -> dict[str, str]:
     found = data[name]
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise TypeError(f"{name} are no texts by name")
+        raise TypeError(f"{name} are not texts by name")
     return found
 
 
@@ -182,7 +182,7 @@ def _components(data: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None
         least = -1.0 if key == "phi" else 0.0
         positive = key in {"phi", "round_seconds", "seconds"}
         if not math.isfinite(value) or value < least or (positive and value == least) or (key == "phi" and value >= 1):
-            raise ValueError(f"{value!r:.40} is no {key}")
+            raise ValueError(f"{value!r:.40} is not a valid {key}")
     return decode(kind, found)
 
 
@@ -197,8 +197,8 @@ def _numbers(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 def _differences(data: Mapping[str, Any]) -> Iterator[float]:
     found = data["differences"]
     if not isinstance(found, list) or not found:
-        raise TypeError("differences are no list of numbers")
+        raise TypeError("differences are not a list of numbers")
     for value in found:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{value!r:.40} is no difference")
+            raise ValueError(f"{value!r:.40} is not a difference")
         yield float(value)

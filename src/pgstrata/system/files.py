@@ -145,7 +145,7 @@ def read_as_is(path: str, *, most: int, offset: int = 0) -> bytes:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file", path)
+            raise OSError(errno.EINVAL, "it is not an ordinary file", path)
         if offset:
             os.lseek(descriptor, offset, os.SEEK_SET)
         return _read_rest(descriptor, path, max(0, status.st_size - offset), most)

@@ -155,7 +155,7 @@ _MAKE_ON_DEVICE: Final = (
     + r"""
 device=$1; cd "$2" && shift 2 || exit
 refuse() { echo "$device is $1" >&2; exit 1; }
-[ -b "$device" ] || refuse "no block device"
+[ -b "$device" ] || refuse "not a block device"
 used=$(used "$device"); [ -z "$used" ] || refuse "$used"
 blkid --probe "$device" >/dev/null 2>&1
 case $? in
@@ -167,7 +167,7 @@ case $? in
     2)
         rest=$(dd if="$device" bs=1M count=1 status=none | tr -d '\0' | wc -c) || refuse "unreadable"
         [ "$rest" -eq 0 ] || refuse "not empty: it holds something else than a file system" ;;
-    *) refuse "not to be told apart: see blkid --probe $device" ;;
+    *) refuse "ambiguous: see blkid --probe $device" ;;
 esac
 exec "$@" "$device"
 """

@@ -162,7 +162,7 @@ def _look_at(tree: Path, folder: int, path: PurePosixPath) -> _Found:
         if posixpath.normpath(path.parent / link).startswith("../"):
             link = posixpath.normpath(tree / path.parent / link)
     elif not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
-        raise OSError(errno.EINVAL, "it is no file, folder or link", str(tree / path))
+        raise OSError(errno.EINVAL, "it is not a file, folder or link", str(tree / path))
     return _Found(tree=tree, path=path, facts=facts, link=link, folder=folder)
 
 

@@ -16,7 +16,7 @@ _PROGRAM: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.+/-]*")
 def _read_program(value: Scalar) -> str:
     text = level_text(value)
     if not _PROGRAM.fullmatch(text):
-        raise WrongValueError(f"{text!r} is no compiler", 'write the name or path of one: "gcc-12", "clang"')
+        raise WrongValueError(f"{text!r} is not a compiler", 'write the name or path of one: "gcc-12", "clang"')
     return text
 
 

@@ -31,7 +31,9 @@ _NO_SCALING: Final = "no frequency scaling here: a virtual machine, or no cpufre
 def _read_cpus(value: Scalar) -> str:
     text = level_text(value).replace(" ", "")
     if isinstance(value, bool | float) or not _CPU_LIST.fullmatch(text):
-        raise WrongValueError(f"{level_text(value)!r} is no list of CPUs", 'write for example "0-3" or "0,2,4"')
+        raise WrongValueError(
+            f"{level_text(value)!r} is not a valid list of CPUs", 'write for example "0-3" or "0,2,4"'
+        )
     for part in text.split(","):
         first, _, last = part.partition("-")
         if int(last or first) >= _MOST_CPUS or int(first) >= _MOST_CPUS:
@@ -46,9 +48,9 @@ def _read_quota(value: Scalar) -> str:
     try:
         cpus = parse_ratio(level_text(value))
     except ValueError as error:
-        raise WrongValueError(f"{level_text(value)!r} is no amount of CPU", remedy) from error
+        raise WrongValueError(f"{level_text(value)!r} is not a valid amount of CPU", remedy) from error
     if isinstance(value, bool) or not cpus >= 0.01:  # noqa: PLR2004 - the kernel takes no quota below 1 ms of 100 ms
-        raise WrongValueError(f"{level_text(value)!r} is no amount of CPU", f"{remedy}; at least 0.01")
+        raise WrongValueError(f"{level_text(value)!r} is not a valid amount of CPU", f"{remedy}; at least 0.01")
     return f"{cpus:g}"
 
 
@@ -56,7 +58,7 @@ def _read_policy(value: Scalar) -> str:
     text = level_text(value).lower().replace(" ", "")
     if not _POLICY.fullmatch(text):
         remedy = 'write "other", "batch", "idle", "fifo:N" or "rr:N" with a priority N from 1, at most 99'
-        raise WrongValueError(f"{level_text(value)!r} is no scheduling policy", remedy)
+        raise WrongValueError(f"{level_text(value)!r} is not a scheduling policy", remedy)
     return text
 
 

@@ -15,7 +15,7 @@ _THROTTLING: Final = "CONFIG_BLK_DEV_THROTTLING"
 
 def _read_operations(value: Scalar) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        what = f"{level_text(value)!r} is no number of operations"
+        what = f"{level_text(value)!r} is not a valid number of operations"
         raise WrongValueError(what, "write a whole number per second: 500")
     return str(value)
 

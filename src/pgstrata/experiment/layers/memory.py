@@ -19,7 +19,9 @@ def _read_pages(value: Scalar) -> str:
     for name, size in _SIZES.items():
         if bytes_or_none(value) == size:
             return name
-    raise WrongValueError(f"{level_text(value)!r} is no size of memory pages", suggest(level_text(value), _SIZES))
+    raise WrongValueError(
+        f"{level_text(value)!r} is not a valid size of memory pages", suggest(level_text(value), _SIZES)
+    )
 
 
 def _pages_line(size: str, lack: str) -> HostLine:

@@ -29,7 +29,7 @@ _FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs")
 def _read_device(value: Scalar) -> str:
     text = level_text(value)
     if not _DEVICE.fullmatch(text) or "/." in text:
-        raise WrongValueError(f"{text!r} is no path of a device", 'write for example "/dev/nvme1n1"')
+        raise WrongValueError(f"{text!r} is not the path of a device", 'write for example "/dev/nvme1n1"')
     return text
 
 
@@ -39,7 +39,7 @@ def _read_place(value: Scalar) -> str:
         return _read_device(value)
     if text.lower() not in WORDS:
         device = 'or the path of a device that may be overwritten, such as "/dev/nvme1n1"'
-        raise WrongValueError(f"{text!r} is no storage of its own", f"{suggest(text.lower(), WORDS)}; {device}")
+        raise WrongValueError(f"{text!r} is not storage of its own", f"{suggest(text.lower(), WORDS)}; {device}")
     return text.lower()
 
 

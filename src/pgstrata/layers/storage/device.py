@@ -43,7 +43,9 @@ def accept_device(seen: Observed, asked: str, devices: str, *, where: str) -> st
     """The real path of a device; HostNotFitError where it is none, or is not on the list."""
     real = seen.facts["device"]
     if "kind" in seen.facts:
-        raise HostNotFitError(f"{asked} is no block device", where=where, remedy="see lsblk for those that there are")
+        raise HostNotFitError(
+            f"{asked} is not a block device", where=where, remedy="see lsblk for those that there are"
+        )
     if real not in seen.allowed:
         raise HostNotFitError(
             f"{asked} is not on the list of devices that pgstrata may overwrite",

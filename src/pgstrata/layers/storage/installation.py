@@ -62,7 +62,7 @@ def install(host: Host, build: Build, place: Place, where: str) -> str:
             f"the installation in {build.prefix} cannot be copied",
             where=where,
             details=(error.what, *error.details),
-            remedy=f"all of it must be readable by the user {host.user}, whom servers run as",
+            remedy=f"all of it must be readable by {host.user}, the user that servers run as",
         ) from error
     moved = build.moved(prefix)
     version = Command(argv=(moved.program("postgres"), "--version"), environment=moved.process_environment, folder="/")

@@ -121,7 +121,7 @@ class Making:
         seen = self._run(check_script(folder, names, packages))
         if "folder" not in seen.facts:
             raise HostNotFitError(
-                f"this is no folder that the user {self.host.user}, whom servers run as, can enter",
+                f"this is not a folder that {self.host.user}, the user that servers run as, can enter",
                 where=folder,
                 remedy=_STORAGE,
             )

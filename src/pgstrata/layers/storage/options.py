@@ -97,7 +97,7 @@ def _take_options(kind: FileSystem, options: str, words: Sequence[str]) -> Itera
         if len(name) > _DASHES and "--label".startswith(name):
             raise _refused("storage.mkfs", options, "the label is pgstrata's own mark")
         if not word.startswith("-") or not word.strip("-"):
-            raise _refused("storage.mkfs", options, f"{word!r} is no option: write the value of a long one with =")
+            raise _refused("storage.mkfs", options, f"{word!r} is not an option: write the value of a long one with =")
         if word.startswith("--"):
             yield word, ""
             continue
