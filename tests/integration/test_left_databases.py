@@ -147,6 +147,30 @@ def test_a_dataset_of_another_role_is_not_entered_whatever_is_in_it(sandbox, ser
     assert "-> rename or drop it yourself, or let pgstrata connect as mallory" in done.stderr
 
 
+def test_nobody_else_can_make_functions_where_pgstrata_would_call_them(sandbox, server, mallory):
+    """As on servers before 15, where the schema public is open to everybody: pg_prewarm would be called there."""
+    ask(server, "GRANT CREATE ON SCHEMA public TO PUBLIC", "template1")
+    try:
+        file = sandbox.file(ORDINARY.format(dsn=server["dsn"]), "ordinary.toml")
+        done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-closed")
+    finally:
+        ask(server, "REVOKE CREATE ON SCHEMA public FROM PUBLIC", "template1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    name = "pgstrata_pgbench_s7_plain"
+    assert ask(server, "SELECT has_schema_privilege('mallory', 'public', 'CREATE')", name) == ["f"]
+    assert ask(server, f"SELECT datconnlimit FROM pg_database WHERE datname = '{name}'") == ["-1"]
+
+
+def test_a_role_that_may_create_databases_needs_no_other_right(sandbox, server, mallory):
+    dsn = server["dsn"].replace("user=boss password=canary-pw-7391", "user=mallory password=m")
+    file = sandbox.file(ORDINARY.format(dsn=dsn), "modest.toml")
+    done = sandbox.pgstrata("run", file, "--study", sandbox.root / "study-modest")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'pgstrata_pgbench_s7_plain'"
+    assert ask(server, found) == ["mallory"]
+    assert not took_over(server)
+
+
 def test_a_left_over_of_another_role_is_not_entered_by_the_sweep(server, datasets, mallory, monkeypatch):
     """Its views stand before the catalogues in the search path."""
     owner = observe_owner(datasets.host)

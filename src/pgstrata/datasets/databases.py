@@ -62,6 +62,14 @@ def _shorten(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+_SUPERUSER: Final = "SELECT pg_catalog.current_setting('is_superuser') AS said"
+_CLOSE: Final = """\
+SELECT 'REVOKE CREATE ON SCHEMA public FROM PUBLIC' FROM pg_catalog.pg_namespace
+WHERE nspname OPERATOR(pg_catalog.=) 'public' AND pg_catalog.pg_has_role(nspowner, 'USAGE') \\gexec
+"""
+"""Before 15 every user may make functions in the schema public of a new database, even some that are called there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Database:
     """A database as the server's catalogue has it; it is `ours` if the very role owns it that pgstrata connects as.
@@ -117,9 +125,14 @@ class DatabaseDatasets:
 
     def _build(self, name: str, environment: Environment, cell: Cell) -> None:
         partial = self._draw_name("new")
-        self.sql.execute(self.address, f"CREATE DATABASE {partial};")
+        # a superuser passes the limit, so nobody else is in the database before it is closed to what others make
+        closed = self.sql.query(self.address, _SUPERUSER).value() == "on"
+        self.sql.execute(self.address, f"CREATE DATABASE {partial}{' CONNECTION LIMIT 0' if closed else ''};")
         address = self.address.with_database(partial)
         try:
+            self.sql.execute(address, _CLOSE)
+            if closed:
+                self.sql.execute(self.address, f"ALTER DATABASE {partial} CONNECTION LIMIT -1;")
             self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell)
             self.sql.execute(self.address, f"ALTER DATABASE {partial} RENAME TO {name};")
         except BaseException:
