@@ -27,7 +27,11 @@ class OneHost(HostConformance):
         device, pipe, large = (f"{scratch}/{name}" for name in ("device", "pipe", "large"))
         for argv in (("ln", "-s", "/dev/zero", device), ("mkfifo", pipe), ("truncate", "--size=2T", large)):
             host.run(Command(argv=argv))
-        for path, why in ((device, "no ordinary file"), (pipe, "no ordinary file"), (large, "larger than 512 MiB")):
+        for path, why in (
+            (device, "not an ordinary file"),
+            (pipe, "not an ordinary file"),
+            (large, "larger than 512 MiB"),
+        ):
             with pytest.raises(HostFileError, match=why) as caught:
                 host.read(path)
             assert caught.value.where == path

@@ -180,9 +180,9 @@ def test_only_first_parents_are_levels(tree):
 @pytest.mark.parametrize(
     ("text", "what", "remedy"),
     [
-        ("master", "no range", "GOOD..BAD"),
-        ("a...b", "no range", "GOOD..BAD"),
-        ("..master", "no range", "GOOD..BAD"),
+        ("master", "not a valid range", "GOOD..BAD"),
+        ("a...b", "not a valid range", "GOOD..BAD"),
+        ("..master", "not a valid range", "GOOD..BAD"),
         ("nowhere..master", "no commit 'nowhere'", "git log"),
         ("--all..master", "no commit '--all'", "git log"),
         ("master..master", "no commit in", "apart"),

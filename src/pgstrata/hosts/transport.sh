@@ -236,7 +236,7 @@ transport_clock() {
 
 transport_read() { # file, number of bytes to leave out
     if [ -e "$1" ] && [ ! -d "$1" ]; then
-        [ -f "$1" ] || { printf 'it is no ordinary file\n' >&2; return 1; }
+        [ -f "$1" ] || { printf 'it is not an ordinary file\n' >&2; return 1; }
         [ "$(($(stat -L -c %s -- "$1") - $2))" -le "$transport_most" ] ||
             { printf 'larger than %s MiB\n' "$((transport_most >> 20))" >&2; return 1; }
     fi
