@@ -384,7 +384,7 @@ def test_memory_has_no_scheduler(user):
     layer = StorageLayer(user, "k", data="/proc", storage="/proc")
     asked = environment(scheduler="none")
     error = failure_of(HostNotFitError, lambda: layer.prepare(asked, Needs(), FakeLedger()))
-    assert "not a block device" in error.what
+    assert "has no block device" in error.what
 
 
 @pytest.mark.parametrize(
