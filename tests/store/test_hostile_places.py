@@ -115,6 +115,7 @@ def test_a_study_whose_writer_was_killed_can_be_shown_where_nothing_can_be_writt
 
 @pytest.mark.root
 @pytest.mark.company
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_root_shows_somebody_elses_study_whose_writer_was_killed_and_that_nobody_can_write(
     tmp_path, open_folder, bench
 ):
