@@ -37,6 +37,9 @@ def environment(kind=None, **storage):
     )
 
 
+OF_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="file systems are made in folders of root only")
+
+
 @pytest.fixture
 def layer(user, folder):
     return StorageLayer(user, "0a1b2c", data=folder, storage=folder)
@@ -315,6 +318,7 @@ def test_it_is_concerned_by_file_systems_and_storage_only(layer):
     assert not layer.concerns(replace(environment(), layers={"pages": "2MB", "sysctl.vm.swappiness": "1"}))
 
 
+@OF_ROOT
 def test_a_host_that_refuses_says_what_would_make_it_possible(layer, folder):
     if MISSING:
         pytest.skip(f"{MISSING} are missing")
@@ -323,6 +327,7 @@ def test_a_host_that_refuses_says_what_would_make_it_possible(layer, folder):
     assert "sudo" in error.remedy
 
 
+@OF_ROOT
 @pytest.mark.skipif(bool(MISSING), reason="programs are missing")
 @pytest.mark.parametrize(
     ("state", "said"),
@@ -335,6 +340,7 @@ def test_a_loop_device_that_is_not_as_asked_did_not_take(state, said, layer):
     assert said in error.what
 
 
+@OF_ROOT
 def test_a_missing_program_is_named_with_its_package(folder):
     class Bare(LocalHost):
         """A host without xfsprogs."""
@@ -352,6 +358,7 @@ def test_a_missing_program_is_named_with_its_package(folder):
     assert "xfsprogs" in error.remedy
 
 
+@OF_ROOT
 def test_too_little_room_is_seen_before_anything_is_changed(layer):
     if MISSING:
         pytest.skip(f"{MISSING} are missing")
@@ -367,6 +374,7 @@ def test_a_folder_that_is_none_is_refused(user):
     assert error.where == "/etc/passwd"
 
 
+@OF_ROOT
 @pytest.mark.parametrize(
     ("mode", "said"), [(0o777, "other users may write"), (0o700, "the user that servers run as, can enter")]
 )
