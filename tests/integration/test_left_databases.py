@@ -199,14 +199,20 @@ def test_a_clone_that_has_become_another_roles_is_not_dropped(server, datasets, 
     assert name in databases(server)
 
 
-def test_a_search_path_before_the_catalogues_is_passed_over_in_databases_of_our_own(server, datasets, monkeypatch):
-    """The path of the database where pgstrata logs in, or of its role, is somebody else's choice."""
+def leave_database(server, datasets, monkeypatch):
+    """A marked database of a run whose pgstrata has ended."""
     owner = observe_owner(datasets.host)
     with monkeypatch.context() as patching:
         patching.setattr("pgstrata.datasets.databases.observe_owner", lambda _: replace(owner, started=1))
         name = datasets._draw_name("run")
     ask(server, f"CREATE DATABASE {name}")
     ask(server, MARKER, name)
+    return name
+
+
+def test_a_search_path_before_the_catalogues_is_passed_over_in_databases_of_our_own(server, datasets, monkeypatch):
+    """The path of the database where pgstrata logs in, or of its role, is somebody else's choice."""
+    name = leave_database(server, datasets, monkeypatch)
     for catalogue in ("pg_class", "pg_database"):
         ask(server, f"CREATE TABLE {catalogue} (none int)", name)
     ask(server, f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
@@ -260,12 +266,7 @@ def test_only_what_is_ours_and_of_an_ended_process_of_this_machine_is_dropped(se
 
 
 def test_what_is_in_use_is_named_and_left_for_the_next_time(server, datasets, monkeypatch):
-    owner = observe_owner(datasets.host)
-    with monkeypatch.context() as patching:
-        patching.setattr("pgstrata.datasets.databases.observe_owner", lambda _: replace(owner, started=1))
-        name = datasets._draw_name("run")
-    ask(server, f"CREATE DATABASE {name}")
-    ask(server, MARKER, name)
+    name = leave_database(server, datasets, monkeypatch)
     ask(server, f"ALTER DATABASE {name} IS_TEMPLATE true")
     (said,) = datasets.sweep()
     assert said.startswith(f"what a killed pgstrata left cannot be removed: database {name}: ")

@@ -6,7 +6,7 @@ import pytest
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.servers.shelf import Shelf
-from pgstrata.system import files
+from pgstrata.system.locks import take_lock
 
 
 def test_who_makes_the_same_is_waited_for_with_a_note_and_not_without_end(tmp_path):
@@ -14,7 +14,7 @@ def test_who_makes_the_same_is_waited_for_with_a_note_and_not_without_end(tmp_pa
     shelf = Shelf(cache=str(tmp_path), note=notes.append, patience=0.2)
     lock = tmp_path / "servers" / ".a server.lock"
     lock.parent.mkdir()
-    descriptor = files.take_lock(lock)
+    descriptor = take_lock(lock)
     with pytest.raises(HostNotFitError, match="another process has been making a server for 200 ms") as caught:
         shelf.bring("a server", lambda *_: filled.append(1))
     assert f"fuser {lock}" in caught.value.remedy

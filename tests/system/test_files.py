@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.system import files
+from pgstrata.system.locks import take_lock
 
 
 def test_a_file_is_replaced_whatever_lies_beside_it(tmp_path):
@@ -22,7 +23,7 @@ def test_a_file_is_replaced_whatever_lies_beside_it(tmp_path):
     assert (target.is_symlink(), target.read_bytes()) == (False, b"plan")
 
 
-@pytest.mark.parametrize("open_it", [lambda path: files.take_lock(path, wait=False), files.open_appending])
+@pytest.mark.parametrize("open_it", [take_lock, files.open_appending])
 def test_a_link_is_no_lock_and_no_log(tmp_path, open_it):
     precious, path = tmp_path / "precious", tmp_path / "file"
     precious.write_bytes(b"precious")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.system import files
+from pgstrata.system.locks import take_lock
 from pgstrata.system.ways import find_owner
 
 pytestmark = [pytest.mark.root, pytest.mark.company, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
@@ -164,7 +165,7 @@ def test_links_without_end_are_refused(open_folder):
     lambda path: files.make_folders(path / "new" / "newer"),
     lambda path: files.open_file(path / "secret"),
     lambda path: files.open_folder(path / "below"),
-    lambda path: os.close(files.take_lock(path / "secret", wait=False)),
+    lambda path: os.close(take_lock(path / "secret")),
     lambda path: files.sync_file(path / "secret"),
 ])  # fmt: skip
 def test_a_link_to_roots_folder_is_not_used_with_roots_rights(do, open_folder, theirs):

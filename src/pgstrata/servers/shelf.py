@@ -14,6 +14,7 @@ from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
 from pgstrata.system import files
+from pgstrata.system.locks import locked
 from pgstrata.units import render_duration
 
 DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (and for temporary files with TMPDIR)"
@@ -81,7 +82,7 @@ class Shelf:
 
         with ExitStack() as stack:
             try:
-                stack.enter_context(files.locked(path, patience=self.patience, waiting=waiting))
+                stack.enter_context(locked(path, patience=self.patience, waiting=waiting))
             except BlockingIOError as error:
                 raise HostNotFitError(
                     f"another process has been making {name} for {render_duration(self.patience)}",

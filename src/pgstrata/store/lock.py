@@ -12,7 +12,8 @@ from pathlib import Path
 from pgstrata.errors import ExitCode, StudyError
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
-from pgstrata.system.files import read_regular, take_lock
+from pgstrata.system.files import read_regular
+from pgstrata.system.locks import take_lock
 
 LOCK_FILE = "study.lock"
 
@@ -29,7 +30,7 @@ class StudyLock:
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
         try:
-            self._descriptor = take_lock(path, wait=False)
+            self._descriptor = take_lock(path)
         except BlockingIOError:
             raise _explain_holder(path) from None
         try:

@@ -1,4 +1,4 @@
-"""Folders, files, locks and owners on this machine: the one module that makes, changes or removes them.
+"""Folders, files and their owners on this machine: the one module that makes, changes or removes them.
 
 Root does it as whoever could replace the path (`ways.as_owner`).
 
@@ -9,13 +9,12 @@ Failures raise OSError, except that `remove_tree` refuses the root folder with H
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
@@ -28,8 +27,6 @@ from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
 _CHUNK: Final = 1 << 16
-_POLL: Final = 0.1
-_SOON: Final = 3.0
 _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 
 
@@ -348,56 +345,3 @@ def sync_tree(folder: Path) -> None:
         for name in names:
             sync_file(Path(parent, name))
         sync_file(Path(parent))
-
-
-# ------------------------------------------------------------------------------------------------------- locks
-
-
-@as_owner
-def take_lock(path: Path, *, wait: float = 0.0, private: bool = False) -> int:
-    """A descriptor that holds the lock of a file, which is made if it is not there, until it is closed.
-
-    The kernel closes it too when this process ends, however it ends. BlockingIOError: another process has it, and
-    still has it after `wait` seconds. Who may open a file can hold its lock; of a `private` one only its owner can.
-    """
-    mode = 0o600 if private else 0o644
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
-        if private and os.fstat(descriptor).st_uid == os.geteuid():
-            os.fchmod(descriptor, mode)  # former versions let everybody read it
-        _lock(descriptor, time.monotonic() + wait)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _lock(descriptor: int, deadline: float) -> None:
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise
-        time.sleep(_POLL)
-
-
-@contextmanager
-def locked(path: Path, *, patience: float, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a file that nobody but its owner can open.
-
-    Args:
-        path: the file, made if it is not there.
-        patience: how long another process that has it is waited for, in seconds; then BlockingIOError.
-        waiting: called once if that takes longer than some seconds.
-    """
-    soon = min(patience, _SOON)
-    try:
-        descriptor = take_lock(path, wait=soon, private=True)
-    except BlockingIOError:
-        waiting()
-        descriptor = take_lock(path, wait=patience - soon, private=True)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
