@@ -92,10 +92,11 @@ def test_without_facts_of_the_client_nothing_is_said_of_it():
     assert not codes(judge_run(replace(HEADER, facts={}), RESULT, {"client_cpu": 9.0}, Allow()))
 
 
-def test_a_run_near_the_ceiling_of_select_1_is_suspect():
+def test_a_run_near_the_ceiling_of_select_1_is_suspect(request):
     near = judge(facts={"client.ceiling": "110000.0"})
     assert (codes(near), near[1]) == (["near_ceiling"], Validity.SUSPECT)
     assert "91%" in near[2][0].text
+    observe(request.node.nodeid, "near_ceiling", near[2][0].text)
     assert not codes(judge(facts={"client.ceiling": "120000.0"}))
 
 

@@ -143,7 +143,6 @@ def wants_cpus(run):
 @pytest.mark.alone
 def test_a_client_at_its_limit_and_transactions_that_fail(sandbox, observed):
     sandbox.file("\\set x random(1, 1000000)\n" * 16000 + "SELECT 1;\n", "heavy.sql")
-    sandbox.file("SELECT 1;\n", "one.sql")
     sandbox.file(
         "BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT bbalance FROM pgbench_branches WHERE bid = 1;\n"
         "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;\nEND;\n",
@@ -161,12 +160,6 @@ threads = 1
 run = "3s"
 warmup = "0s"
 [[cells]]
-scripts = [{ file = "one.sql" }]
-scale = 1
-clients = [2, 3, 4]
-run = "2s"
-warmup = "0s"
-[[cells]]
 scripts = [{ file = "conflict.sql" }]
 scale = 1
 clients = 6
@@ -180,7 +173,7 @@ rate = 1000000
 run = "7s"
 warmup = "0s"
 """
-    study, code, said = watch(sandbox, "client", HEAD.format(blocks=1) + cells, stop_after(6))
+    study, code, said = watch(sandbox, "client", HEAD.format(blocks=1) + cells, stop_after(3))
     assert code == 130, said
     runs = load_study(study).runs
     found = {code: (run, text) for run in runs for code, text in reasons_of(run).items()}
@@ -190,25 +183,15 @@ warmup = "0s"
     late = found["rate_not_kept"][0]
     assert late.status is RunStatus.COLLAPSED or late.value("neighbour_share") > MUCH_BACKGROUND_LOAD
     assert late.value("latency_mean") is None
-    scripts = {
-        cell.identity: [script.file for script in cell.scripts] for cell in load_study(study).plan.experiment.cells
-    }
-    hindered = []
-    for code, script, validity in (
-        ("client_saturated", "heavy.sql", Validity.INVALID),
-        ("near_ceiling", "one.sql", Validity.SUSPECT),
-    ):
-        of_script = [run for run in runs if script in scripts[run.cell]]
-        assert of_script
-        told = [run for run in of_script if code in reasons_of(run)]
-        if not told and all(map(wants_cpus, of_script)):
-            hindered.append(code)
-            continue
-        assert told, [(run.identity, reasons_of(run), run.measurements) for run in of_script]
-        assert told[-1].validity is validity
-        observed(code, reasons_of(told[-1])[code])
-    if hindered:
-        pytest.skip(f"no {' and no '.join(hindered)}: somebody else used this machine's CPUs during those very runs")
+    # `plan.experiment.cells` is in the order of the file
+    heavy = load_study(study).plan.experiment.cells[0].identity
+    of_script = [run for run in runs if run.cell == heavy]
+    told = [run for run in of_script if "client_saturated" in reasons_of(run)]
+    if of_script and not told and all(map(wants_cpus, of_script)):
+        pytest.skip("somebody else used this machine's CPUs during those very runs")
+    assert told, [(run.identity, reasons_of(run), run.measurements) for run in of_script]
+    assert told[-1].validity is Validity.INVALID
+    observed("client_saturated", reasons_of(told[-1])["client_saturated"])
 
 
 def test_a_setting_that_did_not_take(sandbox, observed):

@@ -121,13 +121,13 @@ _INVALID: Final = (
 _SUSPECT: Final = (
     *_guards(
         Force.SUSPECT, GuardSubject.RUN, Proof.PROVOKED,
-        ("near_ceiling", "the way to the server and back is taken for the workload",
-         "throughput above 85 % of what `select 1` reaches with the same clients, threads, protocol and connection"),
         ("foreign_cpu", "somebody else's work is taken for a slower server",
          "more than 0.25 CPUs (on large hosts 2 % of them) busy with neither server, client nor pgstrata"),
     ),
     *_guards(
         Force.SUSPECT, GuardSubject.RUN, Proof.CAPTURE,
+        ("near_ceiling", "the way to the server and back is taken for the workload",
+         "throughput above 85 % of what `select 1` reaches with the same clients, threads, protocol and connection"),
         ("steal", "the hypervisor's other guests are taken for a slower server",
          "stolen time above 2 % of the host's CPUs"),
         ("swapped_in", "the swap is measured", "more than 256 pages came back from swap during the run"),
