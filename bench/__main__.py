@@ -17,7 +17,6 @@ from bisection import measure_bisection
 from causes import measure_causes
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
-from floors import measure_floors
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
@@ -62,7 +61,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-writing": measure_live_writing,
     "live-equal-writing": measure_live_equal_writing,
     "verdicts": measure_verdicts,
-    "floors": measure_floors,
     "real-noise": measure_real_noise,
     "background-load": measure_background_load,
     "ordered": measure_ordered,

@@ -10,7 +10,7 @@ import numpy as np
 from figures import Figure
 from machine_noise import DEFAULT, Floats, draw_blocks, draw_machines, draw_runs
 
-from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.model.plan import HORIZON
 from pgstrata.stats.family import DifferenceSeries, decide_family
 from pgstrata.stats.ordered import Ordered, find_steps, find_steps_unpaired
 from pgstrata.stats.rule import Rule
@@ -73,13 +73,13 @@ def _after_stopping() -> Figure:
     """
     rng = np.random.default_rng([SEED, 99])
     machines = draw_machines(rng, DEFAULT, AXES)
-    logs = np.moveaxis(draw_blocks(rng, machines, MAX_BLOCKS, STOPPED_LEVELS), 0, -1)
+    logs = np.moveaxis(draw_blocks(rng, machines, HORIZON, STOPPED_LEVELS), 0, -1)
     found = []
     for number, axis in enumerate(logs):
         measured = _until_decided(axis)
         found.append([bool(find_steps(one, draws=DRAWS, seed=number).steps) for one in (measured, axis)])
     stopped, whole = 100 * np.mean(found, axis=0)
-    note = f"{whole:.1f} % of the same studies with all their {MAX_BLOCKS} blocks"
+    note = f"{whole:.1f} % of the same studies with all their {HORIZON} blocks"
     name = f"ordered: false step, {STOPPED_LEVELS} levels, stopped"
     return Figure(name=name, value=float(stopped), goal=6.5, unit="%", notes=(note,))
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from figures import Figure
 from noise.metrics import metric_logs
-from noise.recorded import CELLS, LENGTHS, Floats, Pairs, Runs, all_pairs, dead_seconds, load_runs
-from noise.redraw import EFFECTS, Draws, Outcome, choose_design, default_threshold, judge, pool, redraw
+from noise.recorded import CELLS, LENGTHS, Pairs, Runs, all_pairs, dead_seconds, load_runs
+from noise.redraw import EFFECTS, Outcome, choose_blocks, default_threshold, judge, pool, redraw
 from noise.simulate import draw_differences
 from noise.structure import Structure, fit_cell
 
-from pgstrata.stats.boundaries import MAX_BLOCKS
-from pgstrata.stats.floor import MAD_TO_SD, noise_floor
+from pgstrata.model.plan import HORIZON
+from pgstrata.stats.floor import noise_floor
 
 SEED = 20261121
 COMPARISONS = 5000
@@ -63,51 +63,36 @@ def _figure(name: str, outcome: Outcome, notes: Sequence[str] = ()) -> Figure:
 
 def _measure_case(rng: np.random.Generator, runs: Runs, pairs: Pairs, structure: Structure) -> Case:
     d = pairs.differences(runs.logs("tps"))
-    blocks, floor_blocks = choose_design(d.size)
+    blocks = choose_blocks(d.size)
     dead = dead_seconds(runs, pairs.run_seconds)
-    drawn = draw_differences(rng, structure, COMPARISONS, blocks + floor_blocks, pairs.run_seconds, dead)
-    recorded, modelled = redraw(rng, d, COMPARISONS, blocks, floor_blocks), _split(drawn, blocks)
+    drawn = draw_differences(rng, structure, COMPARISONS, blocks, pairs.run_seconds, dead)
+    recorded = redraw(rng, d, COMPARISONS, blocks)
     delta = default_threshold(d)
-    with_floor = judge(recorded, 0.0, delta)
-    of_model = judge(modelled, 0.0, delta)
+    found_equal, of_model = judge(recorded, 0.0, delta), judge(drawn, 0.0, delta)
     floors = [100 * noise_floor(each) for each in (d, drawn.ravel())]
     notes = [
-        f"{d.size} recorded blocks; comparisons of {blocks}, floors of {floor_blocks} further ones",
+        f"{d.size} recorded blocks; comparisons of {blocks}",
         f"floor {floors[0]:.1f} % | model: {floors[1]:.1f} %",
-        f"A/A: {_equal_text(with_floor)} | model: {_equal_text(of_model)}",
+        f"A/A: {_equal_text(found_equal)} | model: {_equal_text(of_model)}",
     ]
-    outcomes = [with_floor]
-    if blocks < MAX_BLOCKS:
-        longest = judge(redraw(rng, d, COMPARISONS, MAX_BLOCKS, 0), 0.0, delta)
-        outcomes.append(longest)
-        notes.append(f"{MAX_BLOCKS} blocks without a floor: different {longest.different:.2f} %")
     for effect in EFFECTS:
-        found = [judge(_first(draws, WITH_EFFECT), effect, delta) for draws in (recorded, modelled)]
+        found = [judge(draws[:WITH_EFFECT], effect, delta) for draws in (recorded, drawn)]
         notes.append(f"{effect:.0%}: {found[0].text()} | model: {found[1].text()}")
     name = f"{pairs.cell} {pairs.run_seconds} s"
-    return Case(name=name, recorded=pool(outcomes), modelled=of_model, notes=tuple(notes))
+    return Case(name=name, recorded=found_equal, modelled=of_model, notes=tuple(notes))
 
 
 def _equal_text(outcome: Outcome) -> str:
     return f"different {outcome.different:.2f} %, equal {outcome.equivalent:.1f} %, {outcome.blocks:.1f} blocks"
 
 
-def _split(d: Floats, blocks: int) -> Draws:
-    """Drawn differences as comparisons of the first blocks, the others their floor."""
-    return Draws(d=d[:, :blocks], floors=MAD_TO_SD * np.median(np.abs(d[:, blocks:]), axis=1))
-
-
-def _first(draws: Draws, count: int) -> Draws:
-    return Draws(d=draws.d[:count], floors=draws.floors[:count])
-
-
 def _long_runs(rng: np.random.Generator, runs: Runs, cell: str, structure: Structure) -> Figure:
     """What the fitted model implies for the run length that the rule's own figures assume."""
     dead = dead_seconds(runs, LENGTHS[0])
-    d = draw_differences(rng, structure, LONG_COMPARISONS, 2 * MAX_BLOCKS, LONG, dead)
-    draws, delta = _split(d, MAX_BLOCKS), default_threshold(d)
+    draws = draw_differences(rng, structure, LONG_COMPARISONS, HORIZON, LONG, dead)
+    delta = default_threshold(draws)
     equal = judge(draws, 0.0, delta)
-    notes = [f"floor {100 * noise_floor(d.ravel()):.1f} %; {_equal_text(equal)}"]
+    notes = [f"floor {100 * noise_floor(draws.ravel()):.1f} %; {_equal_text(equal)}"]
     notes += [f"{effect:.0%}: {judge(draws, effect, delta).text()}" for effect in EFFECTS]
     return _figure(f"noise model, {cell} {LONG} s: different", equal, notes)
 
@@ -118,10 +103,10 @@ def _whole_series(rng: np.random.Generator, runs: Runs) -> Figure:
     for pairs in all_pairs(runs):
         d = pairs.differences(runs.logs("tps"))
         for series in np.unique(pairs.series):
-            own = d[pairs.series == series][:MAX_BLOCKS]
-            outcomes.append(judge(redraw(rng, own, COMPARISONS // 5, own.size, 0), 0.0, default_threshold(d)))
+            own = d[pairs.series == series][:HORIZON]
+            outcomes.append(judge(redraw(rng, own, COMPARISONS // 5, own.size), 0.0, default_threshold(d)))
     total = pool(outcomes)
-    note = f"{total.count} comparisons of a whole series in its order, without a floor"
+    note = f"{total.count} comparisons of a whole series in its order"
     return _figure("real noise, series as recorded: different", total, (note,))
 
 
@@ -130,13 +115,13 @@ def _server_cpu(rng: np.random.Generator, runs: Runs) -> Figure:
     outcomes, notes = [], []
     for pairs in all_pairs(runs):
         d = pairs.differences(metric_logs(runs, CPU))
-        draws = redraw(rng, d, COMPARISONS, *choose_design(d.size))
+        draws = redraw(rng, d, COMPARISONS, choose_blocks(d.size))
         delta = default_threshold(d)
         outcomes.append(judge(draws, 0.0, delta))
         found = ", ".join(
             f"{effect:.0%}: {each.right:.0f} % in {each.blocks:.1f} blocks"
             for effect in EFFECTS
-            for each in (judge(_first(draws, WITH_EFFECT), effect, delta),)
+            for each in (judge(draws[:WITH_EFFECT], effect, delta),)
         )
         notes.append(f"{pairs.cell} {pairs.run_seconds} s: false {outcomes[-1].different:.2f} %; {found}")
     return _figure("real noise, server CPU: different", pool(outcomes), notes)

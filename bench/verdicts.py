@@ -16,9 +16,8 @@ from figures import Figure
 from machine_noise import DEFAULT, STRESS, Floats, Machines, NoiseModel, draw_blocks, draw_machines, draw_runs
 from other_tests import mann_whitney_differs, welch_differs
 
-from pgstrata.model.answer import Lane, Verdict
+from pgstrata.model.answer import Verdict
 from pgstrata.stats.family import DifferenceSeries, decide_families
-from pgstrata.stats.floor import MAX_OUTLIERS, noise_floor, outlying
 from pgstrata.stats.rule import Decision, Rule, decide_many
 from pgstrata.stats.unpaired import decide_unpaired
 
@@ -26,8 +25,7 @@ SEED = 20260201
 COMPARISONS = 10_000
 FAMILIES = 4_000
 UNPAIRED = 1_500
-BLOCKS = 24
-FLOOR_BLOCKS = 24
+BLOCKS = 60
 DELTA = math.log(1.03)
 BLOCK_MINUTES = 3.0
 CPU_SECONDS = 600.0
@@ -45,18 +43,20 @@ class Goal:
     low_is_good: bool = True
 
 
-# The acceptance figures, in percent and blocks. A zero of the table is a zero to one tenth of a percent.
+# The acceptance figures, in percent and blocks. A zero of the table is a zero to one tenth of a percent. The mean blocks
+# of A/A, 5 and 10 % were at most 17, 11 and 7 while errors were spent over 24 blocks and those of a fast lane were not
+# counted (ADR 12).
 GOALS = (
     Goal(effect=0.0, row="different", limit=4.5),
-    Goal(effect=0.0, row="blocks", limit=17),
+    Goal(effect=0.0, row="blocks", limit=22),
     Goal(effect=0.02, row="wrong_sign", limit=0.1),
     Goal(effect=0.03, row="different", limit=80, low_is_good=False),
     Goal(effect=0.03, row="equivalent", limit=5),
     Goal(effect=0.05, row="different", limit=97, low_is_good=False),
-    Goal(effect=0.05, row="blocks", limit=11),
+    Goal(effect=0.05, row="blocks", limit=13),
     Goal(effect=0.05, row="equivalent", limit=0.05),
     Goal(effect=0.10, row="different", limit=99.5, low_is_good=False),
-    Goal(effect=0.10, row="blocks", limit=7),
+    Goal(effect=0.10, row="blocks", limit=10.5),
     Goal(effect=0.10, row="equivalent", limit=0.05),
     Goal(effect=0.25, row="equivalent", limit=0.05),
     *(Goal(effect=effect, row="covered", limit=95, low_is_good=False) for effect in EFFECTS),
@@ -73,7 +73,6 @@ class Outcome:
     wrong_sign: float
     covered: float
     blocks: float
-    fast: float
     early_bias: float
 
     def note(self) -> str:
@@ -81,7 +80,7 @@ class Outcome:
         return (
             f"different {self.different:.2f} %, equivalent {self.equivalent:.2f} %, "
             f"wrong sign {self.wrong_sign:.2f} %, covered {self.covered:.2f} %, {self.blocks:.1f} blocks = "
-            f"{minutes:.0f} min, fast lane {self.fast:.1f} %, found effects high by {self.early_bias:+.2f} points"
+            f"{minutes:.0f} min, found effects high by {self.early_bias:+.2f} points"
         )
 
 
@@ -105,7 +104,7 @@ def _columns() -> Sequence[Figure]:
         rng = np.random.default_rng([SEED, round(1000 * effect)])
         machines = draw_machines(rng, DEFAULT, COMPARISONS)
         arms = _with_effect(draw_blocks(rng, machines, BLOCKS), effect)
-        outcome = _outcome(_decide(rng, machines, arms), effect)
+        outcome = _outcome(_decide(arms), effect)
         notes = (outcome.note(), _other_designs(rng, machines, effect, outcome), _other_tests(arms))
         goals = [goal for goal in GOALS if goal.effect == effect]
         figures += [
@@ -134,16 +133,8 @@ def _signs(count: int) -> Floats:
     return np.where(np.arange(count) % 2 == 0, 1.0, -1.0)
 
 
-def _decide(rng: np.random.Generator, machines: Machines, arms: Floats) -> tuple[Decision, ...]:
-    rules = [Rule(delta=DELTA, floor=floor, last=BLOCKS) for floor in _floors(rng, machines).tolist()]
-    return decide_many(list(arms[0] - arms[1]), rules)
-
-
-def _floors(rng: np.random.Generator, machines: Machines) -> Floats:
-    """s0 of each machine from A/A blocks of its own; NaN where it has too many outliers to be relied upon."""
-    first, second = draw_blocks(rng, machines, FLOOR_BLOCKS)
-    floors = [(noise_floor(d), outlying(d, noise_floor(d))) for d in first - second]
-    return np.array([s0 if outliers <= MAX_OUTLIERS * FLOOR_BLOCKS else math.nan for s0, outliers in floors])
+def _decide(arms: Floats) -> tuple[Decision, ...]:
+    return decide_many(list(arms[0] - arms[1]), [Rule(delta=DELTA, last=BLOCKS)] * arms.shape[1])
 
 
 def _outcome(decisions: Sequence[Decision], effect: float) -> Outcome:
@@ -159,7 +150,6 @@ def _outcome(decisions: Sequence[Decision], effect: float) -> Outcome:
         wrong_sign=_percent(different & (centres < 0)) if effect else 0.0,
         covered=_percent((low <= truth) & (truth <= high)),
         blocks=float(np.mean([decision.n for decision in decisions])),
-        fast=_percent([decision.lane is Lane.FAST for decision in decisions]),
         early_bias=float(100 * np.median(np.expm1(centres[different]) - effect)) if effect else 0.0,
     )
 
@@ -215,7 +205,7 @@ def _stressed(model: NoiseModel, place: int, effect: float) -> Outcome:
     rng = np.random.default_rng([SEED, 1, place, round(1000 * effect)])
     machines = draw_machines(rng, model, COMPARISONS)
     arms = _with_effect(draw_blocks(rng, machines, BLOCKS), effect)
-    return _outcome(_decide(rng, machines, arms), effect)
+    return _outcome(_decide(arms), effect)
 
 
 def _families() -> Sequence[Figure]:
@@ -227,12 +217,11 @@ def _families() -> Sequence[Figure]:
             machines = draw_machines(rng, DEFAULT, FAMILIES)
             arms = draw_blocks(rng, machines, BLOCKS, members + 1)
             arms[1] += math.log1p(effect)
-            floors = _floors(rng, machines).tolist()
             numbers = tuple(range(1, BLOCKS + 1))
             families = [
                 [DifferenceSeries(blocks=numbers, d=arm[g] - arms[0, g]) for arm in arms[1:]] for g in range(FAMILIES)
             ]
-            rules = [[Rule(delta=DELTA, floor=floor)] * members for floor in floors]
+            rules = [[Rule(delta=DELTA)] * members] * FAMILIES
             figures.append(_family_figure(decide_families(families, rules), members, effect))
     return figures
 

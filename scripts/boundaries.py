@@ -1,14 +1,15 @@
-"""Writes src/pgstrata/stats/tables.py: the boundaries of the sequential rule, exactly, and checked by simulation.
+"""Writes src/pgstrata/stats/tables.py: the boundaries of the sequential rule, exact to 24 blocks, drawn beyond.
 
 After n blocks the sizes |D| stand in an order of which each is equally likely, and each has a sign, either equally
 likely. All that the capped signed-rank test sees is the pattern of signs in the order of sizes, 2^n patterns. The next
 block inserts a sign at one of n + 1 places, each equally likely: the probabilities of all patterns that have crossed
 no boundary so far follow by n + 1 additions, and with them, at each n, the largest critical value that keeps the
-probability of a crossing by then at or below alpha * (n / 24)^0.85. Nothing is drawn, so nothing depends on a seed.
+probability of a crossing by then at or below alpha * (n / last)^0.85, `last` being the horizon: 24 blocks in studies of
+versions before 0.2, 60 in others.
 
-The same values are then found a second time by drawing orders and signs, from several seeds; the program refuses to
-write if the two ways differ by more than 1 (the drawn ones waver by that much where a probability is close to its
-limit). The levels .10, .045 and .01 were frozen from draws before this program existed; those values stay.
+There are too many patterns of more than 24 signs. From there on the values are found by drawing orders and signs, on
+top of the exact ones, from several seeds; of each the smallest is taken. Up to 24 blocks the drawn values must be
+within 1 of the exact ones (they waver by that much where a probability is close to its limit), or nothing is written.
 """
 
 # ruff: noqa: INP001, T201  a script, not a package
@@ -16,6 +17,7 @@ limit). The levels .10, .045 and .01 were frozen from draws before this program 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -26,20 +28,20 @@ import numpy.typing as npt
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "pgstrata" / "stats" / "tables.py"
 
-MAX_BLOCKS: Final = 24
+FIRST_LOOKS: Final = {24: 7, 60: 8}
+"""By horizon: no level is looked at before a difference can be shown at .045, so that there is an interval."""
+HORIZONS: Final = tuple(FIRST_LOOKS)
+EXACT: Final = 24
 SPENDING_EXPONENT: Final = 0.85
 GRID: Final = (0.10, 0.045, 0.02, 0.01, 0.005, 0.0025, 0.001, 0.0005)
-FROZEN: Final = {
-    0.10: (1, 2, 3, 4, 6, 8, 10, 13, 16, 19, 24, 27, 32, 36, 42, 46, 53, 58),
-    0.045: (0, 0, 1, 2, 4, 5, 8, 9, 13, 15, 19, 22, 26, 30, 35, 39, 45, 50),
-    0.01: (0, 0, 1, 2, 4, 6, 7, 9, 12, 15, 18, 21, 25, 29, 34, 37),
-}
 SEEDS: Final = (20260101, 20260102, 20260103)
-DRAWS: Final = 1_000_000
+DRAWS: Final = 4_000_000
 CHUNK: Final = 100_000
+WIDTH: Final = 100
 
 
 Floats = npt.NDArray[np.float64]
+Sums = npt.NDArray[np.uint16]
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -48,9 +50,9 @@ def scores(n: int) -> npt.NDArray[np.int64]:
     return np.minimum(np.arange(1, n + 1), (n + 1) // 2)
 
 
-def allowed(alpha: float, n: int) -> float:
+def allowed(alpha: float, n: int, horizon: int) -> float:
     """Probability of a crossing that may be used up after n blocks."""
-    return float(alpha * (n / MAX_BLOCKS) ** SPENDING_EXPONENT)
+    return float(alpha * (n / horizon) ** SPENDING_EXPONENT) if n >= FIRST_LOOKS[horizon] else 0.0
 
 
 @cache
@@ -71,24 +73,15 @@ def insert(patterns: Floats, n: int) -> Floats:
     return grown
 
 
-def exact_values(alpha: float) -> tuple[int, ...]:
+def exact_values(alpha: float, horizon: int) -> tuple[int, ...]:
     """Critical values after 1, 2, ... 24 blocks; -1 where there is none."""
     patterns, spent, values = np.ones(1), 0.0, []
-    for n in range(1, MAX_BLOCKS + 1):
+    for n in range(1, EXACT + 1):
         patterns = insert(patterns, n)
         sums = smaller_sums(n)
-        values.append(largest(np.bincount(sums, weights=patterns), allowed(alpha, n) - spent))
+        values.append(largest(np.bincount(sums, weights=patterns), allowed(alpha, n, horizon) - spent))
         spent += cross(patterns, sums, values[-1])
     return tuple(values)
-
-
-def exact_spending(values: Sequence[int]) -> tuple[float, ...]:
-    """Probability of a crossing after 1, 2, ... blocks under "no difference"."""
-    patterns, spent = np.ones(1), [0.0]
-    for n, critical in enumerate(values, start=1):
-        patterns = insert(patterns, n)
-        spent.append(spent[-1] + cross(patterns, smaller_sums(n), critical))
-    return tuple(spent[1:])
 
 
 def largest(by_sum: Floats, left: float) -> int:
@@ -106,42 +99,45 @@ def cross(patterns: Floats, sums: Bytes, critical: int) -> float:
     return probability
 
 
-def draw_sums(seed: int) -> Bytes:
-    """min(S+, S-) after 1, 2, ... 24 blocks of drawn sizes and signs, shape (24, DRAWS)."""
-    rng = np.random.default_rng(seed)
-    parts = [sums_of(rng.random((MAX_BLOCKS, CHUNK)), rng.random((MAX_BLOCKS, CHUNK)) < 0.5)  # noqa: PLR2004
-             for _ in range(DRAWS // CHUNK)]  # fmt: skip
-    return np.concatenate([np.minimum(plus, minus) for plus, minus in parts], axis=1)
+def draw_sums(seed: int) -> Sums:
+    """min(S+, S-) after 1, 2, ... blocks of drawn sizes and signs, shape (60, DRAWS)."""
+    rng, last = np.random.default_rng(seed), max(HORIZONS)
+    parts = [
+        sums_of(rng.random((last, CHUNK), dtype=np.float32), rng.random((last, CHUNK), dtype=np.float32) < 0.5)  # noqa: PLR2004
+        for _ in range(DRAWS // CHUNK)
+    ]
+    return np.concatenate(parts, axis=1)
 
 
-def sums_of(sizes: Floats, better: npt.NDArray[np.bool_]) -> tuple[Bytes, Bytes]:
-    """S+ and S- after each block, for sizes and signs of shape (24, draws)."""
+def sums_of(sizes: npt.NDArray[np.float32], better: npt.NDArray[np.bool_]) -> Sums:
+    """min(S+, S-) after each block, for sizes and signs of shape (blocks, draws)."""
     ranks = np.zeros(sizes.shape, dtype=np.uint8)
-    plus, minus = np.zeros_like(ranks), np.zeros_like(ranks)
-    for n in range(1, MAX_BLOCKS + 1):
+    smaller = np.zeros(sizes.shape, dtype=np.uint16)
+    for n in range(1, len(sizes) + 1):
         above = sizes[: n - 1] > sizes[n - 1]
         ranks[: n - 1] += above
         ranks[n - 1] = n - above.sum(axis=0)
         score = np.minimum(ranks[:n], np.uint8((n + 1) // 2))
-        plus[n - 1] = (score * better[:n]).sum(axis=0)
-        minus[n - 1] = score.sum(axis=0) - plus[n - 1]
-    return plus, minus
+        plus = (score * better[:n]).sum(axis=0, dtype=np.uint16)
+        smaller[n - 1] = np.minimum(plus, np.uint16(scores(n).sum()) - plus)
+    return smaller
 
 
-def drawn_values(sums: Bytes, alpha: float) -> tuple[int, ...]:
-    """Critical values as `exact_values`, from draws."""
-    open_, spent, values = np.ones(sums.shape[1], dtype=np.bool_), 0.0, []
-    for n in range(1, MAX_BLOCKS + 1):
-        by_sum = np.bincount(sums[n - 1][open_]) / sums.shape[1]
-        values.append(largest(by_sum, allowed(alpha, n) - spent))
-        crossed = open_ & (sums[n - 1].astype(np.int64) <= values[-1])
+def drawn_values(sums: Sums, alpha: float, horizon: int, known: Sequence[int] = ()) -> tuple[tuple[int, ...], float]:
+    """Critical values as `exact_values` to the horizon, from draws, and what they spend; `known` are taken as given."""
+    open_, spent, values = np.ones(sums.shape[1], dtype=np.bool_), 0.0, list(known)
+    for n in range(1, horizon + 1):
+        if n > len(values):
+            by_sum = np.bincount(sums[n - 1][open_]) / sums.shape[1]
+            values.append(largest(by_sum, allowed(alpha, n, horizon) - spent))
+        crossed = open_ & (sums[n - 1].astype(np.int64) <= values[n - 1])
         spent += float(crossed.mean())
         open_ &= ~crossed
-    return tuple(values)
+    return tuple(values), spent
 
 
-def render(tables: dict[float, tuple[int, ...]]) -> str:
-    """The module's text."""
+def render(tables: dict[int, dict[float, tuple[tuple[int, ...], float]]]) -> str:
+    """The module's text; `tables` hold values and what they spend by horizon and level."""
     lines = [
         '"""Critical values of the sequential rule by level. Generated by scripts/boundaries.py: do not edit."""',
         "",
@@ -150,35 +146,49 @@ def render(tables: dict[float, tuple[int, ...]]) -> str:
         "from collections.abc import Mapping",
         "from typing import Final",
         "",
-        f"MAX_BLOCKS: Final = {MAX_BLOCKS}",
         f"SPENDING_EXPONENT: Final = {SPENDING_EXPONENT}",
         "",
-        "# Level: values for consecutive numbers of blocks, the last one for MAX_BLOCKS. Computed from the",
-        f"# probabilities of all sign patterns, and found again within 1 by {DRAWS} draws from each of the seeds",
-        f"# {', '.join(map(str, SEEDS))}; .10, .045 and .01 were frozen earlier.",
-        "TABLES: Final[Mapping[float, tuple[int, ...]]] = {",
+        "# Horizon, level: values for consecutive numbers of blocks, the last one for the horizon. Up to 24 blocks",
+        f"# they are computed from the probabilities of all sign patterns, beyond from {DRAWS} draws of each of the",
+        f"# seeds {', '.join(map(str, SEEDS))}.",
+        "TABLES: Final[Mapping[int, Mapping[float, str]]] = {",
     ]
-    for alpha, values in tables.items():
-        spent = exact_spending([-1] * (MAX_BLOCKS - len(values)) + list(values))[-1]
-        lines += [f"    # spends {spent:.6f}", f"    {alpha}: {values},"]
+    for horizon, levels in tables.items():
+        lines.append(f"    {horizon}: {{")
+        for alpha, (values, spent) in levels.items():
+            lines.append(f"        # spends {spent:.6f}")
+            lines += render_values(alpha, values)
+        lines.append("    },")
     return "\n".join([*lines, "}", ""])
+
+
+def render_values(alpha: float, values: Sequence[int]) -> list[str]:
+    """An entry of a table, as ruff would format it."""
+    lines = textwrap.wrap(" ".join(map(str, values)), WIDTH)
+    if len(lines) == 1:
+        return [f'        {alpha}: "{lines[0]}",']
+    texts = [f'            "{line} "' for line in lines[:-1]]
+    return [f"        {alpha}: (", *texts, f'            "{lines[-1]}"', "        ),"]
 
 
 def main() -> int:
     """Compute, check, write; 1 where the two ways differ."""
-    drawn = [draw_sums(seed) for seed in SEEDS]
-    tables: dict[float, tuple[int, ...]] = {}
-    for alpha in GRID:
-        exact = exact_values(alpha)
-        simulated = np.min([drawn_values(sums, alpha) for sums in drawn], axis=0)
-        frozen = FROZEN.get(alpha)
-        chosen = exact if frozen is None else (-1,) * (MAX_BLOCKS - len(frozen)) + frozen
-        for name, values in (("exact", exact), ("drawn", simulated), ("written", chosen)):
-            print(f"{alpha:<7} {name:<8} {' '.join(f'{value:2}' for value in values)}")
-        if np.abs(np.subtract(exact, simulated)).max() > 1 or np.abs(np.subtract(exact, chosen)).max() > 1:
-            print(f"the values for {alpha} differ by more than 1: nothing is written")
-            return 1
-        tables[alpha] = tuple(value for value in chosen if value >= 0)
+    exact = {(horizon, alpha): exact_values(alpha, horizon) for horizon in HORIZONS for alpha in GRID}
+    drawn: dict[tuple[int, float], list[tuple[tuple[int, ...], float]]] = {key: [] for key in exact}
+    for seed in SEEDS:
+        sums = draw_sums(seed)
+        for (horizon, alpha), values in exact.items():
+            free, _ = drawn_values(sums, alpha, horizon)
+            if np.abs(np.subtract(free[:EXACT], values)).max() > 1:
+                print(f"{horizon} blocks, {alpha}: drawn {free[:EXACT]}, exact {values}: nothing is written")
+                return 1
+            drawn[horizon, alpha].append(drawn_values(sums, alpha, horizon, values))
+    tables: dict[int, dict[float, tuple[tuple[int, ...], float]]] = {}
+    for (horizon, alpha), found in drawn.items():
+        chosen = tuple(np.min([values for values, _ in found], axis=0).tolist())
+        spent = drawn_values(sums, alpha, horizon, chosen)[1]
+        print(f"{horizon} {alpha:<7} {spent:.6f} {' '.join(map(str, chosen))}")
+        tables.setdefault(horizon, {})[alpha] = tuple(value for value in chosen if value >= 0), spent
     TARGET.write_text(render(tables), encoding="utf-8")
     return 0
 

@@ -102,7 +102,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "baseline"): '{ server = "15" }',
     ("", "metric"): '"tpm"',
     ("", "threshold"): '"300 %"',
-    ("", "blocks"): "30",
+    ("", "blocks"): "90",
     ("", "budget"): "600",
     ("", "controls"): '["smae"]',
     ("", "reset"): '"clones"',

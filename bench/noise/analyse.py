@@ -30,8 +30,8 @@ from noise.tables import (
     with_interval,
 )
 
+from pgstrata.model.plan import HORIZON
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
-from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import noise_floor
 from pgstrata.stats.power import smallest_effect
 
@@ -133,7 +133,8 @@ def print_lengths(runs: Runs, structures: Mapping[str, Structure]) -> None:
         for length in IMPLIED:
             texts = [text for skip in (0.0, SKIP) for text in _prospects(structures[cell], length, dead, skip)]
             rows.append((cell, f"{length}", *texts))
-    head = ("SD of D, %", "visible in 24 blocks, %", "blocks for 5 %", "minutes for 5 %", "error after an hour, %")
+    seen = f"visible in {HORIZON} blocks, %"
+    head = ("SD of D, %", seen, "blocks for 5 %", "minutes for 5 %", "error after an hour, %")
     more = [f"{each}, {SKIP:g} s more warm-up" for each in head]
     print_table(f"Run length by the model, {dead:.1f} s between runs", ("cell", "run, s", *head, *more), rows)
 
@@ -144,12 +145,12 @@ _WANTED: Final = 0.05
 
 def _prospects(structure: Structure, length: int, dead: float, skip: float) -> Sequence[str]:
     sd, slot = structure.block_sd(length, dead, skip), length + dead + skip
-    seen = [smallest_effect(sd, _DELTA, n) for n in range(1, MAX_BLOCKS + 1)]
+    seen = [smallest_effect(sd, _DELTA, n) for n in range(1, HORIZON + 1)]
     blocks = next((n for n, effect in enumerate(seen, 1) if effect is not None and effect <= _WANTED), None)
     return (
         f"{100 * sd:.3g}",
         f"{100 * seen[-1]:.2g}" if seen[-1] is not None else "-",
-        str(blocks or "> 24"),
+        str(blocks or f"> {HORIZON}"),
         f"{blocks * 2 * slot / 60:.1f}" if blocks else "-",
         f"{100 * sd * math.sqrt(2 * slot / 3600):.2g}",
     )

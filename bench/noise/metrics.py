@@ -8,11 +8,11 @@ import math
 import numpy as np
 from noise.adjust import ADJUSTMENTS, Touch, adjust
 from noise.recorded import CELLS, LENGTHS, Floats, Pairs, Runs, all_pairs, find_pairs
-from noise.redraw import choose_design, default_threshold, judge, redraw
+from noise.redraw import choose_blocks, default_threshold, judge, redraw
 from noise.tables import bootstrap, floor_ratio, print_table, rms, rms_ratio
 
+from pgstrata.model.plan import HORIZON
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
-from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.floor import noise_floor
 from pgstrata.stats.power import smallest_effect
 
@@ -36,7 +36,7 @@ def print_metrics(runs: Runs, rng: np.random.Generator) -> None:
         tps = pairs.differences(runs.logs("tps"))
         for metric in METRICS:
             d = pairs.differences(metric_logs(runs, metric))
-            visible = smallest_effect(noise_floor(d), math.log1p(DEFAULT_THRESHOLD), MAX_BLOCKS)
+            visible = smallest_effect(noise_floor(d), math.log1p(DEFAULT_THRESHOLD), HORIZON)
             texts = [bootstrap(rng, statistic, d) for statistic in (rms, noise_floor)]
             together = f"{correlation(d, tps):.2f}"
             rows.append(
@@ -73,7 +73,7 @@ def print_verdicts(runs: Runs, rng: np.random.Generator) -> None:
             if adjustment.touch is not Touch.YES:
                 sources[f"tps by {adjustment.name}"] = adjust(runs, pairs, adjustment)[0]
         for metric, d in sources.items():
-            draws = redraw(rng, d, COMPARISONS, *choose_design(d.size))
+            draws = redraw(rng, d, COMPARISONS, choose_blocks(d.size))
             delta = default_threshold(d)
             equal = judge(draws, 0.0, delta)
             found = [judge(draws, effect, delta) for effect in EFFECTS]

@@ -10,21 +10,12 @@ import numpy as np
 from noise.recorded import Floats
 
 from pgstrata.model.answer import Verdict
-from pgstrata.model.floor import LEAST_DIFFERENCES
-from pgstrata.stats.boundaries import MAX_BLOCKS
+from pgstrata.model.plan import HORIZON
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.rule import Rule, decide_many
 
 DIFFERENT = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
 EFFECTS = (0.02, 0.03, 0.05, 0.10)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draws:
-    """Comparisons without an effect: `d` of shape (count, blocks), `floors` of shape (count,), NaN for none."""
-
-    d: Floats
-    floors: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +33,7 @@ class Outcome:
         return f"found {self.right:.1f} %, wrong sign {self.different - self.right:.2f} %, {self.blocks:.1f} blocks"
 
 
-def redraw(rng: np.random.Generator, d: Floats, count: int, blocks: int, floor_blocks: int) -> Draws:
+def redraw(rng: np.random.Generator, d: Floats, count: int, blocks: int) -> Floats:
     """Comparisons of `blocks` blocks in the order of recording, each block with labels drawn anew.
 
     Args:
@@ -50,15 +41,13 @@ def redraw(rng: np.random.Generator, d: Floats, count: int, blocks: int, floor_b
         d: recorded block differences in the order of recording, shape (recorded,).
         count: comparisons.
         blocks: blocks of each, drawn without replacement.
-        floor_blocks: blocks of those that are left, which give the noise floor; fewer than 12 give none.
+
+    Returns:
+        Differences without an effect, shape (count, blocks).
     """
     order = np.argsort(rng.random((count, d.size)), axis=1)
     chosen = np.sort(order[:, :blocks], axis=1)
-    floors = np.full(count, math.nan)
-    if floor_blocks >= LEAST_DIFFERENCES:
-        rest = np.abs(d[order[:, blocks : blocks + floor_blocks]])
-        floors = np.asarray(MAD_TO_SD * np.median(rest, axis=1), dtype=np.float64)
-    return Draws(d=d[chosen] * rng.choice([-1.0, 1.0], chosen.shape), floors=floors)
+    return np.asarray(d[chosen] * rng.choice([-1.0, 1.0], chosen.shape), dtype=np.float64)
 
 
 def default_threshold(d: Floats) -> float:
@@ -66,15 +55,13 @@ def default_threshold(d: Floats) -> float:
     return math.log(1.05 if MAD_TO_SD * float(np.median(np.abs(d))) / math.sqrt(2) > 0.02 else 1.03)
 
 
-def judge(draws: Draws, effect: float, delta: float) -> Outcome:
+def judge(draws: Floats, effect: float, delta: float) -> Outcome:
     """The sequential rule on all comparisons, the first arm better by `effect` (a share) in every second one, worse in
     the others."""
-    count, blocks = draws.d.shape
+    count, blocks = draws.shape
     signs = np.where(np.arange(count) % 2 == 0, 1.0, -1.0)
-    shifted = draws.d + math.log1p(effect) * signs[:, np.newaxis]
-    floors = [None if math.isnan(floor) else floor for floor in draws.floors.tolist()]
-    rules = [Rule(delta=delta, floor=floor, last=min(blocks, MAX_BLOCKS)) for floor in floors]
-    decisions = decide_many(list(shifted), rules)
+    shifted = draws + math.log1p(effect) * signs[:, np.newaxis]
+    decisions = decide_many(list(shifted), [Rule(delta=delta, last=min(blocks, HORIZON))] * count)
     different = np.array([decision.verdict in DIFFERENT for decision in decisions])
     centres = np.array([decision.estimate.centre if decision.estimate else 0.0 for decision in decisions])
     return Outcome(
@@ -102,6 +89,6 @@ def pool(outcomes: Sequence[Outcome]) -> Outcome:
     )
 
 
-def choose_design(recorded: int) -> tuple[int, int]:
-    """Blocks of a comparison, and of its floor: 24 and 24, or 18 and 12 where too few were recorded."""
-    return (MAX_BLOCKS, MAX_BLOCKS) if recorded >= 2 * MAX_BLOCKS else (18, LEAST_DIFFERENCES)
+def choose_blocks(recorded: int) -> int:
+    """Blocks of a comparison: all of the horizon, or as many as were recorded."""
+    return min(HORIZON, recorded)

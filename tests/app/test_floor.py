@@ -87,11 +87,11 @@ def test_without_any_wish_reading_and_writing_are_measured(place):
     assert len(made.blocks) == 12
 
 
-@pytest.mark.parametrize("blocks", [0, 11, 25])
+@pytest.mark.parametrize("blocks", [0, 11, 61])
 def test_too_few_or_too_many_blocks_are_refused(place, blocks):
     with pytest.raises(UsageError, match="cannot be made") as caught:
         plan_floor(None, FloorWishes(), blocks)
-    assert "12 to 24" in caught.value.remedy
+    assert "12 to 60" in caught.value.remedy
 
 
 def test_a_file_and_cells_together_are_refused(file):

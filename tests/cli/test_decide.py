@@ -85,7 +85,7 @@ def test_standard_input_is_read_where_the_file_is_a_dash(tmp_path):
         ("environment,metric,value\na,x,1\nb,y,1\n", (), "results.csv: the file mixes 2 metrics: x, y\n  -> choose one, such as --metric x"),
         ("environment,value\na,1\n", (), "results.csv: a is the only environment"),
         (FASTER.replace("main", "it"), (), "results.csv: nothing says which environment the others are to be compared with\n  -> name it, such as --baseline it; there are it, change"),
-        (table({"a": 1, "b": 1}, n=25), ("--sequential", "--baseline", "a"), "--sequential: looks after each block end at 24 blocks, and there are 25"),
+        (table({"a": 1, "b": 1}, n=61), ("--sequential", "--baseline", "a"), "--sequential: looks after each block end at 60 blocks, and there are 61"),
         ("environment,value\nbase,1\nb,1\n", ("--sequential",), "results.csv: looks after each block need blocks"),
         (FASTER, ("--baseline", "mian"), "--baseline: results.csv has no environment 'mian'\n  -> choose one of main, change"),
         (FASTER, ("--metric", "tps", "--lower-is-better"), "--lower-is-better: tps is throughput, and higher values"),

@@ -1,6 +1,5 @@
 """Headlines over several cells and environments, controls, exploratory cells, floors, and what early looks do."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study, threshold_of
-from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
+from pgstrata.model.answer import ALL_CELLS, Verdict
 from pgstrata.model.doubts import NamedDoubt, TooFewBlocks
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import RunStatus
-from pgstrata.stats.boundaries import boundary
+from pgstrata.stats.boundaries import boundaries_of
 from studies import (
     BASE,
     CELL,
@@ -22,7 +21,6 @@ from studies import (
     codes,
     headline,
     make_environment,
-    make_floor,
     make_plan,
     make_run,
     make_runs,
@@ -95,7 +93,7 @@ def test_headlines_share_the_error_probability_and_later_ones_get_what_found_one
     names = ("pg17", OTHER, "pg19")
     plan = make_plan(versions(*names), blocks=24)
     found = {one.environment: one for one in compare_study(plan, simulate(plan, {"pg17": 0.6, OTHER: 0.6}, sd=0.06))}
-    shared = boundary(0.045 / 3)
+    shared = boundaries_of(24).at(0.045 / 3)
     assert (found["pg17"].level, found["pg17"].decided_at) == (shared.alpha, shared.first)
     assert found["pg17"].confidence == 1 - shared.alpha
     assert found["pg19"].level == 0.045
@@ -125,7 +123,7 @@ def test_too_few_blocks_for_the_level_of_many_headlines_are_told_with_what_is_ne
     plan = make_plan(versions("pg17", OTHER, "pg19"), blocks=7)
     found = compare_study(plan, simulate(plan, dict.fromkeys(("pg17", OTHER, "pg19"), 0.3)))
     assert {one.verdict for one in found} == {Verdict.INSUFFICIENT}
-    needed = boundary(0.045 / 3)
+    needed = boundaries_of(24).at(0.045 / 3)
     assert found[0].warnings[0] == TooFewBlocks(blocks=7, needed=needed.first, level=needed.alpha, planned=7)
 
 
@@ -143,7 +141,7 @@ def test_an_environment_that_collapsed_keeps_its_share_and_gives_none_to_the_oth
     ]
     found = {one.environment: one for one in compare_study(plan, runs)}
     assert found["pg17"].verdict is Verdict.COLLAPSED
-    assert found[OTHER].level == boundary(0.045 / 2).alpha
+    assert found[OTHER].level == boundaries_of(24).at(0.045 / 2).alpha
 
 
 # ------------------------------------------------------------------------------------------------- collapse
@@ -174,50 +172,6 @@ def test_a_cell_in_which_the_baseline_collapsed_is_left_out_of_the_headline():
     assert head.warnings == (NamedDoubt(code="cells_left_out", names=(cell_of(16),)),)
     (cell,) = [one for one in found if one.cell == cell_of(16)]
     assert (cell.verdict, codes(cell)) == (Verdict.INSUFFICIENT, ["baseline_collapsed"])
-
-
-# ---------------------------------------------------------------------------------------------------- floors
-
-
-def test_a_valid_floor_opens_the_fast_lane():
-    plan = make_plan(floors={CELL: 0.01})
-    (found,) = compare_study(plan, simulate(plan, {OTHER: -0.2}))
-    assert (found.verdict, found.lane, found.decided_at) == (Verdict.WORSE, Lane.FAST, 3)
-    width = 4 * 0.01 / math.sqrt(3)
-    assert math.log(found.interval.high / found.interval.low) == pytest.approx(2 * width)
-    assert found.equivalence_interval is None
-
-
-@pytest.mark.parametrize("changes", [{"metric": "latency_p50"}, {"doubt": "too old"}, {"differences": 3}, {"s0": 0.0}])
-def test_a_floor_of_another_metric_or_with_a_doubt_opens_nothing(changes):
-    plan = replace(make_plan(), floors={CELL: make_floor(**{"s0": 0.01, **changes})})
-    (found,) = compare_study(plan, simulate(plan, {OTHER: -0.2}))
-    assert (found.lane, found.decided_at) == (Lane.SEQUENTIAL, 7)
-
-
-@pytest.mark.parametrize(
-    ("floors", "lane"),
-    [
-        # ln ratio 0.08 in all: a floor of 0.06 asks for 0.15, that of the mean of three cells for 0.087
-        ({1: 0.06, 4: 0.06, 16: 0.06}, Lane.SEQUENTIAL),
-        # of 0.05 the mean asks for 0.072
-        ({1: 0.05, 4: 0.05, 16: 0.05}, Lane.FAST),
-        ({1: 0.05, 4: 0.05}, Lane.SEQUENTIAL),
-        ({1: 0.05, 4: 0.05, 16: 0.05, "all": 0.2}, Lane.SEQUENTIAL),
-        ({"all": 0.02}, Lane.FAST),
-    ],
-)
-def test_the_floor_of_a_headline_is_measured_or_follows_from_those_of_its_cells(floors, lane):
-    named = {key if key == ALL_CELLS else cell_of(key): s0 for key, s0 in floors.items()}
-    plan = make_plan(clients=THREE, floors=named, blocks=3)
-    found = headline(compare_study(plan, simulate(plan, {OTHER: 0.08}, sd=0.0001)), OTHER)
-    assert found.lane is lane
-
-
-def test_the_fast_lane_is_off_where_many_headlines_share_the_error_probability():
-    names = [f"pg{k}" for k in range(20, 25)]
-    plan = make_plan(versions(*names), floors={CELL: 0.01})
-    assert {one.lane for one in compare_study(plan, simulate(plan, dict.fromkeys(names, 0.3)))} == {Lane.SEQUENTIAL}
 
 
 # ---------------------------------------------------------------------------------------- secondary metrics

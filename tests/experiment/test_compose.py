@@ -14,7 +14,7 @@ def test_versions_become_a_file_that_can_be_parsed(parse):
     experiment = parse(composed.text)
     assert [environment.name for environment in experiment.environments] == ["pg16", "pg18"]
     assert [cell.workload for cell in experiment.cells] == ["simple-update", "select-only"]
-    assert (experiment.budget, experiment.seed, experiment.blocks) == (600.0, 4, 24)
+    assert (experiment.budget, experiment.seed, experiment.blocks) == (600.0, 4, 60)
 
 
 def test_whatever_is_no_factor_is_a_setting(parse):

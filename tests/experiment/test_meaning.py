@@ -14,7 +14,7 @@ def names(experiment):
 
 def test_a_short_file_has_the_documented_defaults(parse):
     experiment = parse(TWO + CELL)
-    assert (experiment.metric, experiment.threshold, experiment.blocks) == ("tps", 0.03, 24)
+    assert (experiment.metric, experiment.threshold, experiment.blocks) == ("tps", 0.03, 60)
     assert (experiment.reset, experiment.interleave, experiment.budget) == (Reset.CLONE, Interleave.AUTO, None)
     assert experiment.question == "What does server change?"
     assert experiment.factors == ("server",)

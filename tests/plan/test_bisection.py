@@ -121,8 +121,8 @@ def test_a_change_well_above_the_noise_is_found_in_few_runs():
         for (search, _), step in zip(found, steps, strict=True)
     ]
     assert sum(right) >= 57
-    # four comparisons of two environments; all nine in 7 blocks would be 63, and say less
-    assert np.mean([runs for _, runs in found]) < 65
+    # four comparisons of two environments; all nine in 8 blocks would be 72, and say less
+    assert np.mean([runs for _, runs in found]) < 75
 
 
 def test_what_is_settled_is_not_asked_again():

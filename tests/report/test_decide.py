@@ -64,10 +64,10 @@ def test_how_sure_it_is_and_over_how_many_blocks_is_part_of_the_sentence():
 def test_with_a_look_after_each_block_the_boundaries_of_a_study_hold():
     levels = {"a": 1000, "b": 1100}
     text = joined(render_decision(make_answer(levels, question=ImportTerms(sequential=True), metric="tps")))
-    assert "at 95.5 % confidence, with a look after each of 7 blocks." in text
+    assert "at 95.5 % confidence, with a look after each of 8 blocks." in text
     assert "--sequential" not in text
     few = joined(render_decision(make_answer(levels, n=6, question=ImportTerms(sequential=True))))
-    assert few.startswith("Too early to tell b from a: 6 usable blocks, an interval needs 7.")
+    assert few.startswith("Too early to tell b from a: 6 usable blocks, an interval needs 8.")
 
 
 @pytest.mark.parametrize(

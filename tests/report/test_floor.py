@@ -9,7 +9,7 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured, SliceComponents, SlicesMeasured
-from pgstrata.model.plan import Block
+from pgstrata.model.plan import HORIZON, Block
 from pgstrata.report.answer.notes import floor_note
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.planning.components import say_components
@@ -24,10 +24,9 @@ from pgstrata.report.planning.floor import (
 )
 from pgstrata.report.planning.plan import plan_json, render_plan
 from pgstrata.report.planning.power import power_json
-from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
+from pgstrata.stats.boundaries import ALPHA
 from pgstrata.stats.power import smallest_effect
 
-ALPHA = C_DIFF.alpha
 UPDATE, SELECT = "simple-update-s10-c2", "select-only-s10-c2"
 
 
@@ -61,7 +60,7 @@ def test_fewer_blocks_see_less(desk):
     assert visible_effect(plan, desk.comparison(metric="latency_p99")) is None
 
 
-@pytest.mark.parametrize("blocks", [9, 12, 24])
+@pytest.mark.parametrize("blocks", [12, 24, HORIZON])
 @pytest.mark.parametrize("others", [1, 3])
 def test_a_report_sees_what_its_plan_foresaw(desk, blocks, others):
     environments = [desk.environment(f"e{place}", (("server", f"1{place}"),)) for place in range(others + 1)]
@@ -81,7 +80,7 @@ def test_a_report_sees_what_its_plan_foresaw(desk, blocks, others):
     alone = floor(UPDATE, 0.02)
     assert (
         measured_json(study.plan, [alone])[0]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
-    ) is (blocks == MAX_BLOCKS)
+    ) is (blocks == HORIZON)
 
 
 def test_the_smallest_visible_effect_counts_equality_and_outliers(desk):
@@ -89,8 +88,8 @@ def test_the_smallest_visible_effect_counts_equality_and_outliers(desk):
         environments=(desk.environment("a", (("server", "16"),)), desk.environment("b", (("server", "18"),)))
     )
     plan = plan_of(desk, floor(UPDATE, 0.02), answer=pair)
-    seen = [visible_effect(plan, desk.comparison(environment="b", blocks=blocks)) for blocks in (9, 12, 24)]
-    assert seen == pytest.approx([0.0445, 0.0435, 0.0215], abs=0.001)
+    seen = [visible_effect(plan, desk.comparison(environment="b", blocks=blocks)) for blocks in (14, 16, 24)]
+    assert seen == pytest.approx([0.031, 0.026, 0.021], abs=0.001)
 
 
 def test_a_control_does_not_share_the_level(desk):
@@ -136,7 +135,7 @@ def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see(desk):
     text = say_measured(plan, floor(UPDATE, 0.01))
     assert text.startswith(f"{UPDATE} (throughput, runs of 60 s): 1.0 % from 13 differences of study x; 12 blocks see")
     assert "not relied upon: it is zero" in say_measured(plan, floor(UPDATE, 0.0, doubt="it is zero"))
-    assert measured_json(plan, [floor(UPDATE, 0.01)])[0]["blocks"] == 24
+    assert measured_json(plan, [floor(UPDATE, 0.01)])[0]["blocks"] == HORIZON
 
 
 @pytest.mark.parametrize(
@@ -188,10 +187,10 @@ def test_a_noisy_rig_is_warned_of(desk):
 
 
 def test_a_budget_that_cannot_answer_the_question_is_warned_of(desk):
-    plan = with_costs(plan_of(desk, floor(UPDATE, 0.015)), budget=60.0 + 5 * 30.0)
+    plan = with_costs(plan_of(desk, floor(UPDATE, 0.015)), budget=60.0 + 11 * 30.0)
     text = " ".join(section(render_plan(plan)).split())
-    assert "warning: the budget holds 5 of 12 blocks; only differences from" in text
-    assert "within 5 blocks" in text
+    assert "warning: the budget holds 11 of 12 blocks; only differences from" in text
+    assert "within 11 blocks" in text
     nothing = " ".join(section(render_plan(with_costs(plan, budget=70.0))).split())
     assert "no difference can be seen" in nothing
 

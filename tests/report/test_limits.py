@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
-
-from pgstrata.model.answer import Lane, Verdict
+from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
@@ -94,12 +92,6 @@ def test_one_comparison_needs_no_correction(desk):
     assert "up to 4.5 % of such headlines come out different" in text
     assert "Holm" not in text
     assert "exploratory" not in text
-
-
-@pytest.mark.parametrize("lane", list(Lane))
-def test_the_fast_lane_is_no_part_of_the_error_that_is_counted(desk, lane):
-    text = joined(desk.verdict_answer(desk.comparison(lane=lane)))
-    assert ("The fast lane (3 to 6 blocks" in text) is (lane is Lane.FAST)
 
 
 def test_early_endings_are_said_where_there_is_one(desk):

@@ -6,7 +6,7 @@ import pytest
 
 from pgstrata.compare import compare_study
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import Interval, Lane, Verdict
+from pgstrata.model.answer import Lane, Verdict
 from pgstrata.report.figures.verdict_courses import describe_course, draw_courses
 from pgstrata.report.figures.verdict_looks import domain_of, tell_stories
 
@@ -52,17 +52,6 @@ def test_there_is_no_interval_while_there_are_too_few_blocks(desk):
     assert all(look.interval is None for look in story.looks[:6])
 
 
-def test_the_fast_lane_has_one_interval_the_coarse_one(desk):
-    answer = judged(desk, blocks=9)
-    coarse = Interval(low=0.8, high=0.9)
-    comparisons = tuple(
-        dataclasses.replace(item, lane=Lane.FAST, decided_at=3, interval=coarse) for item in answer.comparisons
-    )
-    for story in tell_all(dataclasses.replace(answer, comparisons=comparisons)):
-        assert [look.n for look in story.looks if look.interval is not None] == [3]
-        assert [look.counted for look in story.looks[:4]] == [True, True, True, False]
-
-
 def test_an_axis_holds_all_intervals_and_the_threshold(desk):
     for story in tell_all(judged(desk, blocks=12)):
         low, high = domain_of(story, 0.03)
@@ -91,7 +80,6 @@ def test_nothing_to_tell_gives_no_chart(desk):
     ("changes", "expected"),
     [
         ({}, "slower, decided after 9 of 12 blocks"),
-        ({"lane": Lane.FAST, "decided_at": 3}, "slower, fast lane, decided after 3 of 12 blocks"),
         ({"verdict": Verdict.INCONCLUSIVE}, "cannot tell after 9 of 12 blocks"),
     ],
 )

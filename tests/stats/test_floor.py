@@ -19,6 +19,6 @@ def test_a_floor_of_nothing_is_an_error():
         noise_floor([])
 
 
-def test_outliers_are_differences_beyond_the_widest_threshold_of_the_fast_lane():
+def test_outliers_are_differences_beyond_five_percent_and_two_and_a_half_floors():
     assert outlying([0.048, -0.049, 0.3, 0.001], 0.01) == 2
     assert outlying([0.048, -0.049, 0.3, 0.001], 0.1) == 1

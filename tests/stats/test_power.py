@@ -50,7 +50,7 @@ def drawn(s0, effect, rule, seed):
 def test_the_forecast_is_what_the_rule_does(s0, threshold, last, alpha, effect):
     delta = math.log1p(threshold)
     (power,) = forecast(s0, delta, last, (effect,), alpha=alpha)
-    right, decided, blocks = drawn(s0, effect, Rule(delta=delta, alpha=alpha, floor=s0, last=last), seed=11)
+    right, decided, blocks = drawn(s0, effect, Rule(delta=delta, alpha=alpha, last=last), seed=11)
     assert power.probability == pytest.approx(right, abs=0.05)
     assert power.decided == pytest.approx(decided, abs=0.05)
     assert power.blocks == pytest.approx(blocks, abs=0.6)
@@ -77,15 +77,15 @@ def test_without_blocks_nothing_is_decided():
 
 
 def test_more_blocks_than_the_rule_has_are_not_used():
-    assert forecast(0.02, 0.03, 100) == forecast(0.02, 0.03, 24)
+    assert forecast(0.02, 0.03, 100) == forecast(0.02, 0.03, 60)
 
 
-@given(st.floats(1e-6, 2), st.floats(0, 1), st.integers(0, 30), st.floats(0, 1))
+@given(st.floats(1e-6, 2), st.floats(0, 1), st.integers(0, 80), st.floats(0, 1))
 @settings(max_examples=80)
 def test_forecasts_are_probabilities(s0, delta, blocks, effect):
     (power,) = forecast(s0, delta, blocks, (effect,))
     assert 0 <= power.probability <= power.decided + 1e-9 <= 1 + 2e-9
-    assert 0 <= power.blocks <= min(blocks, 24)
+    assert 0 <= power.blocks <= min(blocks, 60)
 
 
 def test_the_smallest_effect_is_found_in_four_of_five():

@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from one_sample import capped_interval, hodges_lehmann
-from pgstrata.stats.boundaries import C_DIFF, C_EQ, boundary
+from pgstrata.stats.boundaries import ALPHA, ALPHA_EQ, boundaries_of
 from pgstrata.stats.ranks import (
     capped_intervals,
     capped_scores,
     signed_rank_sums,
     walsh_averages,
 )
+
+FORMER = boundaries_of(24)
+C_DIFF, C_EQ = FORMER.at(ALPHA), FORMER.at(ALPHA_EQ)
 
 # Multiples of 1/64 are exact in binary, so that the slow definitions below meet true ties and zeros.
 coarse = st.lists(st.integers(-6, 6).map(lambda k: k / 64), min_size=7, max_size=12)
@@ -100,7 +103,7 @@ def test_the_interval_contains_the_estimate_and_grows_with_the_confidence(d):
     low, high = capped_interval(d, C_DIFF.critical(len(d)))
     inner_low, inner_high = capped_interval(d, C_EQ.critical(len(d)))
     assert low <= inner_low <= hodges_lehmann(d) <= inner_high <= high
-    if (widest := boundary(0.01).critical(len(d))) is not None:
+    if (widest := FORMER.at(0.01).critical(len(d))) is not None:
         assert capped_interval(d, widest)[0] <= low
 
 

@@ -19,13 +19,12 @@ from pgstrata.errors import PlanRefusedError, StudyError, UsageError
 from pgstrata.experiment.compose import compose_try
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
-from pgstrata.model.plan import Plan
+from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.plan import make_plan
 from pgstrata.plan.design import default_rounds
 from pgstrata.plan.floors import baseline_twice
 from pgstrata.ports.events import Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
-from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.workloads import builtin_workloads
 
 FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -77,11 +76,11 @@ def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Pl
         ExperimentError, PlanRefusedError: there is no plan.
     """
     blocks = FLOOR_BLOCKS if blocks is None else blocks
-    if not LEAST_DIFFERENCES <= blocks <= MAX_BLOCKS:
+    if not LEAST_DIFFERENCES <= blocks <= HORIZON:
         raise UsageError(
             f"a noise floor cannot be made of {blocks} blocks",
             where="--blocks",
-            remedy=f"each gives one difference: use {LEAST_DIFFERENCES} to {MAX_BLOCKS}",
+            remedy=f"each gives one difference: use {LEAST_DIFFERENCES} to {HORIZON}",
         )
     if file is None:
         return _plan_named(wishes, blocks)

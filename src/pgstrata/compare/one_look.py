@@ -22,9 +22,10 @@ from pgstrata.model.answer import Comparison, Lane, OrderedAxis, Verdict
 from pgstrata.model.doubts import DependentValues, Doubt
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
+from pgstrata.model.plan import HORIZON
 from pgstrata.model.question import Question
 from pgstrata.sources.table import Table
-from pgstrata.stats.boundaries import C_DIFF, MAX_BLOCKS
+from pgstrata.stats.boundaries import ALPHA
 from pgstrata.stats.dependence import follow_each_other, neighbour_correlation
 from pgstrata.stats.family import DifferenceSeries, decide_family, step_down
 from pgstrata.stats.rule import Decision, Rule, decide_many, decide_once
@@ -231,9 +232,9 @@ def _refuse_looks(question: Question, source: str) -> None:
             where=source,
             remedy="number the blocks in a column block",
         )
-    if question.blocks > MAX_BLOCKS:
+    if question.blocks > HORIZON:
         raise UsageError(
-            f"looks after each block end at {MAX_BLOCKS} blocks, and there are {question.blocks:,}",
+            f"looks after each block end at {HORIZON} blocks, and there are {question.blocks:,}",
             where="--sequential",
             remedy="leave the option out if this is the only look",
         )
@@ -303,7 +304,7 @@ def _decide_paired(question: Question, arms: Arms, table: Table, *, sequential: 
         return decide_once([heads[place].sample for place in chosen], [_rule(question, level)] * len(chosen))
 
     single = [pairing for pairings in cells for pairing in pairings if len(pairings) > 1]
-    samples, rules = [pairing.sample for pairing in single], [_rule(question, C_DIFF.alpha)] * len(single)
+    samples, rules = [pairing.sample for pairing in single], [_rule(question, ALPHA)] * len(single)
     if sequential:
         series = [DifferenceSeries(blocks=head.blocks, d=head.sample) for head in heads]
         led, explored = decide_family(series, [make_rule(question)] * len(heads)), decide_many(samples, rules)

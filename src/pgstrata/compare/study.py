@@ -90,7 +90,7 @@ def _metric_names(plan: Plan, metrics: Sequence[str]) -> tuple[str, ...]:
 def _judge_others(questions: Sequence[Question], arms: Arms) -> Mapping[tuple[str, str], list[Judged]]:
     """Secondary metrics by environment and cell."""
     found: dict[tuple[str, str], list[Judged]] = {}
-    for judged in judge_each(pair_all(arms, questions) if questions else (), with_floor=False):
+    for judged in judge_each(pair_all(arms, questions) if questions else ()):
         found.setdefault((judged.pairing.environment, judged.pairing.cell), []).append(judged)
     return found
 

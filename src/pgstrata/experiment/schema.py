@@ -21,7 +21,6 @@ from pgstrata.experiment.values import (
     CLIENTS,
     FLAG,
     LEVELS,
-    MAX_BLOCKS,
     RATE,
     RUN,
     SCALAR,
@@ -38,6 +37,7 @@ from pgstrata.experiment.values import (
 )
 from pgstrata.model.experiment import ControlKind, Interleave, Protocol, Reset
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import HORIZON
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
 _T = TypeVar("_T")
@@ -136,7 +136,7 @@ class ExperimentFile:
         usual=f"{DEFAULT_THRESHOLD * 100:g} %",
         absent=None,
     )
-    blocks: int = _key(count("blocks", 1, MAX_BLOCKS), "Most blocks that are measured.", usual=MAX_BLOCKS)
+    blocks: int = _key(count("blocks", 1, HORIZON), "Most blocks that are measured.", usual=HORIZON)
     budget: float | None = _key(SECONDS, "Time after which no further block is begun.")
     controls: tuple[ControlKind, ...] = _list(
         "Environments that must not differ from the baseline. Available: same, rebuild.",

@@ -18,7 +18,6 @@ from pgstrata.units import parse_duration, parse_ratio
 Scalar = str | int | float | bool
 Levels = tuple[tuple[str | None, Scalar], ...]
 
-MAX_BLOCKS: Final = 24
 MAX_SWEEP: Final = 64
 # Of any duration, in seconds
 _LONGEST: Final = 365 * 86400

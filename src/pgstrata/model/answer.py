@@ -10,7 +10,7 @@ from typing import Final
 from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
-from pgstrata.model.plan import Plan
+from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.model.query_plans import PlanUse
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -24,7 +24,6 @@ class Lane(StrEnum):
     """How a comparison was judged."""
 
     SEQUENTIAL = "sequential"
-    FAST = "fast"
     ONE_LOOK = "one look"
 
 
@@ -59,8 +58,9 @@ class Comparison:
 
     `decided_at` is the number of blocks at which the verdict fell, None while it is open; `repeated_p` the smallest
     level whose boundary was crossed; `adjusted_p` the same after Benjamini-Hochberg over the exploratory cells; `level`
-    is the error probability that the interval belongs to (`confidence` = 1 - level). Of what others measured, `values`
-    and `baseline_values` count those of either arm, and `blocks` are 0 where it is not paired.
+    is the error probability that the interval belongs to (`confidence` = 1 - level), spent over `horizon` blocks. Of
+    what others measured, `values` and `baseline_values` count those of either arm, and `blocks` are 0 where it is not
+    paired.
     """
 
     environment: str
@@ -85,6 +85,7 @@ class Comparison:
     repeated_p: float | None = None
     adjusted_p: float | None = None
     level: float = 0.045
+    horizon: int = HORIZON
     reference: str = ""
     """Of the pairs on request: the environment that this one is compared with. Empty: the baseline."""
     values: int = 0

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
 from pgstrata.units import render_duration
+
+HORIZON: Final = 60
+"""Blocks over which the error probability of a comparison is spent, and after which nothing is measured."""
+FORMER_HORIZON: Final = 24
+"""That of studies begun by versions before 0.2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +130,9 @@ class Design:
 class Plan:
     """All that will be done, before anything is touched. `identity` is a hash of everything that fixes the plan.
 
-    `designs` has an entry for each cell; `floors` hold the noise floor of a cell, by its identity, where one is known:
-    frozen with the plan, never derived from its own study.
+    `horizon` is the number of blocks over which comparisons spend their error probability: there may be fewer `blocks`,
+    and a study can be continued up to it. `designs` has an entry for each cell; `floors` hold the noise floor of a
+    cell, by its identity, where one is known: frozen with the plan, never derived from its own study.
     """
 
     identity: str
@@ -134,6 +141,7 @@ class Plan:
     forecast: Forecast
     designs: tuple[Design, ...] = ()
     floors: Mapping[str, Floor] = field(default_factory=dict)
+    horizon: int = FORMER_HORIZON
 
     def design(self, cell: str) -> Design:
         """The design of the cell of that identity; run by run where nothing was said."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind
+from pgstrata.model.plan import HORIZON
 from pgstrata.units import Direction
 
 
@@ -15,9 +16,10 @@ class Question:
     """Every environment against the baseline by one metric, wherever its values come from.
 
     `environments` are without the baseline, `cells` identities. `threshold` is a ratio (0.03). `blocks` are those that
-    were planned, or that there are; 0 where nothing was measured in blocks. `floors` hold s0 in log units by cell (or
-    `ALL_CELLS`) where it is valid, `run_seconds` the length of a run by cell where runs have one. `primary` is whether
-    the question was declared before the first run; others are asked beside it.
+    were planned, or that there are; 0 where nothing was measured in blocks. `horizon` are those over which the error
+    probability is spent. `floors` hold s0 in log units by cell (or `ALL_CELLS`) where it is valid, `run_seconds` the
+    length of a run by cell where runs have one. `primary` is whether the question was declared before the first run;
+    others are asked beside it.
     """
 
     metric: str
@@ -31,6 +33,7 @@ class Question:
     floors: Mapping[str, float] = field(default_factory=dict)
     run_seconds: Mapping[str, float] = field(default_factory=dict)
     primary: bool = True
+    horizon: int = HORIZON
 
     @property
     def sign(self) -> float:

@@ -119,8 +119,7 @@ def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint,
 
     What was measured within its lifetime on the host as it is now is pooled. The floor is the larger one of that and of
     the newest measurements alone, as many as make a floor: a host that has become noisier must not hide behind quieter
-    weeks, and a floor that is too small would make the fast lane lie. Few differences each of many studies do as well
-    as one measurement (`bench/floors.py`). Where nothing can be relied upon, the newest one comes with its doubt.
+    weeks. Where nothing can be relied upon, the newest one comes with its doubt.
 
     Args:
         key: what the floor is of; `records` are of the same conditions.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
-from pgstrata.model.plan import Design, HostCapacity, Plan
+from pgstrata.model.plan import HORIZON, Design, HostCapacity, Plan
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast
@@ -58,6 +58,7 @@ def make_plan(
         blocks=tuple(lay_out(experiment, designs, number) for number in range(1, experiment.blocks + 1)),
         forecast=cost,
         floors=dict(floors or {}),
+        horizon=HORIZON,
     )
 
 

@@ -1,9 +1,9 @@
 """The boundaries of the rule: the largest min(S+, S-) that still excludes a theta, by blocks.
 
 Two kinds. A *sequential* boundary allows a look after each block: after n blocks a level alpha has spent
-alpha * (n / 24)^0.85 (a spending function as of Lan & DeMets 1983; repeated intervals as of Jennison & Turnbull 1989).
-Its values are frozen in `tables`, on a grid of levels. The *fixed-sample* boundary allows one look at any number of
-blocks, at any level; it is computed.
+alpha * (n / horizon)^0.85 (a spending function as of Lan & DeMets 1983; repeated intervals as of Jennison & Turnbull
+1989). Its values are frozen in `tables`, on a grid of levels. The *fixed-sample* boundary allows one look at any number
+of blocks, at any level; it is computed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from typing import Final
 
 import numpy as np
 
+from pgstrata.model.plan import HORIZON
 from pgstrata.stats.ranks import FloatArray, capped_scores
-from pgstrata.stats.tables import MAX_BLOCKS, SPENDING_EXPONENT, TABLES
-
-__all__ = [
-    "C_DIFF", "C_EQ", "EXACT_BLOCKS", "FIRST_LOOK", "GRID", "MAX_BLOCKS", "SPENDING_EXPONENT", "Boundary",
-    "boundary", "exact_tail", "fewest_blocks", "fixed_critical", "fixed_level", "fixed_p",
-]  # fmt: skip
+from pgstrata.stats.tables import SPENDING_EXPONENT, TABLES
 
 # Levels such as .045 / 9 are on the grid, whatever their last binary digit.
 ROUNDING: Final = 1e-9
@@ -33,10 +29,11 @@ EXACT_BLOCKS: Final = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """Critical values of one level: `values[0]` belongs to `first` blocks, the last one to `MAX_BLOCKS`."""
+    """Critical values of one level: `values[0]` belongs to `first` blocks, the last one to `last`, the horizon."""
 
     alpha: float
     first: int
+    last: int
     values: tuple[int, ...]
 
     def critical(self, n: int) -> int | None:
@@ -45,36 +42,75 @@ class Boundary:
         Raises:
             ValueError: n exceeds what the boundary was made for; using its last value would spend more than alpha.
         """
-        if n > MAX_BLOCKS:
-            raise ValueError(f"the boundaries end at {MAX_BLOCKS} blocks, not at {n}")
+        if n > self.last:
+            raise ValueError(f"the boundaries end at {self.last} blocks, not at {n}")
         return self.values[n - self.first] if n >= self.first else None
 
     def spent(self, n: int) -> float:
         """Probability of a false verdict that may be used up after n blocks."""
-        return float(self.alpha * (n / MAX_BLOCKS) ** SPENDING_EXPONENT)
+        return float(self.alpha * (n / self.last) ** SPENDING_EXPONENT)
 
 
-_BOUNDARIES: Final = tuple(
-    Boundary(alpha=alpha, first=MAX_BLOCKS + 1 - len(values), values=values) for alpha, values in TABLES.items()
-)
-GRID: Final = tuple(level.alpha for level in _BOUNDARIES)
-FIRST_LOOK: Final = min(level.first for level in _BOUNDARIES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundaries:
+    """The boundaries of all levels over one horizon, the largest level first."""
+
+    last: int
+    levels: tuple[Boundary, ...]
+
+    def at(self, alpha: float) -> Boundary:
+        """The boundary of the largest level of the grid that is not above alpha.
+
+        Raises:
+            ValueError: alpha is below the smallest level.
+        """
+        for level in self.levels:
+            if level.alpha <= alpha * (1 + ROUNDING):
+                return level
+        raise ValueError(f"there is no boundary for a level of {alpha:g}: the smallest is {GRID[-1]:g}")
+
+    @property
+    def equivalence(self) -> Boundary:
+        """That of "no difference larger than the threshold"."""
+        return self.at(ALPHA_EQ)
+
+
+_BOUNDARIES: Final = {
+    last: Boundaries(
+        last=last,
+        levels=tuple(
+            Boundary(alpha=alpha, first=last + 1 - len(values), last=last, values=values)
+            for alpha, values in ((alpha, tuple(map(int, text.split()))) for alpha, text in levels.items())
+        ),
+    )
+    for last, levels in TABLES.items()
+}
+ALPHA: Final = 0.045
+"""Error probability of a difference."""
+ALPHA_EQ: Final = 0.10
+"""That of equivalence."""
+GRID: Final = tuple(TABLES[HORIZON])
+FIRST_LOOK: Final = min(level.first for each in _BOUNDARIES.values() for level in each.levels)
+
+
+def boundaries_of(horizon: int) -> Boundaries:
+    """The boundaries over so many blocks.
+
+    Raises:
+        ValueError: there are none for that horizon.
+    """
+    if horizon not in _BOUNDARIES:
+        raise ValueError(f"there are boundaries over {', '.join(map(str, _BOUNDARIES))} blocks, not over {horizon}")
+    return _BOUNDARIES[horizon]
 
 
 def boundary(alpha: float) -> Boundary:
-    """The boundary of the largest level of the grid that is not above alpha.
-
-    Raises:
-        ValueError: alpha is below the smallest level.
-    """
-    for level in _BOUNDARIES:
-        if level.alpha <= alpha * (1 + ROUNDING):
-            return level
-    raise ValueError(f"there is no boundary for a level of {alpha:g}: the smallest is {GRID[-1]:g}")
+    """As `Boundaries.at`, over the horizon of new studies."""
+    return boundaries_of(HORIZON).at(alpha)
 
 
-C_DIFF: Final = boundary(0.045)
-C_EQ: Final = boundary(0.10)
+C_DIFF: Final = boundary(ALPHA)
+C_EQ: Final = boundary(ALPHA_EQ)
 
 
 def exact_tail(n: int, critical: int) -> float:

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from pgstrata.model.answer import Verdict
-from pgstrata.stats.boundaries import C_DIFF, C_EQ, GRID, MAX_BLOCKS, ROUNDING, Boundary, boundary
+from pgstrata.stats.boundaries import ALPHA, GRID, ROUNDING, Boundaries, Boundary
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.rule import FAST_ALPHA, Decision, Rule, check_samples, make_decisions
-from pgstrata.stats.sequence import BoolArray, Looks, critical_row, fast_crossings, look_at_all
+from pgstrata.stats.rule import Decision, Rule, check_samples, common_boundaries, make_decisions
+from pgstrata.stats.sequence import Looks, critical_row, look_at_all
 
 _DIFFERENCES: Final = frozenset({Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE})
 
@@ -38,8 +38,8 @@ def decide_family(members: Sequence[DifferenceSeries], rules: Sequence[Rule]) ->
 
     A difference is looked for at alpha / m, rounded down to the grid, m being the number of members; each difference
     found leaves alpha / (m - found) to the rest, at the same look too, so that no verdict is lost afterwards.
-    Equivalence is looked for at its own level, uncorrected, and frees no level. The fast lane, which is not corrected,
-    is off where alpha / m is below .01. A member without new blocks still profits from a level that has risen.
+    Equivalence is looked for at its own level, uncorrected, and frees no level. A member without new blocks still
+    profits from a level that has risen.
 
     Args:
         members: the comparisons, in any order.
@@ -62,8 +62,7 @@ def decide_families(
     flat = [series for family in families for series in family]
     arrays = check_samples([series.d[: rule.last] for series, rule in zip(flat, flat_rules, strict=True)])
     looks = look_at_all(arrays, np.array([rule.delta for rule in flat_rules], dtype=np.float64))
-    floors = [_floor(rule, len(family)) for family in rules for rule in family]
-    fast = fast_crossings(looks, np.array(floors, dtype=np.float64))
+    boundaries = common_boundaries(flat_rules)
     walks: list[_Member] = []
     for family, of_family in zip(families, rules, strict=True):
         begin = len(walks)
@@ -71,18 +70,16 @@ def decide_families(
             _Member(blocks=series.blocks[: rule.last], alpha=rule.alpha, row=begin + place)
             for place, (series, rule) in enumerate(zip(family, of_family, strict=True))
         ]
-        _walk(members, looks, fast)
+        _walk(members, looks, boundaries)
         walks.extend(members)
-    levels = [_level(member.alpha, member.share) for member in walks]
-    decisions = make_decisions(
-        arrays, flat_rules, levels, looks, [member.n for member in walks], [member.quick for member in walks]
-    )
+    levels = [_level(boundaries, member.alpha, member.share) for member in walks]
+    decisions = make_decisions(arrays, flat_rules, levels, looks, [member.n for member in walks])
     placed = [replace(each, block=member.block) for each, member in zip(decisions, walks, strict=True)]
     return tuple(_split(placed, [len(family) for family in families]))
 
 
 def step_down(
-    number: int, decide: Callable[[Sequence[int], float], Sequence[Decision]], *, alpha: float = C_DIFF.alpha
+    number: int, decide: Callable[[Sequence[int], float], Sequence[Decision]], *, alpha: float = ALPHA
 ) -> tuple[Decision, ...]:
     """Holm's step-down at one look (Holm 1979): each difference found leaves alpha / (number - found) to the rest.
 
@@ -110,49 +107,42 @@ class _Member:
     n: int = 0
     share: int = 1
     open: bool = True
-    quick: bool = False
     block: int | None = None
 
     def close(self, share: int, block: int) -> None:
         self.open, self.share, self.block = False, share, block
 
 
-def _walk(members: Sequence[_Member], looks: Looks, fast: BoolArray) -> None:
-    """Settles the members; afterwards `n`, `share` and `quick` tell where and how."""
-    left = len(members)
+def _walk(members: Sequence[_Member], looks: Looks, boundaries: Boundaries) -> None:
+    """Settles the members; afterwards `n` and `share` tell where and how."""
+    left, equivalence = len(members), critical_row(boundaries.equivalence)
     for block in sorted({block for member in members for block in member.blocks}):
         for member in members:
             member.n += member.open and block in member.blocks
         undecided = [member for member in members if member.open and member.n]
-        while crossed := [member for member in undecided if _crosses(member, left, looks, fast)]:
+        while crossed := [member for member in undecided if _crosses(member, left, looks, boundaries)]:
             for member in crossed:
                 member.close(left, block)
-                member.quick = bool(fast[member.row, member.n - 1])
             left -= len(crossed)
             undecided = [member for member in undecided if member.open]
         for member in undecided:
-            if looks.edge[member.row, member.n - 1] <= critical_row(C_EQ)[member.n - 1]:
+            if looks.edge[member.row, member.n - 1] <= equivalence[member.n - 1]:
                 member.close(left, block)
     for member in members:
         if member.open:
             member.share = left
 
 
-def _crosses(member: _Member, left: int, looks: Looks, fast: BoolArray) -> bool:
-    place = member.row, member.n - 1
-    critical = critical_row(_level(member.alpha, left))[member.n - 1]
-    return bool(fast[place] or looks.zero[place] <= critical)
+def _crosses(member: _Member, left: int, looks: Looks, boundaries: Boundaries) -> bool:
+    critical = critical_row(_level(boundaries, member.alpha, left))[member.n - 1]
+    return bool(looks.zero[member.row, member.n - 1] <= critical)
 
 
-def _level(alpha: float, share: int) -> Boundary:
+def _level(boundaries: Boundaries, alpha: float, share: int) -> Boundary:
     """The boundary of alpha / share; one that is never crossed where that is below the grid."""
     if alpha / share * (1 + ROUNDING) < GRID[-1]:
-        return Boundary(alpha=alpha / share, first=MAX_BLOCKS + 1, values=())
-    return boundary(alpha / share)
-
-
-def _floor(rule: Rule, members: int) -> float:
-    return rule.fast_floor if rule.alpha / members * (1 + ROUNDING) >= FAST_ALPHA else np.nan
+        return Boundary(alpha=alpha / share, first=boundaries.last + 1, last=boundaries.last, values=())
+    return boundaries.at(alpha / share)
 
 
 def _split(decisions: Sequence[Decision], sizes: Sequence[int]) -> Iterator[tuple[Decision, ...]]:

@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.stats.sequence import FAST
-
 # Makes the median of |D| estimate the standard deviation where D is normal: 1 / 0.6745, the upper quartile.
 MAD_TO_SD: Final = 1.4826
-# With more outliers than this the median says nothing about what the fast lane relies on: that three to six blocks in a
-# row do not exceed its threshold by chance. At 20 % of the runs, 36 % of the differences, it was wrong in 0.9 % of A/A.
+# With more outliers than this the median says too little: 20 % of bad runs make 36 % of bad differences.
 MAX_OUTLIERS: Final = 1 / 6
+# A difference beyond these, in log units and in floors, is an outlier.
+_LEAST_OUTLIER: Final = math.log1p(0.05)
+_OUTLYING_FLOORS: Final = 2.5
 # An effect counts as visible where four studies of five find it.
 POWER: Final = 0.80
 
@@ -35,9 +35,9 @@ def noise_floor(d: npt.ArrayLike) -> float:
 
 
 def outlying(d: npt.ArrayLike, s0: float) -> int:
-    """How many of the differences lie beyond the widest threshold of the fast lane, max(ln 1.05, 2.5 s0).
+    """How many of the differences lie beyond max(ln 1.05, 2.5 s0).
 
     A floor that more than `MAX_OUTLIERS` of its differences exceed so far must not be relied upon.
     """
     sizes = np.abs(np.asarray(d, dtype=np.float64))
-    return int((sizes > max(max(math.log1p(look.least), look.floors * s0) for look in FAST)).sum())
+    return int((sizes > max(_LEAST_OUTLIER, _OUTLYING_FLOORS * s0)).sum())

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
-from pgstrata.stats.rule import MIN_BLOCKS, Estimate, LogInterval, Rule, estimate_at
+from pgstrata.stats.rule import Estimate, LogInterval, Rule, estimate_at
 from pgstrata.stats.splits import Split, find_split, place_split
 from pgstrata.stats.unpaired import decide_unpaired
 
@@ -30,6 +30,7 @@ SEED: Final = 1963
 _ROUNDING: Final = 1e-9
 _DIGITS: Final = 12
 _FEWEST_LEVELS: Final = 2
+_FEWEST_BLOCKS: Final = 7
 # The logarithm of what a float can hold.
 _WIDEST: Final = 700.0
 # Beyond these Page's statistic is close to normal, and counting would take long.
@@ -236,7 +237,7 @@ def _paired_estimate(left: FloatArray, right: FloatArray) -> Estimate | None:
     if not both.any():
         return None
     d = np.nanmedian(right[both], axis=1) - np.nanmedian(left[both], axis=1)
-    critical = fixed_critical(d.size, LEVEL) if d.size >= MIN_BLOCKS else None
+    critical = fixed_critical(d.size, LEVEL) if d.size >= _FEWEST_BLOCKS else None
     return estimate_at([d], [(critical, None)])[0]
 
 

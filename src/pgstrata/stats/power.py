@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.stats.boundaries import C_DIFF, C_EQ, MAX_BLOCKS, Boundary, boundary
+from pgstrata.model.plan import HORIZON
+from pgstrata.stats.boundaries import ALPHA, C_EQ, Boundary, boundary
 from pgstrata.stats.floor import POWER, noise_floor
 from pgstrata.stats.ranks import FloatArray, capped_intervals, walsh_averages
-from pgstrata.stats.rule import FAST_ALPHA
-from pgstrata.stats.sequence import FAST, BoolArray, fast_sides
 
 EFFECTS: Final = (0.02, 0.03, 0.05, 0.10, 0.0)
 """The effects that a plan is forecast for, as shares; 0 is equality."""
@@ -29,7 +28,7 @@ _SEED: Final = 20260105
 _DRAWS: Final = 1000
 _OUTLIERS: Final = 0.07
 _OUTLIER_SIZES: Final = (7.0, 30.0)
-# In floors: seven blocks of such an effect hardly ever leave it open.
+# In floors: eight blocks of such an effect hardly ever leave it open.
 _LARGE: Final = 7.0
 _STEPS: Final = 14
 
@@ -49,14 +48,14 @@ class Power:
 
 
 def forecast(
-    s0: float, delta: float, blocks: int, effects: Sequence[float] = EFFECTS, *, alpha: float = C_DIFF.alpha
+    s0: float, delta: float, blocks: int, effects: Sequence[float] = EFFECTS, *, alpha: float = ALPHA
 ) -> tuple[Power, ...]:
     """What the sequential rule is likely to say within the planned blocks, for each true effect.
 
     Args:
         s0: the noise floor in log units.
         delta: the practical threshold in log units.
-        blocks: planned; the rule ends at 24.
+        blocks: planned; the rule ends at its horizon.
         effects: shares: 0.03 is a ratio of 1.03.
         alpha: level of the difference; that of a headline is .045 by their number.
 
@@ -64,7 +63,7 @@ def forecast(
         ValueError: the floor is not above zero, or the level is below the grid.
     """
     level = _check(s0, alpha)
-    end = min(max(blocks, 0), MAX_BLOCKS)
+    end = min(max(blocks, 0), HORIZON)
     powers = []
     for effect in effects:
         right, decided = _course(s0, delta, math.log1p(abs(effect)), level)
@@ -73,7 +72,7 @@ def forecast(
     return tuple(powers)
 
 
-def smallest_effect(s0: float, delta: float, blocks: int, *, alpha: float = C_DIFF.alpha) -> float | None:
+def smallest_effect(s0: float, delta: float, blocks: int, *, alpha: float = ALPHA) -> float | None:
     """The smallest effect, as a share, that is found within the planned blocks by four studies of five.
 
     Studies that end with "no difference" before are lost to it.
@@ -85,8 +84,8 @@ def smallest_effect(s0: float, delta: float, blocks: int, *, alpha: float = C_DI
         ValueError: the floor is not above zero, or the level is below the grid.
     """
     level = _check(s0, alpha)
-    end = min(max(blocks, 0), MAX_BLOCKS)
-    low, high = 0.0, max(_LARGE * s0, math.log1p(FAST[0].least)) + _LARGE * s0
+    end = min(max(blocks, 0), HORIZON)
+    low, high = 0.0, 2 * _LARGE * s0
     if _course(s0, delta, high, level)[0][end] < POWER:
         return None
     for _ in range(_STEPS):
@@ -105,26 +104,23 @@ def _check(s0: float, alpha: float) -> Boundary:
 
 
 def _course(s0: float, delta: float, effect: float, level: Boundary) -> tuple[FloatArray, FloatArray]:
-    """Probability of the right verdict, and of any, by 0, 1, ... MAX_BLOCKS blocks, for an effect in log units."""
+    """Probability of the right verdict, and of any, by 0, 1, ... HORIZON blocks, for an effect in log units."""
     low, high = _ends(level) + effect / s0
     inner_low, inner_high = _ends(C_EQ) + effect / s0
     up, down = low > 0, high < 0
-    if level.alpha >= FAST_ALPHA:
-        above, below = _fast(s0 * _noise() + effect, s0)
-        up, down = up | above, down | below
     settled = up | down | (np.maximum(-inner_low, inner_high) < delta / s0)
-    first = np.where(settled.any(axis=0), settled.argmax(axis=0), MAX_BLOCKS)
-    place = np.minimum(first, MAX_BLOCKS - 1), np.arange(first.size)
+    first = np.where(settled.any(axis=0), settled.argmax(axis=0), HORIZON)
+    place = np.minimum(first, HORIZON - 1), np.arange(first.size)
     right = up[place] if effect else ~up[place] & ~down[place]
-    reached = first < np.arange(MAX_BLOCKS + 1)[:, np.newaxis]
+    reached = first < np.arange(HORIZON + 1)[:, np.newaxis]
     return (reached & right).mean(axis=1), reached.mean(axis=1)
 
 
 @cache
 def _noise() -> FloatArray:
-    """Normal noise with outliers, in units of its floor, shape (2 _DRAWS, MAX_BLOCKS); the latter half is mirrored."""
+    """Normal noise with outliers, in units of its floor, shape (2 _DRAWS, HORIZON); the latter half is mirrored."""
     rng = np.random.default_rng(_SEED)
-    noise = rng.normal(size=(_DRAWS, MAX_BLOCKS))
+    noise = rng.normal(size=(_DRAWS, HORIZON))
     outliers = rng.uniform(*_OUTLIER_SIZES, noise.shape) * rng.choice((-1.0, 1.0), noise.shape)
     noise += np.where(rng.random(noise.shape) < _OUTLIERS, outliers, 0.0)
     return np.asarray(np.concatenate([noise, -noise]) / noise_floor(noise), dtype=np.float64)
@@ -132,27 +128,11 @@ def _noise() -> FloatArray:
 
 @cache
 def _ends(level: Boundary) -> FloatArray:
-    """Ends of the intervals after 1, 2, ... blocks, shape (2, MAX_BLOCKS, 2 _DRAWS); infinite where there is none."""
-    ends = np.full((2, MAX_BLOCKS, 2 * _DRAWS), np.inf)
+    """Ends of the intervals after 1, 2, ... blocks, shape (2, HORIZON, 2 _DRAWS); infinite where there is none."""
+    ends = np.full((2, HORIZON, 2 * _DRAWS), np.inf)
     ends[0] = -np.inf
     for n, critical in enumerate(level.values, start=level.first):
         d = _noise()[:_DRAWS, :n]
         low, high = capped_intervals(d, walsh_averages(d), critical)
         ends[:, n - 1] = np.concatenate([low, -high]), np.concatenate([high, -low])
     return ends
-
-
-def _fast(d: FloatArray, s0: float) -> tuple[BoolArray, BoolArray]:
-    """Where the fast lane finds differences above zero, and below, shape (MAX_BLOCKS, draws) each.
-
-    Args:
-        d: differences, shape (draws, MAX_BLOCKS).
-        s0: the noise floor.
-    """
-    above, below = (np.zeros(d.shape[::-1], dtype=np.bool_) for _ in range(2))
-    floors = np.full(len(d), s0)
-    for look in FAST:
-        seen = d[:, : look.n]
-        ends = seen.min(axis=1), seen.max(axis=1), np.median(seen, axis=1)
-        above[look.n - 1], below[look.n - 1] = fast_sides(look, *ends, floors)
-    return above, below

@@ -16,31 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.answer import Lane, Verdict
+from pgstrata.model.plan import HORIZON
 from pgstrata.stats.boundaries import (
+    ALPHA,
+    ALPHA_EQ,
     C_DIFF,
     C_EQ,
-    MAX_BLOCKS,
+    Boundaries,
     Boundary,
-    boundary,
+    boundaries_of,
     fixed_critical,
     fixed_level,
     fixed_p,
 )
 from pgstrata.stats.large import WALSH_LIMIT, capped_centre_of_many, capped_interval_of_many
 from pgstrata.stats.ranks import TIE, FloatArray, capped_intervals, hodges_lehmann_of_walsh, walsh_averages
-from pgstrata.stats.sequence import (
-    COARSE,
-    Looks,
-    critical_row,
-    fast_crossings,
-    look_at_all,
-    repeated_levels,
-    sums_beside,
-)
+from pgstrata.stats.sequence import Looks, critical_row, look_at_all, repeated_levels, sums_beside
 
-MIN_BLOCKS: Final = C_DIFF.first
-# Below this level the fast lane, which is not corrected for multiplicity, is off.
-FAST_ALPHA: Final = 0.01
 # Walsh averages that are held at once: 32 MB, four times that while an interval is searched.
 CHUNK: Final = 4_000_000
 
@@ -71,8 +63,7 @@ class Estimate:
 
     Beyond `WALSH_LIMIT` differences the centre is that of the capped scores (`large.capped_centre_of_many`).
 
-    An interval is None while its level needs more blocks; in the fast lane the centre is the median, the interval
-    coarse, and there is no equivalence interval.
+    An interval is None while its level needs more blocks.
     """
 
     n: int
@@ -85,27 +76,20 @@ class Estimate:
 class Rule:
     """What a comparison is judged by; all of it is fixed before the first run.
 
-    `delta` is the practical threshold in log units, `alpha` the probability of a false difference, `floor` a valid
-    noise floor s0 in log units of the same design (None or not above zero: no fast lane), `last` the blocks after which
-    nothing follows.
+    `delta` is the practical threshold in log units, `alpha` the probability of a false difference, spent over `horizon`
+    blocks; `last` the blocks after which nothing follows, at most the horizon.
     """
 
     delta: float
-    alpha: float = C_DIFF.alpha
-    floor: float | None = None
-    last: int = MAX_BLOCKS
+    alpha: float = ALPHA
+    last: int = HORIZON
+    horizon: int = HORIZON
 
     def __post_init__(self) -> None:
-        if not 1 <= self.last <= MAX_BLOCKS:
-            raise ValueError(f"a comparison has between 1 and {MAX_BLOCKS} blocks, not {self.last}")
+        if not 1 <= self.last <= self.horizon:
+            raise ValueError(f"a comparison has between 1 and {self.horizon} blocks, not {self.last}")
         if not 0 <= self.delta < math.inf:
             raise ValueError(f"a threshold in log units is finite and not negative, not {self.delta}")
-
-    @property
-    def fast_floor(self) -> float:
-        """s0 where the fast lane may be taken, else NaN."""
-        usable = self.floor is not None and 0 < self.floor < math.inf and boundary(self.alpha).alpha >= FAST_ALPHA
-        return self.floor if usable and self.floor is not None else math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,17 +131,6 @@ def judge(estimate: Estimate | None, *, delta: float) -> Verdict:
     if estimate.equivalence is not None and estimate.equivalence.reach < delta:
         return Verdict.EQUIVALENT
     return Verdict.INSUFFICIENT if estimate.interval is None else Verdict.INCONCLUSIVE
-
-
-def judge_coarse(estimate: Estimate, *, delta: float) -> Verdict:
-    """The verdict of the fast lane, in which all differences have the sign of the centre.
-
-    The interval is shown, and decides nothing but whether a difference beyond 3 to 5 % still lies within a wider
-    threshold of the user's.
-    """
-    if estimate.interval is not None and estimate.interval.reach < delta:
-        return Verdict.NEGLIGIBLE
-    return Verdict.BETTER if estimate.centre > 0 else Verdict.WORSE
 
 
 def is_decided(verdict: Verdict) -> bool:
@@ -232,27 +205,34 @@ def _estimate_large(d: FloatArray, criticals: Criticals) -> list[Estimate]:
 def decide_many(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
     """The sequential rule: a look after each block, the first decision stands, later blocks are not looked at.
 
-    The fast lane decides after 3 to 6 blocks; from 7 on a difference goes before equivalence. Equivalence is looked
-    for from the first look of its own boundary on, also where a small alpha has no interval yet.
+    A difference goes before equivalence. Equivalence is looked for from the first look of its own boundary on, also
+    where a small alpha has no interval yet.
 
     Args:
         samples: oriented differences of each comparison in the order of blocks, each of shape (n,); n may be 0, and
             what follows the rule's last block is ignored.
-        rules: one for each sample.
+        rules: one for each sample, all of one horizon.
 
     Raises:
-        ValueError: a difference is not finite, or a level is below the grid.
+        ValueError: a difference is not finite, a level is below the grid, or horizons differ.
     """
+    boundaries = common_boundaries(rules)
     arrays = [array[: rule.last] for array, rule in zip(check_samples(samples), rules, strict=True)]
     looks = look_at_all(arrays, np.array([rule.delta for rule in rules], dtype=np.float64))
-    levels = [boundary(rule.alpha) for rule in rules]
-    fast = fast_crossings(looks, np.array([rule.fast_floor for rule in rules], dtype=np.float64))
+    levels = [boundaries.at(rule.alpha) for rule in rules]
     critical = np.array([critical_row(level) for level in levels]).reshape(looks.zero.shape)
-    settled = fast | (looks.zero <= critical) | (looks.edge <= critical_row(C_EQ))
+    settled = (looks.zero <= critical) | (looks.edge <= critical_row(boundaries.equivalence))
     sizes = np.array([len(array) for array in arrays], dtype=np.intp)
     n = np.where(settled.any(axis=-1), settled.argmax(axis=-1) + 1, sizes)
-    quick = np.asarray(fast.any(axis=-1)).tolist()
-    return make_decisions(arrays, rules, levels, looks, n.tolist(), quick)
+    return make_decisions(arrays, rules, levels, looks, n.tolist())
+
+
+def common_boundaries(rules: Sequence[Rule]) -> Boundaries:
+    """The boundaries over the horizon that all rules share; ValueError where they share none."""
+    horizons = {rule.horizon for rule in rules} or {HORIZON}
+    if len(horizons) > 1:
+        raise ValueError("comparisons that are judged together have one horizon")
+    return boundaries_of(horizons.pop())
 
 
 def make_decisions(
@@ -261,66 +241,49 @@ def make_decisions(
     levels: Sequence[Boundary],
     looks: Looks,
     ends: Sequence[int],
-    quick: Sequence[bool],
 ) -> tuple[Decision, ...]:
     """Decisions at looks that are chosen already.
 
     Args:
         arrays: all differences of each comparison.
-        rules: their rules.
+        rules: their rules, all of one horizon.
         levels: the boundary that a difference was looked for at.
         looks: statistics of the looks.
         ends: the blocks at the decision, or all there are.
-        quick: whether the fast lane decided.
     """
-    shown = [array[:n] for array, n in zip(arrays, ends, strict=True)]
-    slow = [place for place, n in enumerate(ends) if n and not quick[place]]
-    criticals = [(levels[place].critical(ends[place]), C_EQ.critical(ends[place])) for place in slow]
-    estimates = dict(zip(slow, estimate_at([shown[place] for place in slow], criticals), strict=True))
-    repeated = repeated_levels(looks, np.array(ends, dtype=np.intp))
+    boundaries = common_boundaries(rules)
+    filled = [place for place, n in enumerate(ends) if n]
+    criticals = [
+        (levels[place].critical(ends[place]), boundaries.equivalence.critical(ends[place])) for place in filled
+    ]
+    shown = [arrays[place][: ends[place]] for place in filled]
+    estimates = dict(zip(filled, estimate_at(shown, criticals), strict=True))
+    repeated = repeated_levels(looks, np.array(ends, dtype=np.intp), boundaries)
     decisions = []
-    for place, (rule, level) in enumerate(zip(rules, levels, strict=True)):
-        if quick[place]:
-            coarse = coarse_estimate(shown[place], rule.fast_floor)
-            estimate: Estimate | None = coarse
-            verdict, lane = judge_coarse(coarse, delta=rule.delta), Lane.FAST
-        else:
-            estimate = estimates.get(place)
-            verdict, lane = judge(estimate, delta=rule.delta), Lane.SEQUENTIAL
-        decisions.append(_decision(verdict, ends[place], estimate, lane, repeated[place], level.alpha))
+    for place, (rule, level, n) in enumerate(zip(rules, levels, ends, strict=True)):
+        estimate = estimates.get(place)
+        verdict = judge(estimate, delta=rule.delta)
+        decisions.append(
+            Decision(
+                verdict=verdict,
+                n=n,
+                estimate=estimate,
+                lane=Lane.SEQUENTIAL,
+                decided=is_decided(verdict),
+                repeated_p=repeated[place],
+                alpha=level.alpha,
+                error=level.alpha,
+            )
+        )
     return tuple(decisions)
-
-
-def _decision(
-    verdict: Verdict, n: int, estimate: Estimate | None, lane: Lane, repeated: float | None, alpha: float
-) -> Decision:
-    return Decision(
-        verdict=verdict,
-        n=n,
-        estimate=estimate,
-        lane=lane,
-        decided=is_decided(verdict),
-        repeated_p=repeated,
-        alpha=alpha,
-        error=alpha,
-    )
-
-
-def coarse_estimate(d: FloatArray, floor: float) -> Estimate:
-    """What the fast lane shows: the median +- 4 s0 / sqrt(n), not an interval of a known level."""
-    centre = float(np.median(d))
-    width = COARSE * floor / math.sqrt(len(d))
-    return Estimate(
-        n=len(d), centre=centre, interval=LogInterval(low=centre - width, high=centre + width), equivalence=None
-    )
 
 
 def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tuple[Decision, ...]:
     """One look at all blocks there are, however many: for data that nobody looked at before.
 
     The fixed-sample boundary holds, exact up to `boundaries.EXACT_BLOCKS` blocks, then the normal approximation.
-    Without an interval there is no equivalence either. The order of the blocks plays no part, nor do the rule's floor
-    and its last block.
+    Without an interval there is no equivalence either. Neither the order of the blocks nor the rule's last block plays
+    a part.
 
     Args:
         samples: oriented differences of each comparison, each of shape (n,); n may be 0.
@@ -354,7 +317,7 @@ def decide_once(samples: Sequence[npt.ArrayLike], rules: Sequence[Rule]) -> tupl
 
 def _fixed_criticals(n: int, alpha: float) -> Criticals:
     critical = fixed_critical(n, alpha)
-    return critical, fixed_critical(n, C_EQ.alpha) if critical is not None else None
+    return critical, fixed_critical(n, ALPHA_EQ) if critical is not None else None
 
 
 def _p_at_once(d: FloatArray) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.answer import Lane
-from pgstrata.stats.boundaries import C_EQ
+from pgstrata.stats.boundaries import ALPHA_EQ
 from pgstrata.stats.large import shift_quantiles
 from pgstrata.stats.ranks import TIE, FloatArray
 from pgstrata.stats.rule import Decision, Estimate, LogInterval, Rule, is_decided, judge
@@ -61,7 +61,7 @@ def decide_unpaired(
         critical = unpaired_critical(n, m, rule.alpha)
         centre = sum(shift_quantiles(x, y, ((n * m + 1) // 2, n * m // 2 + 1))) / 2
         interval = _interval(x, y, critical)
-        narrow = _interval(x, y, unpaired_critical(n, m, C_EQ.alpha)) if interval else None
+        narrow = _interval(x, y, unpaired_critical(n, m, ALPHA_EQ)) if interval else None
         estimate = Estimate(n=min(n, m), centre=centre, interval=interval, equivalence=narrow)
         p = _unpaired_p(x, y)
     verdict = judge(estimate, delta=rule.delta)

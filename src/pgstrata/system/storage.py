@@ -60,7 +60,7 @@ _UNDO_LOOP: Final = _LOOPS + (
     'losetup --detach "/dev/$name"\n'
     "done\n"
     '[ -n "$(loops "$1")" ] || exit 0\n'
-    'tries=$((tries + 1)); [ "$tries" -lt 40 ] || { echo "the loop device of $1 cannot be detached" >&2; exit 1; }\n'
+    'tries=$((tries + 1)); [ "$tries" -lt 300 ] || { echo "the loop device of $1 cannot be detached" >&2; exit 1; }\n'
     "sleep 0.1\n"
     "done"
 )
@@ -90,7 +90,7 @@ _UNDO_MOUNT: Final = PLAIN + (
     "tries=0\n"
     'while findmnt --mountpoint "$1" >/dev/null; do\n'
     'said=$(umount "$1" 2>&1) && continue\n'
-    'tries=$((tries + 1)); [ "$tries" -lt 20 ] || { printf "%s\\n" "$said" >&2; exit 1; }\n'
+    'tries=$((tries + 1)); [ "$tries" -lt 80 ] || { printf "%s\\n" "$said" >&2; exit 1; }\n'
     "sleep 0.25\n"
     "done"
 )

@@ -62,6 +62,7 @@ def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str =
         decided_at=decision.n if decided else None,
         repeated_p=decision.repeated_p,
         level=decision.alpha,
+        horizon=pairing.question.horizon,
         reference=reference,
     )
 

@@ -23,7 +23,7 @@ from pgstrata.model.doubts import (
     Undecided,
 )
 from pgstrata.stats.anomaly import Stability
-from pgstrata.stats.boundaries import C_DIFF, GRID, boundary, fewest_blocks
+from pgstrata.stats.boundaries import ALPHA, GRID, boundaries_of, fewest_blocks
 from pgstrata.stats.rule import Decision, Estimate
 from pgstrata.stats.student import is_shift
 
@@ -106,11 +106,11 @@ def _count_blocks(finding: Finding) -> TooFewBlocks:
         return TooFewBlocks(blocks=pairs, needed=fewest_blocks(level))
     if level < GRID[-1]:
         return TooFewBlocks(blocks=pairs, needed=None)
-    needed = boundary(level).first
+    needed = boundaries_of(finding.pairing.question.horizon).at(level).first
     return TooFewBlocks(
         blocks=pairs,
         needed=needed,
-        level=level if level < C_DIFF.alpha else None,
+        level=level if level < ALPHA else None,
         planned=planned if planned < needed else None,
     )
 

@@ -17,7 +17,6 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, OWN_THRESHOLDS, own_threshold
-from pgstrata.stats.boundaries import MAX_BLOCKS
 from pgstrata.stats.family import DifferenceSeries, decide_family
 from pgstrata.stats.rule import Decision, Rule, decide_many
 
@@ -72,12 +71,14 @@ def ask(plan: Plan, metric: str | None = None) -> Question:
         floors={cell: floor.s0 for cell, floor in plan.floors.items() if floor.valid and floor.metric == name},
         run_seconds={cell.identity: cell.run for cell in experiment.cells},
         primary=name == experiment.metric,
+        horizon=plan.horizon,
     )
 
 
-def make_rule(question: Question, floor: float | None = None) -> Rule:
-    """The rule for one comparison alone; `floor` is a valid s0 in log units, None if there is none."""
-    return Rule(delta=math.log1p(question.threshold), floor=floor, last=min(max(question.blocks, 1), MAX_BLOCKS))
+def make_rule(question: Question) -> Rule:
+    """The rule for one comparison alone."""
+    last = min(max(question.blocks, 1), question.horizon)
+    return Rule(delta=math.log1p(question.threshold), last=last, horizon=question.horizon)
 
 
 def judge_primary(question: Question, arms: Arms) -> Primary:
@@ -99,9 +100,9 @@ def judge_primary(question: Question, arms: Arms) -> Primary:
     )
 
 
-def judge_each(pairings: Sequence[Pairing], *, with_floor: bool = True) -> list[Judged]:
+def judge_each(pairings: Sequence[Pairing]) -> list[Judged]:
     """Comparisons judged each alone, exploratory."""
-    rules = [make_rule(pairing.question, find_floor(pairing) if with_floor else None) for pairing in pairings]
+    rules = [make_rule(pairing.question) for pairing in pairings]
     decisions = decide_many([pairing.sample for pairing in pairings], rules)
     return [
         Judged(pairing=pairing, decision=decision, headline=False)
@@ -112,7 +113,7 @@ def judge_each(pairings: Sequence[Pairing], *, with_floor: bool = True) -> list[
 def _judge_family(heads: Sequence[Pairing]) -> list[Judged]:
     """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
     series = [DifferenceSeries(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
-    rules = [make_rule(head.question, find_floor(head)) for head in heads]
+    rules = [make_rule(head.question) for head in heads]
     decisions = decide_family(series, rules) if heads else ()
     return [
         Judged(pairing=head, decision=decision, headline=True) for head, decision in zip(heads, decisions, strict=True)

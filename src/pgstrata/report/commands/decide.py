@@ -33,7 +33,7 @@ from pgstrata.report.sentences.verdicts import (
     words_of,
 )
 from pgstrata.sources.table import UNNAMED
-from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.stats.boundaries import ALPHA
 from pgstrata.units import Direction, render_percent_change
 
 _MOST_SENTENCES: Final = 8
@@ -189,8 +189,8 @@ def _say_terms(answer: ImportAnswer) -> str:
     of = "" if answer.question.metric == UNNAMED else f" of {named}"
     better = f"{answer.question.direction} values{of} are better"
     family = len(answer.headlines)
-    shared = f"; {family} headlines share {C_DIFF.alpha * 100:g} % of error (Holm)" if family > 1 else ""
-    explored = f"; cells are exploratory, each at {render_confidence(1 - C_DIFF.alpha)}" if answer.explored else ""
+    shared = f"; {family} headlines share {ALPHA * 100:g} % of error (Holm)" if family > 1 else ""
+    explored = f"; cells are exploratory, each at {render_confidence(1 - ALPHA)}" if answer.explored else ""
     once = answer.paired and not answer.sequential
     again = "; if you look after each new block, use --sequential" if once else ""
     order = f" {said}." if (said := say_order(answer)) else ""

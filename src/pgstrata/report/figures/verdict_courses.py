@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgstrata.model.answer import Answer, Comparison, Lane, Verdict
+from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
@@ -34,12 +34,11 @@ def draw_courses(answer: Answer, stories: Sequence[Story], title: str) -> Figure
 
 
 def describe_course(comparison: Comparison) -> str:
-    """Faster, decided after 7 of 24 blocks."""
+    """Faster, decided after 8 of 60 blocks."""
     label = verdict_label(comparison)
     if comparison.decided_at is None:
         return f"{label} after {comparison.blocks} of {comparison.planned_blocks} blocks"
-    lane = "fast lane, " if comparison.lane is Lane.FAST else ""
-    return f"{label}, {lane}decided after {comparison.decided_at} of {comparison.planned_blocks} blocks"
+    return f"{label}, decided after {comparison.decided_at} of {comparison.planned_blocks} blocks"
 
 
 def _name(comparison: Comparison, experiment: Experiment) -> str:

@@ -9,8 +9,8 @@ from itertools import islice
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import Pairing
 from pgstrata.compare.verdicts.judging import ask, judge_primary
-from pgstrata.model.answer import Answer, Comparison, Interval, Lane, Verdict
-from pgstrata.stats.boundaries import C_EQ, GRID, MAX_BLOCKS, boundary
+from pgstrata.model.answer import Answer, Comparison, Interval, Verdict
+from pgstrata.stats.boundaries import GRID, Boundaries, boundaries_of
 from pgstrata.stats.rule import Estimate, LogInterval, estimate_at
 
 # One block in so many may lie outside its axis, at either end.
@@ -60,16 +60,16 @@ def tell_stories(answer: Answer, comparisons: Sequence[Comparison]) -> tuple[Sto
     ]
     return tuple(
         Story(comparison=comparison, looks=_looks(comparison, pairing, estimates))
-        for (comparison, pairing), estimates in zip(told, _estimate_all(told), strict=True)
+        for (comparison, pairing), estimates in zip(told, _estimate_all(told, boundaries_of(plan.horizon)), strict=True)
     )
 
 
-def _estimate_all(told: Sequence[tuple[Comparison, Pairing]]) -> list[tuple[Estimate, ...]]:
+def _estimate_all(told: Sequence[tuple[Comparison, Pairing]], boundaries: Boundaries) -> list[tuple[Estimate, ...]]:
     """The estimates after each block, all comparisons together: they are computed by number of blocks."""
-    samples = [pairing.sample[:MAX_BLOCKS] for _, pairing in told]
-    levels = [boundary(max(comparison.level, GRID[-1])) for comparison, _ in told]
+    samples = [pairing.sample[: boundaries.last] for _, pairing in told]
+    levels = [boundaries.at(max(comparison.level, GRID[-1])) for comparison, _ in told]
     looks = [
-        (sample[:n], (level.critical(n), C_EQ.critical(n)))
+        (sample[:n], (level.critical(n), boundaries.equivalence.critical(n)))
         for sample, level in zip(samples, levels, strict=True)
         for n in range(1, len(sample) + 1)
     ]
@@ -79,8 +79,8 @@ def _estimate_all(told: Sequence[tuple[Comparison, Pairing]]) -> list[tuple[Esti
 
 def _looks(comparison: Comparison, pairing: Pairing, estimates: Sequence[Estimate]) -> tuple[Look, ...]:
     last = comparison.decided_at or comparison.blocks
-    # The fast lane has one look, the one that decides; what falls apart into groups has no percentage at any.
-    silent = comparison.lane is Lane.FAST or comparison.verdict is Verdict.UNSTABLE
+    # what falls apart into groups has no percentage at any look
+    silent = comparison.verdict is Verdict.UNSTABLE
 
     def early(estimate: Estimate, span: LogInterval | None) -> Interval | None:
         return None if silent or estimate.n > last else pairing.interval(span)

@@ -12,10 +12,10 @@ from pgstrata.compare.verdicts.judging import threshold_of
 from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.plan import Plan
+from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.report.planning.components import floor_fields
 from pgstrata.report.sentences.names import TOGETHER
-from pgstrata.stats.boundaries import C_DIFF, GRID, MAX_BLOCKS
+from pgstrata.stats.boundaries import ALPHA, GRID
 from pgstrata.stats.power import smallest_effect
 
 _FEW_BLOCKS: Final = 12
@@ -86,7 +86,7 @@ def level_of(plan: Plan, cell: str) -> float:
         1 for one in plan.experiment.environments if one.control is None and one.name != plan.experiment.baseline
     )
     is_headline = cell == ALL_CELLS or len(plan.experiment.cells) == 1
-    return max(C_DIFF.alpha / max(1, asked), min(GRID)) if is_headline else C_DIFF.alpha
+    return max(ALPHA / max(1, asked), min(GRID)) if is_headline else ALPHA
 
 
 def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
@@ -96,7 +96,7 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
         return None
     # controls and pairs do not share their level
     alone = comparison.control or bool(comparison.reference)
-    level = C_DIFF.alpha if alone else level_of(plan, comparison.cell)
+    level = ALPHA if alone else level_of(plan, comparison.cell)
     return find_visible(plan, floor, comparison.blocks, level)
 
 
@@ -107,8 +107,8 @@ def say_measured(plan: Plan, floor: Floor) -> str:
     head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
         return f"{head}; it is not relied upon: {floor.doubt}"
-    few, many = (render_effect(_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, MAX_BLOCKS))
-    return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {MAX_BLOCKS} from {many} on"
+    few, many = (render_effect(_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
+    return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {HORIZON} from {many} on"
 
 
 def name_floor(floor: Floor) -> str:
@@ -147,8 +147,8 @@ def floors_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> list[dict
 
 
 def measured_json(plan: Plan, floors: Iterable[Floor]) -> list[dict[str, Any]]:
-    """Floors that an A/A plan just measured, with what they let a comparison of all `MAX_BLOCKS` blocks see."""
-    return [_sight_json(_sight(plan, floor, MAX_BLOCKS)) for floor in floors]
+    """Floors that an A/A plan just measured, with what they let a comparison of all `HORIZON` blocks see."""
+    return [_sight_json(_sight(plan, floor, HORIZON)) for floor in floors]
 
 
 def _sight_json(sight: Sight) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor
-from pgstrata.model.plan import Plan
+from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import find_sights, find_visible, level_of, name_floor, render_effect
 from pgstrata.stats.power import Power, forecast
@@ -117,7 +117,7 @@ def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterat
     held = f"the budget holds {who.blocks} of {len(plan.blocks)} blocks; " if who.blocks < len(plan.blocks) else ""
     seen = f"only differences from {render_effect(who.visible)} on" if who.visible is not None else "no difference"
     yield (
-        f"{held}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
+        f"{held}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most {HORIZON}), "
         "longer runs, a quieter machine or a larger threshold would answer the question"
     )
 

@@ -139,17 +139,15 @@ def say_figures(
 
 
 def say_course(comparison: Comparison, effort: Effort) -> str:
-    """How surely, after how many blocks and after what time: at 95.5 % confidence, decided after 7 of 24 blocks, 80 s.
+    """How surely, after how many blocks and after what time: at 95.5 % confidence, decided after 8 of 60 blocks, 80 s.
 
-    The fast lane promises no confidence, and equivalence has its own.
+    Equivalence has a confidence of its own.
     """
     blocks = f"{comparison.decided_at or comparison.blocks} of {count(comparison.planned_blocks, 'block')}"
     seconds = effort.seconds(comparison)
     took = f", {render_duration(round(seconds))}" if seconds is not None and seconds >= 1 else ""
     sure = comparison.verdict in DIFFERENT | {Verdict.NEGLIGIBLE, Verdict.INCONCLUSIVE}
     confidence = f" at {render_confidence(comparison.confidence)} confidence" if sure else ""
-    if comparison.lane is Lane.FAST:
-        return f", a coarse figure: decided by the fast lane after {blocks}{took}"
     if comparison.lane is Lane.ONE_LOOK:
         return f"{confidence}, at one look over {count(comparison.blocks, 'block')}"
     if comparison.decided_at is not None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.report.sentences.comparisons import Case, found, places, say_figures, say_on, tested
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.verdicts import render_figures, render_threshold
-from pgstrata.stats.rule import MIN_BLOCKS
+from pgstrata.report.sentences.verdicts import needed_blocks, render_figures, render_threshold
 
 
 def shout(said: str) -> str:
@@ -26,7 +25,8 @@ def say_control(case: Case) -> str:
         case Verdict.INSUFFICIENT:
             numbers = sorted({item.blocks for item in case.items})
             blocks = " to ".join(str(number) for number in (numbers[0], numbers[-1])[: len(numbers)])
-            return f"{head} has too few blocks to say anything yet{where}: {blocks} of {MIN_BLOCKS}"
+            needed = max(map(needed_blocks, case.items))
+            return f"{head} has too few blocks to say anything yet{where}: {blocks} of {needed}"
         case Verdict.NEGLIGIBLE:
             claim = f"{head} differs from {base} by a trace{place}"
             return f"{say_figures(case, claim, render_figures, place=False)}: doubt differences of that size"

@@ -7,13 +7,13 @@ from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_confidence
 from pgstrata.sources.runs import may_enter
-from pgstrata.stats.boundaries import C_DIFF
+from pgstrata.stats.boundaries import ALPHA
 from pgstrata.units import render_duration
 
 # Slices below this length show what caches cost at their start.
@@ -146,11 +146,6 @@ def _say_stopping(answer: Answer) -> Iterator[str]:
         )
     if measured < planned and not all(_is_decided(item) for item in primary):
         yield f"After {measured} of {count(planned, 'planned block')}: what is undecided may still be decided"
-    if any(item.lane is Lane.FAST for item in primary):
-        yield (
-            "The fast lane (3 to 6 blocks, all far beyond the noise floor) gives a coarse interval of no stated "
-            "confidence, and its errors are not counted among those below"
-        )
 
 
 def _is_decided(comparison: Comparison) -> bool:
@@ -164,7 +159,7 @@ def _say_multiplicity(answer: Answer) -> Iterator[str]:
     cells = [item for item in asked if item.cell != ALL_CELLS]
     # A single cell is its own headline.
     family = headlines or (cells if len(answer.study.plan.experiment.cells) == 1 else [])
-    chance = render_confidence(C_DIFF.alpha)
+    chance = render_confidence(ALPHA)
     if len(family) == 1:
         yield f"Where nothing differs, up to {chance} of such headlines come out different"
     elif family:
@@ -186,5 +181,5 @@ def _say_floors(answer: Answer) -> Iterator[str]:
     if primary_comparisons(answer) and not any(name in plan.floors for name in names):
         yield (
             "No noise floor is known of this host and design: the smallest effect that it could have seen is not known "
-            "either, and there is no fast lane (pgstrata floor measures it)"
+            "either (pgstrata floor measures it)"
         )

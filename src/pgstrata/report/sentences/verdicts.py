@@ -9,7 +9,7 @@ from pgstrata.model.answer import Comparison, FactorEffect, Interval, Lane, Quan
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import name_environment
-from pgstrata.stats.boundaries import C_EQ, FIRST_LOOK, GRID, boundary, fewest_blocks
+from pgstrata.stats.boundaries import ALPHA_EQ, FIRST_LOOK, GRID, boundaries_of, fewest_blocks
 from pgstrata.units import Direction, render_percent_change
 
 Judged = Comparison | FactorEffect | QuantileShift
@@ -83,7 +83,7 @@ def needed_blocks(comparison: Comparison) -> int:
     """Blocks from which on there is an interval at the comparison's level: more where several share the errors."""
     if comparison.lane is Lane.ONE_LOOK:
         return fewest_blocks(comparison.level)
-    return boundary(max(comparison.level, GRID[-1])).first
+    return boundaries_of(comparison.horizon).at(max(comparison.level, GRID[-1])).first
 
 
 # ------------------------------------------------------------------------------------------------ figures
@@ -151,11 +151,11 @@ def render_p(p: float | None, comparison: Comparison) -> str:
 
 
 def render_decided(comparison: Comparison) -> str:
-    """After how many blocks the verdict fell, for tables: after 7; after 3, fast; not in 24."""
+    """After how many blocks the verdict fell, for tables: after 8; not in 60."""
     if comparison.lane is Lane.ONE_LOOK:
         return f"one look at {comparison.blocks}"
     if comparison.decided_at is not None:
-        return f"after {comparison.decided_at}{', fast' if comparison.lane is Lane.FAST else ''}"
+        return f"after {comparison.decided_at}"
     return f"not in {comparison.blocks}" if comparison.verdict is Verdict.INCONCLUSIVE else "-"
 
 
@@ -167,7 +167,7 @@ def render_adjusted(comparison: Comparison) -> str:
 
 
 def render_sureness(comparison: Comparison) -> str:
-    """The confidence of the interval that is shown; the fast lane promises none."""
+    """The confidence of the interval that is shown."""
     if comparison.interval is None:
-        return render_confidence(1 - C_EQ.alpha) if shown_interval(comparison) is not None else "-"
-    return "coarse" if comparison.lane is Lane.FAST else render_confidence(comparison.confidence)
+        return render_confidence(1 - ALPHA_EQ) if shown_interval(comparison) is not None else "-"
+    return render_confidence(comparison.confidence)
