@@ -43,9 +43,9 @@ class Goal:
     low_is_good: bool = True
 
 
-# The acceptance figures, in percent and blocks. A zero of the table is a zero to one tenth of a percent. The mean blocks
-# of A/A, 5 and 10 % were at most 17, 11 and 7 while errors were spent over 24 blocks and those of a fast lane were not
-# counted (ADR 12).
+# The acceptance figures, in percent and blocks. A zero of the table is a zero to one tenth of a percent. The mean
+# blocks of A/A, 5 and 10 % were at most 17, 11 and 7 while errors were spent over 24 blocks and those of a fast lane
+# were not counted (ADR 12).
 GOALS = (
     Goal(effect=0.0, row="different", limit=4.5),
     Goal(effect=0.0, row="blocks", limit=22),
