@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from floor_studies import FILE, WORKLOADS, finish, fresh
-from pgstrata.app.floor import FloorWishes, choose_study, other_rounds, plan_floor
+from pgstrata.app.floor import FloorWishes, choose_study, plan_floor
 from pgstrata.app.host_floors import (
     CONDITIONS,
     floor_keys,
@@ -20,14 +20,12 @@ from pgstrata.app.host_floors import (
     with_floors,
 )
 from pgstrata.app.question import load_plan
-from pgstrata.app.run import as_begun, default_study
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Interleave
-from pgstrata.model.floor import FloorRecord, SliceComponents, SlicesMeasured
+from pgstrata.model.floor import FloorRecord
 from pgstrata.model.runs import Reason, Validity
 from pgstrata.model.server import Fingerprint
-from pgstrata.plan.floors import floor_key
 from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.store.study import StudyStore
 
@@ -291,46 +289,6 @@ def test_a_record_says_of_which_study_it_is(measured):
     assert one.study != again.study
 
 
-# -------------------------------------------------------------------------------------------------- rounds
-
-
-def known_slices(file, upper, dead):
-    """A floor of the file's reading cell, as if its control had been measured in eight rounds a moment ago."""
-    plan = load_plan(file)
-    key = floor_key(plan, "select-only-s1-c2", "tps", WORKLOADS)
-    components = SliceComponents(
-        sigma_round=0.02, sigma_visit=0.01, sigma_start=0.0, sigma_start_upper=upper, visits=12, rounds=8
-    )
-    slices = SlicesMeasured(components=components, dead_seconds=dead, round_seconds=0.25)
-    record = FloorRecord(
-        key=key,
-        host=observe_here(),
-        measured="",
-        differences=(0.01, -0.01) * 6,
-        study="s",
-        source="s",
-        version="0",
-        slices=slices,
-    )
-    keep_floors(fresh([record]))
-    return plan
-
-
-def test_a_plan_takes_the_rounds_that_pay_best_on_this_host_and_says_why(file):
-    before = known_slices(file, upper=0.002, dead=60.0)
-    after = load_plan(file)
-    assert [design.rounds for design in before.designs] == [8, 0]
-    assert [design.rounds for design in after.designs] == [16, 0]
-    assert "16 rounds: 2 % between rounds, at most 0.2 % between starts" in after.designs[0].reason
-    assert after.identity != before.identity
-    assert after == load_plan(file)
-    assert after.forecast.seconds_per_block > before.forecast.seconds_per_block
-    assert after.floors == {}
-    assert plan_floor(file, FloorWishes(), None).designs == after.designs
-    assert other_rounds(before) == {"select-only-s1-c2": 16}
-    assert other_rounds(after) == {}
-
-
 def test_a_plan_of_a_host_without_floors_is_made_and_shown_without_numpy(file):
     code = (
         "import sys; from pathlib import Path; from pgstrata.app.question import load_plan; "
@@ -339,43 +297,3 @@ def test_a_plan_of_a_host_without_floors_is_made_and_shown_without_numpy(file):
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_where_eight_rounds_do_as_well_the_plan_and_its_floor_stay(file):
-    before = known_slices(file, upper=0.006, dead=4.0)
-    after = load_plan(file)
-    assert after.identity == before.identity
-    assert "8 rounds: 2 % between rounds, at most 0.6 % between starts" in after.designs[0].reason
-    assert after.floors["select-only-s1-c2"].valid
-    assert after.floors["select-only-s1-c2"].slices.components.visits == 12
-
-
-def test_another_metric_keeps_its_rounds(file):
-    known_slices(file, upper=0.002, dead=60.0)
-    file.write_text(file.read_text().replace("blocks = 4", 'blocks = 4\nmetric = "latency_p99"'))
-    assert load_plan(file).designs[0].rounds == 8
-
-
-def test_a_study_that_was_begun_goes_on_with_its_rounds(file):
-    before = known_slices(file, upper=0.002, dead=60.0)
-    study = default_study(STUDIES, file, before)
-    assert default_study(STUDIES, file, load_plan(file)) != study
-    StudyStore.create(study.path, before, "0").close()
-    after = load_plan(file)
-    assert default_study(STUDIES, file, after) == study
-    assert as_begun(after, study).identity == before.identity
-    assert as_begun(after, study).experiment == after.experiment
-    with StudyStore.open(study.path, as_begun(after, study)) as store:
-        assert store.plan.designs == before.designs
-
-
-def test_a_study_of_another_experiment_is_not_taken_for_this_one(file):
-    before = known_slices(file, upper=0.002, dead=60.0)
-    study = default_study(STUDIES, file, before)
-    StudyStore.create(study.path, before, "0").close()
-    file.write_text(file.read_text().replace("seed = 7", "seed = 8"))
-    other = load_plan(file)
-    assert as_begun(other, study) is other
-    assert default_study(STUDIES, file, other) != study
-    (study.path / "plan.json").write_text("{")
-    assert as_begun(other, study) is other

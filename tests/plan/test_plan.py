@@ -26,12 +26,13 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.plan import HostCapacity
+from pgstrata.model.plan import FORMER_HORIZON, HostCapacity
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import auto_warmup, forecast, workload_of
 from pgstrata.plan import make_plan as make_plan_for
 from pgstrata.plan.design import writes
+from pgstrata.plan.identity import identify
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.report.planning.plan import plan_json, render_plan
 from pgstrata.workloads import builtin_workloads
@@ -230,7 +231,6 @@ def test_settings_that_move_work_in_time_are_not_sliced_where_something_is_writt
     "change",
     [
         {"seed": 2},
-        {"blocks": 4},
         {"threshold": 0.05},
         {"metric": "latency_p99"},
         {"baseline": "pg18"},
@@ -241,6 +241,12 @@ def test_settings_that_move_work_in_time_are_not_sliced_where_something_is_writt
 )
 def test_the_identity_follows_the_content(change):
     assert plan(**change).identity != plan().identity
+
+
+def test_more_blocks_continue_the_same_plan():
+    short, longer = plan(blocks=3), plan(blocks=7)
+    assert short.identity == longer.identity
+    assert longer.blocks[:3] == short.blocks
 
 
 def test_the_identity_follows_the_text_of_scripts():
@@ -469,7 +475,8 @@ def apart(**more):
 
 
 def test_plans_without_a_host_keep_the_identity_that_they_had():
-    assert plan().identity == "1ce086eda2d6"
+    made = plan()
+    assert identify(made.experiment, made.designs, FORMER_HORIZON) == "1ce086eda2d6"
     assert plan(environments=(environment("pg16"), environment("pg18", "18", host=FAR))).identity != plan().identity
 
 

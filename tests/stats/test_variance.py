@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from pgstrata.model.floor import RunNoise
 from pgstrata.stats.variance import (
-    best_rounds,
     best_run_length,
     effective_size,
     run_cost,
     run_noise,
     slice_components,
-    visit_cost,
 )
 
 series = st.lists(st.integers(0, 10**6).map(float), min_size=0, max_size=200)
@@ -109,46 +107,12 @@ def test_runs_explained_by_their_seconds_have_nothing_left_between_them():
     assert best_run_length(noise, 30) is None
 
 
-@pytest.mark.parametrize(
-    ("sigma_round", "sigma_start", "dead", "seconds", "rounds"),
-    [
-        (0.02, 0.0055, 4.4, 4.0, 4),
-        (0.02, 0.0, 4.4, 4.0, 16),
-        (0.02, 0.00001, 4.4, 4.0, 16),
-        (0.02, 0.05, 4.4, 4.0, 2),
-        (0.0, 0.01, 4.4, 4.0, 2),
-        (0.02, 0.0055, 0.0, 4.0, 2),
-    ],
-)
-def test_rounds_balance_overhead_and_the_variance_between_starts(sigma_round, sigma_start, dead, seconds, rounds):
-    assert best_rounds(sigma_round, sigma_start, dead, seconds) == rounds
-
-
 @pytest.mark.parametrize("overhead", [20, 90, 300])
 def test_no_other_run_length_costs_less_than_the_best(overhead):
     noise = RunNoise(phi=0.6, second=0.04**2, run=0.02**2, seconds=60)
     best = best_run_length(noise, overhead)
     costs = [run_cost(noise, overhead, best * factor) for factor in (0.5, 0.9, 1.0, 1.1, 2.0)]
     assert min(costs) == costs[2]
-
-
-def test_the_cost_of_a_visit_is_flat_around_the_best_rounds_and_grows_away_from_them():
-    costs = {rounds: visit_cost(0.02, 0.0055, 60.0, 4.0, rounds) for rounds in range(2, 17)}
-    best = best_rounds(0.02, 0.0055, 60.0, 4.0)
-    assert best == 14
-    assert costs[best] < 1.05 * min(costs.values())
-    assert costs[2] > 1.5 * costs[best]
-
-
-def test_the_variance_in_the_cost_of_a_visit_is_that_of_simulated_visits():
-    rng = np.random.default_rng(12)
-    medians = [float(np.median(visit)) for visit in draw_visits(rng, 20_000, 8, 0.02, 0.005)]
-    assert visit_cost(0.02, 0.005, 4.0, 1.0, 8) == pytest.approx(np.var(medians) * 12, rel=0.05)
-
-
-def test_rounds_without_duration_are_refused():
-    with pytest.raises(ValueError, match="takes time"):
-        best_rounds(0.02, 0.01, 4, 0)
 
 
 def draw_visits(rng, visits, rounds, sigma_round, sigma_start):

@@ -15,7 +15,7 @@ from pgstrata.model.experiment import (
     ServerSpec,
 )
 from pgstrata.model.metrics import Measurement, Series
-from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
+from pgstrata.model.plan import HORIZON, Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
@@ -61,6 +61,7 @@ def make_plan(blocks: int = 3) -> Plan:
             Block(number=n, visits=(make_visit(n, "pg16"), make_visit(n, "pg18"))) for n in range(1, blocks + 1)
         ),
         forecast=forecast,
+        horizon=HORIZON,
     )
 
 

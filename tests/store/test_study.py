@@ -11,10 +11,11 @@ import pytest
 
 from pgstrata.errors import ExitCode, StudyError
 from pgstrata.model.server import Fingerprint
+from pgstrata.plan.identity import identify
 from pgstrata.ports.store import FinishedRun
 from pgstrata.store import catalogue
 from pgstrata.store.load import load_study
-from pgstrata.store.study import StudyStore, reparse_study
+from pgstrata.store.study import StudyStore, load_plan_file, reparse_study
 from timing import least_seconds
 
 
@@ -182,10 +183,38 @@ def test_another_plan_is_refused_with_what_differs(tmp_path, bench):
 
 
 def test_another_plan_of_the_same_text_is_refused_with_what_was_chosen_differently(tmp_path, bench):
-    StudyStore.create(tmp_path / "s", bench.plan(3), "0.1.0").close()
+    plan = bench.plan()
+    StudyStore.create(tmp_path / "s", plan, "0.1.0").close()
+    other = dataclasses.replace(plan, identity="other", experiment=dataclasses.replace(plan.experiment, seed=43))
     with pytest.raises(StudyError) as caught:
-        StudyStore.open(tmp_path / "s", bench.plan(2))
-    assert caught.value.details == ("blocks: 3 in the study, 2 now", "number of planned runs: 6 in the study, 4 now")
+        StudyStore.open(tmp_path / "s", other)
+    assert caught.value.details == ("seed: 42 in the study, 43 now",)
+
+
+def test_a_study_is_continued_with_more_blocks_and_keeps_what_it_has(tmp_path, bench):
+    short, longer = bench.plan(2), bench.plan(5)
+    assert short.identity == longer.identity
+    with StudyStore.create(tmp_path / "s", short, "0.1.0") as store:
+        bench.measure(store, short.runs[0])
+    with StudyStore.open(tmp_path / "s", longer) as store:
+        assert store.committed() == {short.runs[0].identity}
+        bench.measure(store, longer.runs[-1])
+    assert [block.number for block in load_plan_file(tmp_path / "s").plan.blocks] == [1, 2, 3, 4, 5]
+    # fewer blocks stop earlier and take nothing away
+    with StudyStore.open(tmp_path / "s", short) as store:
+        assert store.plan.blocks == short.blocks
+        assert len(store.committed()) == 2
+    assert len(load_plan_file(tmp_path / "s").plan.blocks) == 5
+
+
+def test_a_study_of_a_version_with_another_horizon_is_shown_and_not_continued(tmp_path, bench):
+    plan = bench.plan()
+    former = dataclasses.replace(plan, horizon=24, identity=identify(plan.experiment, (), 24))
+    assert former.identity != plan.identity
+    StudyStore.create(tmp_path / "s", former, "0.1.0").close()
+    assert load_plan_file(tmp_path / "s").plan.horizon == 24
+    with pytest.raises(StudyError, match="comparisons end at 24 blocks"):
+        StudyStore.open(tmp_path / "s", plan)
 
 
 def test_an_opened_study_has_the_secrets_of_the_plan_given(tmp_path, bench):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.host_floors import fit_designs, harvest_floors, keep_floors, with_floors
+from pgstrata.app.host_floors import harvest_floors, keep_floors, with_floors
 from pgstrata.app.places import capacity_here, expand_home
 from pgstrata.app.question import plan_text, read_experiment
-from pgstrata.app.run import as_begun, run_experiment
+from pgstrata.app.run import run_experiment
 from pgstrata.conduct.loop import Ending
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError, StudyError, UsageError
@@ -21,7 +21,6 @@ from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.plan import make_plan
-from pgstrata.plan.design import default_rounds
 from pgstrata.plan.floors import baseline_twice
 from pgstrata.ports.events import Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
@@ -54,8 +53,7 @@ class FloorOutcome:
     """What came of it: the floors that plans will find now, of every metric, the plan's own first.
 
     `plan` has those of its own metric by cell, `folder` is where they are kept. `lack` says why there are none, or not
-    of all cells; empty where all is well. `rounds` are those that plans take from now on, by the cells in which it is
-    another number than what was measured.
+    of all cells; empty where all is well.
     """
 
     study: StoredStudy
@@ -65,7 +63,6 @@ class FloorOutcome:
     floors: tuple[Floor, ...]
     folder: Path | None
     lack: str
-    rounds: Mapping[str, int]
 
 
 def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Plan:
@@ -131,8 +128,7 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
 def choose_study(studies: StudyRepository, plan: Plan, file: Path | None) -> StoredStudy:
     """floor-NAME-IDENTITY: what was interrupted today goes on, what is complete is followed by a new one."""
     name = f"floor-{file.stem}" if file else "floor"
-    # one that was begun may have other rounds than a plan of today, and another name for it
-    begun = (study for study in studies.find_begun(f"{name}-") if _goes_on(study, as_begun(plan, study)))
+    begun = (study for study in studies.find_begun(f"{name}-") if _goes_on(study, plan))
     if (found := next(begun, None)) is not None:
         return found
     stem = f"{name}-{plan.identity[:8]}"
@@ -165,7 +161,6 @@ def measure_floor(plan: Plan, study: StoredStudy, events: Events, *, budget: flo
         DiskFullError, HostNotFitError: the floor cannot be written.
     """
     outcome = run_experiment(plan, study, events, budget=budget, stop_early=False)
-    plan = as_begun(plan, study)
     workloads = builtin_workloads()
     harvest = harvest_floors(study, workloads)
     folder = keep_floors(harvest.records) if harvest.records else None
@@ -179,15 +174,7 @@ def measure_floor(plan: Plan, study: StoredStudy, events: Events, *, budget: flo
         floors=_of_metrics(plan, tuple(metrics)) if folder else (),
         folder=folder,
         lack=harvest.lack,
-        rounds=other_rounds(plan),
     )
-
-
-def other_rounds(plan: Plan) -> dict[str, int]:
-    """The rounds that plans take today, by the cells in which it is another number than in this one."""
-    defaults = tuple(default_rounds(design) for design in plan.designs)
-    designs = fit_designs(replace(plan, designs=defaults), builtin_workloads())
-    return {one.cell: one.rounds for one in designs if one.rounds != plan.design(one.cell).rounds}
 
 
 def _of_metrics(plan: Plan, metrics: Sequence[str]) -> tuple[Floor, ...]:

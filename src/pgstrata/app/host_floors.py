@@ -20,12 +20,11 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
-from pgstrata.model.metrics import COMPARED_SERIES, TPS
-from pgstrata.model.plan import Design, Plan
+from pgstrata.model.metrics import COMPARED_SERIES
+from pgstrata.model.plan import Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import floor_key, make_floor
-from pgstrata.plan.rounds import fit_rounds, keys_of_any_rounds
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.store.floors import FloorStore
 
@@ -59,30 +58,6 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
             notes = (*notes, f"{where} cannot be asked ({error.what}): its noise floors are left out")
     experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
     return replace(plan, experiment=experiment, floors=floors)
-
-
-def fit_designs(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[Design, ...]:
-    """The designs of a plan, those in slices with the rounds that pay best by what was measured on this host.
-
-    Only where throughput decides: it alone is known round by round. The host is looked at where something is known.
-    """
-    if plan.experiment.metric != TPS.name or plan.experiment.only_host is None:
-        return plan.designs
-    places = find_machine_places()
-    store = FloorStore(places.state)
-    found: dict[str, tuple[FloorRecord, ...]] = {}
-    for design in plan.designs:
-        keys = keys_of_any_rounds(plan, design, workloads) if design.sliced else ()
-        if records := tuple(record for key in keys for record in store.load(key).records):
-            found[design.cell] = records
-    if not found:
-        return plan.designs
-    try:
-        host, now = observe_rig(plan.experiment), datetime.now(UTC)
-    except (HostLostError, HostNotFitError):
-        # said where its floors are looked up
-        return plan.designs
-    return tuple(fit_rounds(design, found.get(design.cell, ()), host, now) for design in plan.designs)
 
 
 def floor_keys(plan: Plan, workloads: Mapping[str, Workload]) -> tuple[FloorKey, ...]:

@@ -7,10 +7,9 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from pgstrata.app.host_floors import fit_designs, with_floors
+from pgstrata.app.host_floors import with_floors
 from pgstrata.app.places import capacity_here, expand_home
 from pgstrata.app.remote_memory import complete_by_hosts
 from pgstrata.drivers.registry import driver_capabilities
@@ -18,7 +17,7 @@ from pgstrata.errors import UsageError
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model import sizes
 from pgstrata.model.experiment import Environment, Experiment, ServerKind
-from pgstrata.model.plan import HostCapacity, Plan
+from pgstrata.model.plan import HORIZON, HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
@@ -31,23 +30,25 @@ def load_plan(
     *,
     seed: int | None = None,
     budget: float | None = None,
+    blocks: int | None = None,
     conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
     query_text: bool = True,
 ) -> Plan:
     """The plan of an experiment file, with the noise floors that are known here of its cells.
 
-    `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there. Without `query_text` it is
-    the plan of the file with `query_text = false`.
+    `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there. `blocks` replace those of
+    the file. Without `query_text` it is the plan of the file with `query_text = false`.
 
     Raises:
+        UsageError: there cannot be so many blocks.
         ExperimentError, PlanRefusedError: there is no plan.
         HostNotFitError, HostLostError: another machine cannot be asked for its memory.
     """
     workloads = builtin_workloads()
     plan = plan_text(
-        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo,
-        sure=sure, query_text=query_text,
+        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, blocks=blocks,
+        conninfo=conninfo, sure=sure, query_text=query_text,
     )  # fmt: skip
     return with_floors(plan, workloads)
 
@@ -60,21 +61,31 @@ def plan_text(  # noqa: PLR0913 - what `load_plan` takes, each named
     folder: Path,
     seed: int | None = None,
     budget: float | None = None,
+    blocks: int | None = None,
     conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
     query_text: bool = True,
 ) -> Plan:
-    """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`.
-
-    Its designs follow what is known here of the scatter of its cells.
-    """
+    """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`."""
     capacity = capacity_here()
     experiment = parse_text(
         text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
     )
     experiment = experiment if query_text else replace(experiment, query_text=False)
+    if blocks is not None:
+        _refuse_blocks(blocks)
+        experiment = replace(experiment, blocks=blocks)
     complete, capacity = complete_by_hosts(experiment, capacity, workloads, sure=sure)
     return plan_experiment(complete, workloads, capacity)
+
+
+def _refuse_blocks(blocks: int) -> None:
+    if not 1 <= blocks <= HORIZON:
+        raise UsageError(
+            f"a study cannot have {blocks} blocks",
+            where="--blocks",
+            remedy=f"give an integer from 1 to {HORIZON}, over which the error probability is spent",
+        )
 
 
 def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
@@ -105,11 +116,8 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
 
 
 def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
-    """The plan of a complete experiment, its designs fitted to the scatter that is known here, without floors."""
-    make = partial(make_plan, experiment, workloads, capacity, drivers=driver_capabilities())
-    plan = make()
-    designs = fit_designs(plan, workloads)
-    return plan if designs == plan.designs else make(designs=designs)
+    """The plan of a complete experiment, without floors."""
+    return make_plan(experiment, workloads, capacity, drivers=driver_capabilities())
 
 
 def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pgstrata import __version__
@@ -16,11 +16,10 @@ from pgstrata.app.study_hosts import StudyHosts, scratch
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
-from pgstrata.errors import InterruptedByUserError, PgstrataError, StudyError
+from pgstrata.errors import InterruptedByUserError, PgstrataError
 from pgstrata.model.experiment import HostSpec
-from pgstrata.model.plan import Design, Plan
+from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
-from pgstrata.plan.identity import identify
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
@@ -46,34 +45,8 @@ class RunOutcome:
 
 
 def default_study(studies: StudyRepository, file: Path, plan: Plan) -> StoredStudy:
-    """NAME-IDENTITY: the same command finds the same study.
-
-    So it does where the plan would have other rounds today, because the noise of the host was measured meanwhile.
-    """
-    study = studies.named(f"{file.stem}-{plan.identity[:8]}")
-    if study.begun():
-        return study
-    begun = studies.find_begun(f"{file.stem}-")
-    return next((one for one in begun if as_begun(plan, one) is not plan), study)
-
-
-def as_begun(plan: Plan, study: StoredStudy) -> Plan:
-    """The plan with the designs of a study where these differ in nothing but their rounds; else the plan itself."""
-    if not study.begun():
-        return plan
-    try:
-        there = study.head().plan
-    except StudyError:
-        # whoever opens it says what is wrong with it
-        return plan
-    if there.identity == plan.identity or _without_rounds(there) != _without_rounds(plan):
-        return plan
-    same = identify(plan.experiment, there.designs) == there.identity
-    return replace(there, experiment=plan.experiment) if same else plan
-
-
-def _without_rounds(plan: Plan) -> tuple[Design, ...]:
-    return tuple(replace(design, rounds=0, reason="") for design in plan.designs)
+    """NAME-IDENTITY: the same command finds the same study."""
+    return studies.named(f"{file.stem}-{plan.identity[:8]}")
 
 
 def run_experiment(
@@ -93,10 +66,6 @@ def run_experiment(
         HostNotFitError: another pgstrata is at work on this host, or one has left it changed.
     """
     tell = _teller(events)
-    begun = as_begun(plan, study)
-    if begun is not plan:
-        tell("the study goes on with the rounds that it began with; a plan of today would have others")
-        plan = begun
     with (
         open_machine(tell) as machine,
         _having(plan, machine, study.identity, tell) as hosts,

@@ -62,9 +62,6 @@ def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
         for floor in outcome.plan.floors.values():
             lines.append(f"  {say_measured(outcome.plan, floor)}")
             lines += [f"    {text}" for text in (say_components(floor),) if text]
-    for cell, rounds in outcome.rounds.items():
-        lines.append(f"{cell}: by these components plans take {rounds} rounds from now on, with a floor of their own")
-        lines.append("  -> measure it in a new study: the same command makes one, unless --study names this one")
     if outcome.lack:
         begun = outcome.done < len(outcome.plan.runs)
         again = "give the same command again to go on" if begun else "see why runs are invalid, and measure again"
@@ -79,7 +76,6 @@ def _render_json(outcome: FloorOutcome, alarms: list[str]) -> str:
         "kept": str(outcome.folder) if outcome.folder else None,
         "floors": measured_json(outcome.plan, outcome.floors),
         "lack": outcome.lack,
-        "rounds": dict(outcome.rounds),
         "alarms": alarms,
     }
     return json_module.dumps(document, ensure_ascii=False, indent=2)

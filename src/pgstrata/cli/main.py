@@ -93,6 +93,9 @@ def run(
     file: File,
     study: StudyOption = None,
     budget: Budget = None,
+    blocks: Annotated[
+        int | None, typer.Option("--blocks", help="Most blocks, instead of the file's; more continue a study.")
+    ] = None,
     seed: Seed = None,
     events: EventsOption = False,
     no_query_text: NoQueryText = False,
@@ -101,7 +104,7 @@ def run(
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress
 
-    plan_ = load_plan(file, seed=seed, query_text=not no_query_text)
+    plan_ = load_plan(file, seed=seed, blocks=blocks, query_text=not no_query_text)
     run_with_progress(plan_, file, study, duration_of(budget), events=events)
 
 

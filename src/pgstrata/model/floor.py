@@ -16,7 +16,6 @@ LEAST_DIFFERENCES: Final = 12
 FLOOR_LIFETIME: Final = timedelta(days=30)
 """What was measured longer ago says nothing about the host as it is now."""
 FEWEST_ROUNDS: Final = 2
-MOST_ROUNDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

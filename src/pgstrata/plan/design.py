@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -92,20 +91,15 @@ def _choose(
 
 def sliced(cell: Cell, reason: str, *, settle: bool) -> Design:
     """The design in slices of a cell."""
-    design = Design(
+    return Design(
         cell=cell.identity,
         interleave=Interleave.SLICES,
         reason=reason,
         settle=settle,
         slice_seconds=SLICE_SECONDS,
+        rounds=WRITING_ROUNDS if settle else ROUNDS,
         discarded=DISCARDED_ROUNDS,
     )
-    return default_rounds(design)
-
-
-def default_rounds(design: Design) -> Design:
-    """The design with the rounds that it has where nothing is known of the host; the same where it has none."""
-    return replace(design, rounds=WRITING_ROUNDS if design.settle else ROUNDS) if design.sliced else design
 
 
 def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:

@@ -37,7 +37,7 @@ _IMAGE_BYTES_PER_SECOND: Final = 200 * MB
 _INSTALLATION: Final = 128 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
-BLOCKS_FOR_A_VERDICT: Final = 7
+BLOCKS_FOR_A_VERDICT: Final = 8
 
 
 def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs: Sequence[Design]) -> Forecast:

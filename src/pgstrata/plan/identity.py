@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from pgstrata.model.codec import encode
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerSpec
-from pgstrata.model.plan import Design
+from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
@@ -26,9 +26,13 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
 """Fields that came later, with the value that they had before: plans without them keep their identity."""
 
 
-def identify(experiment: Experiment, designs: Sequence[Design]) -> str:
-    """What fixes the plan, as a short hash: not its wording, budget, notes, floors or anybody's password."""
-    content = json.dumps(encode((experiment, tuple(designs)), _fixing), sort_keys=True, ensure_ascii=True)
+def identify(experiment: Experiment, designs: Sequence[Design], horizon: int = HORIZON) -> str:
+    """What fixes the plan, as a short hash: not its wording, budget, notes, floors or anybody's password.
+
+    Nor the number of blocks, which only stops earlier than the horizon does; of former versions it was the horizon.
+    """
+    fixed = experiment if horizon == FORMER_HORIZON else replace(experiment, blocks=horizon)
+    content = json.dumps(encode((fixed, tuple(designs)), _fixing), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 

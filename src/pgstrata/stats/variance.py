@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.model.floor import FEWEST_ROUNDS, MOST_ROUNDS, RunNoise, SliceComponents
+from pgstrata.model.floor import FEWEST_ROUNDS, RunNoise, SliceComponents
 from pgstrata.stats.floor import MAD_TO_SD, noise_floor
 from pgstrata.stats.ranks import TIE, FloatArray
 
@@ -130,34 +130,6 @@ def best_run_length(noise: RunNoise, overhead: float) -> float | None:
 def run_cost(noise: RunNoise, overhead: float, seconds: float) -> float:
     """Variance of a run's ln value times its duration: what a study pays for what it learns of runs of `seconds`."""
     return (noise.run + noise.second * noise.inflation / seconds) * (max(0.0, overhead) + seconds)
-
-
-def best_rounds(sigma_round: float, sigma_start_upper: float, dead_seconds: float, round_seconds: float) -> int:
-    """Rounds per visit: sqrt(sigma_round^2 / sigma_start^2 set-up overhead / round time), from 2 to 16.
-
-    Args:
-        sigma_round: SD of the log ratio of one round, within a visit.
-        sigma_start_upper: upper 90 % limit of the SD between starts; zero gives the most rounds.
-        dead_seconds: set-up overhead of a visit, seconds outside its slices.
-        round_seconds: seconds of one round, its pauses included.
-
-    Raises:
-        ValueError: a round takes no time.
-    """
-    if round_seconds <= 0:
-        raise ValueError("a round takes time")
-    reached = sigma_round * math.sqrt(max(0.0, dead_seconds) / round_seconds)
-    if reached >= MOST_ROUNDS * sigma_start_upper:
-        return MOST_ROUNDS
-    return max(round(reached / sigma_start_upper), FEWEST_ROUNDS)
-
-
-def visit_cost(
-    sigma_round: float, sigma_start_upper: float, dead_seconds: float, round_seconds: float, rounds: int
-) -> float:
-    """Variance of a visit's median of `rounds` rounds times the seconds of the visit; arguments as of `best_rounds`."""
-    variance = sigma_start_upper**2 + sigma_round**2 * _variance_of_median(rounds)
-    return variance * (max(0.0, dead_seconds) + rounds * round_seconds)
 
 
 def slice_components(visits: Sequence[npt.ArrayLike]) -> SliceComponents | None:

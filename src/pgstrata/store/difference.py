@@ -17,6 +17,12 @@ _MOST_CHARACTERS = 160
 
 def explain_difference(folder: Path, kept: Plan, wanted: Plan) -> StudyError:
     """The error that says so in a few lines."""
+    if kept.horizon != wanted.horizon:
+        return StudyError(
+            f"the study was begun by a version whose comparisons end at {kept.horizon} blocks, and cannot be continued",
+            where=str(folder),
+            remedy="give a new folder to measure anew; `pgstrata show` and `report` show this study as it is",
+        )
     return StudyError(
         "the study belongs to another plan",
         where=str(folder),

@@ -79,6 +79,8 @@ class StudyStore:
     def open(cls, folder: Path, plan: Plan | None = None, *, derive: Derive | None = None) -> Self:
         """An existing study. `derive` makes the record of a run whose evidence has not yet entered the catalogue.
 
+        Where the plan given has more blocks than the study's, the study is continued with them.
+
         Raises:
             StudyError: no study, another plan's study, locked, read-only, damaged, or runs to derive without `derive`.
         """
@@ -90,12 +92,15 @@ class StudyStore:
             # The caller's plan is the same one, with the secrets that were never written; floors
             # stay as frozen.
             plan = replace(plan, floors=file.plan.floors)
+            more = len(plan.blocks) > len(file.plan.blocks)
             file = StudyHead(plan=plan, created=file.created, version=file.version)
         _refuse_read_only(folder)
         lock = _take_lock(folder)
         try:
             with storage_errors(folder):
                 evidence.clear_partial(folder)
+                if plan is not None and more:
+                    _write_plan(folder, file)
                 if derive is not None and not (folder / catalogue.CATALOGUE).exists():
                     rebuild_catalogue(folder, derive, file.plan.identity)
                 return cls._open_reconciled(folder, file, lock, derive)
@@ -236,7 +241,7 @@ def load_plan_file(folder: Path) -> StudyHead:
 def _find_change(plan: Plan) -> str:
     """How it can be seen that a plan is not any more what it was when it got its identity; empty if it is."""
     experiment = plan.experiment
-    if identify(experiment, plan.designs) != plan.identity:
+    if identify(experiment, plan.designs, plan.horizon) != plan.identity or experiment.blocks != len(plan.blocks):
         return "it was changed after it was written"
     names, cells = ({one.name for one in experiment.environments}, {one.identity for one in experiment.cells})
     strange = (run.identity for run in plan.runs if run.environment not in names or run.cell not in cells)
@@ -258,6 +263,11 @@ def _lay_out(folder: Path, file: StudyHead) -> None:
         files.remove_file(leftover)
     catalogue.create_catalogue(folder / catalogue.CATALOGUE)
     # The plan comes last: a folder with a plan is a complete study.
+    _write_plan(folder, file)
+
+
+@as_owner_inside
+def _write_plan(folder: Path, file: StudyHead) -> None:
     files.write_atomically(folder / PLAN_FILE, render_plan_file(file))
 
 
