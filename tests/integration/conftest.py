@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import brisk
 import guard_book
 import program
 from working_folder import working_folder
@@ -33,7 +34,7 @@ class Sandbox:
         return path
 
     def command(self, *arguments):
-        return [sys.executable, "-m", "pgstrata", *map(str, arguments)]
+        return [sys.executable, brisk.__file__, *map(str, arguments)]
 
     def pgstrata(self, *arguments, timeout=None, environ=None, real=False):
         """The program, ended; a `real` process of its own, too, wherever it has a time limit or does not only read."""
