@@ -42,6 +42,7 @@ PARTS: Final = (
 )
 NOTHING_TO_RUN: Final = 5
 INTERRUPTED: Final = 2
+BYTECODE: Final = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
 BUDGETS: Final = Path(__file__).with_name("budgets.toml")
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 _CLOSING: Final = re.compile(r"^(=+ )?\d+ [a-z].* in [\d.]+s\b")
@@ -54,7 +55,7 @@ def _hear() -> None:
 
 
 def keeping_bytecode(folder: Path) -> dict[str, str]:
-    """The environment of tests: what is compiled is kept there, also where the user wants none beside the sources.
+    """The environment of tests: what is compiled is kept there until the next time, and nothing beside the sources.
 
     The program is started hundreds of times, and each process of pytest reads all tests.
     """
@@ -79,7 +80,7 @@ class Tests:
         words = ("--part", *part, f"--junit-xml={self._report(part)}", *self.arguments)
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *words],
-            env=keeping_bytecode(self.folder / "bytecode"),
+            env=keeping_bytecode(BYTECODE),
             stdout=stdout,
             stderr=subprocess.STDOUT,
             text=True,

@@ -224,7 +224,6 @@ run = "1s"
     observed("level_not_taken", line)
 
 
-@pytest.mark.alone
 def test_autovacuum_in_one_arm(sandbox, observed):
     text = (
         HEAD.format(blocks=1)
@@ -246,6 +245,7 @@ settings.autovacuum_vacuum_cost_delay = 0
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 200
 run = "4s"
 warmup = "0s"
 """
