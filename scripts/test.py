@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Final
 from xml.etree import ElementTree as ET
 
-# More processes than CPUs, because tests of servers and of file systems wait for much of their time.
+# More processes than CPUs, because tests of servers and of file systems wait for more than half of their time.
 CPUS: Final = os.cpu_count() or 1
 
 
@@ -36,7 +36,7 @@ def _beside_each_other(part: str, processes: int) -> tuple[str, ...]:
 
 # The second of two in one line runs beside the first, and is printed after it.
 PARTS: Final = (
-    (_beside_each_other("together", 2 * CPUS),),
+    (_beside_each_other("together", 5 * CPUS // 2),),
     (("host", "--numprocesses", "0"), _beside_each_other("inside", CPUS)),
     (("alone", "--numprocesses", "0"),),
 )
