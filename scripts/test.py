@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Final
 from xml.etree import ElementTree as ET
 
-# More processes than CPUs, because tests of servers and of file systems wait for much of their time.
+# More processes than CPUs, because tests of servers and of file systems wait for more than half of their time.
 CPUS: Final = os.cpu_count() or 1
 
 
@@ -36,12 +36,13 @@ def _beside_each_other(part: str, processes: int) -> tuple[str, ...]:
 
 # The second of two in one line runs beside the first, and is printed after it.
 PARTS: Final = (
-    (_beside_each_other("together", 2 * CPUS),),
+    (_beside_each_other("together", 5 * CPUS // 2),),
     (("host", "--numprocesses", "0"), _beside_each_other("inside", CPUS)),
     (("alone", "--numprocesses", "0"),),
 )
 NOTHING_TO_RUN: Final = 5
 INTERRUPTED: Final = 2
+BYTECODE: Final = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
 BUDGETS: Final = Path(__file__).with_name("budgets.toml")
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 _CLOSING: Final = re.compile(r"^(=+ )?\d+ [a-z].* in [\d.]+s\b")
@@ -54,7 +55,7 @@ def _hear() -> None:
 
 
 def keeping_bytecode(folder: Path) -> dict[str, str]:
-    """The environment of tests: what is compiled is kept there, also where the user wants none beside the sources.
+    """The environment of tests: what is compiled is kept there until the next time, and nothing beside the sources.
 
     The program is started hundreds of times, and each process of pytest reads all tests.
     """
@@ -79,7 +80,7 @@ class Tests:
         words = ("--part", *part, f"--junit-xml={self._report(part)}", *self.arguments)
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *words],
-            env=keeping_bytecode(self.folder / "bytecode"),
+            env=keeping_bytecode(BYTECODE),
             stdout=stdout,
             stderr=subprocess.STDOUT,
             text=True,

@@ -61,6 +61,7 @@ vm.dirty_expire_centisecs = 2500
 workload = "select-only"
 scale = 1
 clients = 1
+rate = 50
 run = "1s"
 warmup = "0s"
 """
@@ -90,7 +91,9 @@ def conduct_block(*arguments):
         end(str(seen))
 
 from pgstrata.app import host
+from pgstrata.conduct import ceiling
 from pgstrata.conduct.loop import Conduct
+ceiling._SECONDS = 1.0
 conduct, Conduct._conduct_block = Conduct._conduct_block, conduct_block
 made, restore = ledger.HostLedger.__init__, ledger.restore
 

@@ -18,7 +18,11 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=400)
 settings.load_profile("same")
 
-MACHINE_ROOMS = {"app", "cli", "collectors", "datasets", "hosts", "integration", "layers", "ledger", "servers", "store"}
+# Rooms whose tests look at this machine, its processes or what pgstrata keeps on it. Of other rooms, tests that need
+# root or a server do.
+MACHINE_ROOMS = {"cli", "hosts", "integration", "layers"}
+# of these rooms, but only with tables and studies
+READING = {"test_decide.py", "test_gate.py", "test_gate_in_ci.py"}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,7 +38,7 @@ def own_lock(tmp_path_factory):
 
 
 def pytest_addoption(parser):
-    text = "tests that use this machine, that change it, that do not touch it, or that take its time"
+    text = "tests that use this machine, that change it, that leave it alone, or that take its time"
     parser.addoption("--part", choices=("together", "host", "inside", "alone"), help=text)
     parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
 
@@ -44,7 +48,7 @@ def pytest_configure(config):
     """What killed tests left goes first; tests beside each other have folders where those are made and removed at once."""
     if not hasattr(config, "workerinput"):
         leftovers.sweep()
-    if config.getoption("--part") == "together" and config.option.basetemp is None:
+    if config.getoption("--part") in {"together", "inside"} and config.option.basetemp is None:
         config.option.basetemp = str(make_folder("pgs-"))
         config.add_cleanup(partial(shutil.rmtree, config.option.basetemp, ignore_errors=True))
 
@@ -57,7 +61,7 @@ def pytest_ignore_collect(collection_path, config):
     marked = partial(_is_marked, collection_path.read_text(encoding="utf-8"))
     at_machine = _is_of_a_machine_room(collection_path)
     wanted = {
-        "together": at_machine or marked("server"),
+        "together": at_machine or marked("server") or marked("company"),
         "host": marked("root"),
         "inside": not at_machine,
         "alone": marked("alone"),
@@ -70,7 +74,7 @@ def _is_marked(text, marker):
 
 
 def _is_of_a_machine_room(path):
-    return path.relative_to(Path(__file__).parent).parts[0] in MACHINE_ROOMS
+    return path.relative_to(Path(__file__).parent).parts[0] in MACHINE_ROOMS and path.name not in READING
 
 
 def pytest_collection_modifyitems(config, items):
@@ -93,7 +97,8 @@ def _part_of(item):
         return "alone"
     if item.get_closest_marker("root") and not item.get_closest_marker("company"):
         return "host"
-    return "together" if _is_of_a_machine_room(item.path) or item.get_closest_marker("server") else "inside"
+    using = any(map(item.get_closest_marker, ("server", "company")))
+    return "together" if using or _is_of_a_machine_room(item.path) else "inside"
 
 
 def _changes_the_host(item):

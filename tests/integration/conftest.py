@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import brisk
 import guard_book
 import program
 from working_folder import working_folder
@@ -33,7 +34,7 @@ class Sandbox:
         return path
 
     def command(self, *arguments):
-        return [sys.executable, "-m", "pgstrata", *map(str, arguments)]
+        return [sys.executable, brisk.__file__, *map(str, arguments)]
 
     def pgstrata(self, *arguments, timeout=None, environ=None, real=False):
         """The program, ended; a `real` process of its own, too, wherever it has a time limit or does not only read."""
@@ -144,6 +145,8 @@ def running_server(shared_root):
     data = folder / "data"
     run(build.program("initdb"), "-D", data, "-U", "boss", "-A", "scram-sha-256", f"--pwfile={password}", "--no-sync")
     options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c port=15431 -c fsync=off"
+    # no checkpoint but those that somebody asks for
+    options += " -c checkpoint_timeout=1d"
     run(build.program("pg_ctl"), "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
     yield {
         "dsn": f"host={folder} port=15431 user=boss password=canary-pw-7391 dbname=postgres",

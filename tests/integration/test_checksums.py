@@ -15,8 +15,9 @@ checksums = [true, false]
 workload = "simple-update"
 scale = 3  # no other test has data of this size
 clients = 2
+rate = 50
 run = "1s"
-warmup = "1s"
+warmup = "0s"
 """
 
 

@@ -85,6 +85,7 @@ server = ["dsn:{running_server["dsn"]}", "dsn:{running_server["dsn"]} sslmode=di
 workload = "select-only"
 scale = 1
 clients = 2
+rate = 50
 run = "1s"
 warmup = "0s"
 """
@@ -213,12 +214,12 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_resumes(sandbox):
 
 def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox, observed):
     study = sandbox.root / "study-killed"
-    file = sandbox.file(ONE.format(blocks=1, run="4s", common=""))
+    file = sandbox.file(ONE.format(blocks=1, run="3s", common=""))
     process = sandbox.start("run", file, "--study", study, "--events")
     for line in process.stdout:
         if '"text": "measure"' in line:
             break
-    time.sleep(1.5)
+    time.sleep(1)
     (postmaster,) = [pid for pid in sandbox.processes() if _is_postmaster(pid)]
     os.kill(postmaster, signal.SIGKILL)
     process.communicate(timeout=120)

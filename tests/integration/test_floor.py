@@ -69,7 +69,12 @@ def test_a_budget_that_holds_no_block_leaves_the_floor_undecided(sandbox):
 
 
 def test_a_control_by_rebuild_runs_on_data_that_were_built_a_second_time(sandbox):
-    file = sandbox.file(QUESTION.replace("blocks = 12", 'blocks = 1\ncontrols = ["rebuild"]'), "rebuild.toml")
+    file = sandbox.file(
+        QUESTION.replace("blocks = 12", 'blocks = 1\ncontrols = ["rebuild"]').replace(
+            "clients = 1", "clients = 1\nrate = 50"
+        ),
+        "rebuild.toml",
+    )
     study = sandbox.root / "study-rebuild"
     data = sandbox.root / "data-rebuild"
     done = sandbox.pgstrata("run", file, "--study", study, environ={"PGSTRATA_DATA": str(data)})

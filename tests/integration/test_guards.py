@@ -224,7 +224,6 @@ run = "1s"
     observed("level_not_taken", line)
 
 
-@pytest.mark.alone
 def test_autovacuum_in_one_arm(sandbox, observed):
     text = (
         HEAD.format(blocks=1)
@@ -246,6 +245,7 @@ settings.autovacuum_vacuum_cost_delay = 0
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 200
 run = "4s"
 warmup = "0s"
 """
@@ -266,7 +266,6 @@ def ask(running_server, statement):
     )
 
 
-@pytest.mark.alone
 def test_a_checkpoint_in_one_arm_and_a_server_that_was_changed_under_way(sandbox, running_server, observed):
     text = (
         HEAD.format(blocks=3)
@@ -282,7 +281,8 @@ server = "dsn:{running_server["dsn"]} sslmode=disable"
 workload = "simple-update"
 scale = 1
 clients = 2
-run = "2s"
+rate = 100
+run = "3s"
 warmup = "0s"
 """
     )
@@ -302,7 +302,7 @@ warmup = "0s"
         study, code, said = watch(sandbox, "changed", text, at)
         assert code == 130, said
         runs = {run.identity: run for run in load_study(study).runs}
-        counts = {name: runs[f"b01/{name}/simple-update-s1-c2"].value("checkpoints") for name in ("left", "right")}
+        counts = {name: runs[f"b01/{name}/simple-update-s1-c2-r100"].value("checkpoints") for name in ("left", "right")}
         assert counts == {"left": 1, "right": 0}
         observed("checkpoints_differ", doubts_of(study)["checkpoints_differ"])
         changed = [run for run in runs.values() if "fingerprint_changed" in reasons_of(run)]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import brisk
 import sshd
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
@@ -42,6 +43,7 @@ settings.max_wal_size = "64MB"
 workload = "select-only"
 scale = 1
 clients = 1
+rate = 50
 run = "1s"
 warmup = "0s"
 """
@@ -59,7 +61,7 @@ class Place:
         self.first = self.state()
 
     def words(self, *arguments):
-        return [sys.executable, "-m", "pgstrata", *arguments]
+        return [sys.executable, brisk.__file__, *arguments]
 
     def pgstrata(self, *arguments):
         return subprocess.run(
@@ -107,7 +109,7 @@ def place():
 @pytest.fixture(scope="module")
 def made(place):
     """What each command said: status and run after kill -9, restore, then the study to its end."""
-    place.kill_in("b01/changed/select-only-s1-c1")
+    place.kill_in("b01/changed/select-only-s1-c1-r50")
     steps = {
         "left": place.state(),
         "status": place.pgstrata("host", "status", "--host", "far1"),

@@ -34,6 +34,7 @@ server = "dsn:{dsn}"
 workload = "select-only"
 scale = {scale}
 clients = 1
+rate = 50
 run = "1s"
 warmup = "0s"
 """
@@ -90,6 +91,7 @@ server = "dsn:{dsn}"
 workload = "simple-update"
 scale = 7
 clients = 1
+rate = 50
 run = "1s"
 warmup = "0s"
 """

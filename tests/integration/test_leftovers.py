@@ -255,7 +255,7 @@ def test_whichever_signal_ends_it_and_however_often_everything_is_taken_down(san
 
 def test_a_reader_that_goes_away_ends_it_cleanly_and_finished_runs_are_kept(sandbox, file):
     study = sandbox.root / "study-unread"
-    words = [sys.executable, "-m", "pgstrata", "run", str(file), "--study", str(study), "--events"]
+    words = sandbox.command("run", file, "--study", study, "--events")
     process = subprocess.Popen(
         words, cwd=sandbox.root, env=sandbox.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

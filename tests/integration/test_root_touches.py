@@ -37,6 +37,7 @@ storage.wal = "memory"
 workload = "simple-update"
 scale = 1
 clients = 1
+rate = 50
 run = "1 s"
 warmup = "0 s"
 """
@@ -47,7 +48,7 @@ pgstrata() { "$python" -m pgstrata "$@"; }
 python=$2
 pgstrata plan experiment.toml || exit
 study=studies/one
-timeout --signal=KILL 15 "$python" -m pgstrata run experiment.toml --study $study
+timeout --signal=KILL 10 "$python" -m pgstrata run experiment.toml --study $study
 pgstrata host restore || exit
 pgstrata run experiment.toml --study $study || exit
 pgstrata show "$study" && pgstrata report "$study" && pgstrata reparse "$study" && pgstrata host status

@@ -97,7 +97,7 @@ def files_with(folder, word):
 def test_a_password_is_seen_nowhere_but_where_it_was_given(sandbox, running_server, keeper):
     password, environ = keeper
     study = sandbox.root / "study-secrets"
-    sandbox.file("SELECT count(*) FROM kept WHERE a = 'canary-of-the-script';\n", "look.sql")
+    sandbox.file("SELECT count(*) FROM kept WHERE a = 'canary-of-the-script';\n\\sleep 5 ms\n", "look.sql")
     sandbox.file("CREATE TABLE kept (a text);\n", "setup.sql")
     text = EXPERIMENT.format(password=password, folder=running_server["folder"])
     file = sandbox.file(text, "secret.toml")

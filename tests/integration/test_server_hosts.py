@@ -17,7 +17,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import make_derive
-from pgstrata.conduct import losses
+from pgstrata.conduct import ceiling, losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json.answer import answer_json
@@ -100,6 +100,7 @@ def made(folder, far):
         patch.setenv(site.SSH_CONFIG, far.config)
         patch.setattr(server_hosts, "PATIENCE", HASTY)
         patch.setattr(losses, "PAUSES", (1.0,) * 15)
+        patch.setattr(ceiling, "_SECONDS", 1.0)
         file = folder / "experiment.toml"
         file.write_text(TEXT)
         events = Pulling(far)

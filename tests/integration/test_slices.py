@@ -33,11 +33,24 @@ run = "1s"
 
 @pytest.fixture(scope="module")
 def measured(shared_sandbox):
+    """A study that was killed in its first turns and then ended; whether the kill left something running."""
     study = shared_sandbox.root / "study-slices"
     file = shared_sandbox.file(EXPERIMENT, "slices.toml")
+    process = shared_sandbox.start("run", file, "--study", study, "--events")
+    try:
+        for line in process.stdout:
+            if "round " in line:
+                break
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    deadline = time.monotonic() + 20
+    while (left := shared_sandbox.wait_for_silence()) and time.monotonic() < deadline:
+        time.sleep(0.2)
     done = shared_sandbox.pgstrata("run", file, "--study", study)
     assert done.returncode == 0, done.stdout + done.stderr
-    return shared_sandbox, study, done
+    return shared_sandbox, study, left
 
 
 def test_all_environments_of_a_block_share_its_rounds(measured):
@@ -98,6 +111,13 @@ def test_reparse_gives_the_same_rounds(measured):
     assert {run.identity: run.together for run in before} == {run.identity: run.together for run in after}
 
 
+def test_a_kill_in_the_middle_of_the_turns_leaves_no_paused_client_and_costs_no_run(measured):
+    sandbox, study, left = measured
+    assert not left
+    assert len(sandbox.records(study)) == 6
+    assert {record["failure"] for record in sandbox.records(study).values()} == {""}
+
+
 def test_nothing_stays_paused_or_running(measured):
     sandbox, _, _ = measured
     assert not sandbox.wait_for_silence()
@@ -120,25 +140,3 @@ def test_environments_take_turns_through_one_shell(sandbox):
     assert slow.value("server_cpu_per_tx") > 1.1 * plain.value("server_cpu_per_tx")
     assert not sandbox.wait_for_silence()
     assert not sandbox.clones()
-
-
-def test_a_kill_in_the_middle_of_the_turns_leaves_no_paused_client(sandbox):
-    study = sandbox.root / "study-killed-turns"
-    file = sandbox.file(EXPERIMENT.replace("blocks = 3", "blocks = 1"), "killed.toml")
-    process = sandbox.start("run", file, "--study", study, "--events")
-    try:
-        for line in process.stdout:
-            if "round " in line:
-                break
-        os.kill(process.pid, signal.SIGKILL)
-    finally:
-        process.kill()
-        process.communicate()
-    deadline = time.monotonic() + 20
-    while sandbox.wait_for_silence() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not sandbox.wait_for_silence()
-    done = sandbox.pgstrata("run", file, "--study", study)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(sandbox.records(study)) == 2
-    assert {record["failure"] for record in sandbox.records(study).values()} == {""}

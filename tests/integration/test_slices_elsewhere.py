@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import brisk
 import sshd
 from pgstrata.app.wiring import make_derive
 from pgstrata.store.load import load_study
@@ -56,7 +57,7 @@ class Place:
         (folder / "slices.toml").write_text(TEXT)
 
     def start(self):
-        words = [sys.executable, "-m", "pgstrata", "run", "slices.toml", "--study", "study", "--events"]
+        words = [sys.executable, brisk.__file__, "run", "slices.toml", "--study", "study", "--events"]
         return subprocess.Popen(
             words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

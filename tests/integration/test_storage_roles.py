@@ -36,6 +36,7 @@ storage.installation = "memory"
 workload = "simple-update"
 scale = 1
 clients = 2
+rate = 50
 run = "1s"
 warmup = "0s"
 """
