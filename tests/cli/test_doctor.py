@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
 from pgstrata.app.doctor import Installations, examine, examine_here, find_installations
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import Site
@@ -19,7 +20,6 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.doctor import Fitness, Possible
 from pgstrata.ports.host import ClockReading, Completed
 from pgstrata.servers.places import Places
-from pgstrata.testing import FakeClock
 
 PLACES = Places(cache="/c", state="/s", data="/s/data", storage="/s/storage", run="/r", memory="/m")
 NOTHING = Installations(fetched={}, installed=())

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sshd
+from fake_clock import FakeClock
 from pgstrata.app.doctor import Installations
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import SystemClock
@@ -28,7 +29,6 @@ from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.doctor import Possible
-from pgstrata.testing import FakeClock
 
 pytestmark = pytest.mark.company
 # Changes two files of the far host, and is killed between the second change and the note of it.
@@ -39,7 +39,7 @@ from changed_files import Files
 from pgstrata.app.host import at_work, make_ledger
 from pgstrata.app.site import open_site
 from pgstrata.ledger.steps import LedgerStep
-from pgstrata.testing import FakeClock
+from fake_clock import FakeClock
 changed = []
 
 def at(step):

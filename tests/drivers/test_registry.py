@@ -16,7 +16,7 @@ from pgstrata.plan import make_plan
 from pgstrata.ports.studies import StudyHead
 from pgstrata.servers.packages import Packages
 from pgstrata.store.serialise import render_header, render_plan_file
-from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
+from plain_driver import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
 WORKLOAD = replace(fakes.WORKLOAD, data="plain rows", builtin="")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sshd
+from fake_clock import RecordingEvents
 from pgstrata.app import server_hosts, site
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
@@ -24,7 +25,6 @@ from pgstrata.report.json.answer import answer_json
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import load_plan_file
-from pgstrata.testing import RecordingEvents
 from rendering import render_text
 from working_folder import working_folder
 

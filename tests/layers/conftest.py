@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
 from loop_devices import left_over
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
@@ -20,7 +21,6 @@ from pgstrata.ports.host import Command
 from pgstrata.ports.server import Clone, Dataset
 from pgstrata.servers.places import find_places, server_user
 from pgstrata.servers.supply import Servers
-from pgstrata.testing import FakeClock
 
 
 def known(name):

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, SqlError
 from pgstrata.hosts.local import LocalHost
@@ -25,7 +26,6 @@ from pgstrata.model.server import Address
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.testing_ledger import FakeLedger
 from version2 import Version2
 
 MB = 1024**2

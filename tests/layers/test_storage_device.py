@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.storage.device import accept_device
@@ -21,7 +22,6 @@ from pgstrata.model.launch import Needs
 from pgstrata.ports.host import Command
 from pgstrata.system.storage import device_change
 from pgstrata.testing import failure_of
-from pgstrata.testing_ledger import FakeLedger
 
 MB = 1024 * 1024
 
