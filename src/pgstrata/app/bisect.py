@@ -99,7 +99,6 @@ class Measure(Protocol):
         Raises:
             PgstrataError: it could not be carried out.
         """
-        ...
 
 
 def ask_factor(file: Path, factor: str | None) -> Question:

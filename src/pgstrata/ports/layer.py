@@ -22,11 +22,9 @@ class HostLayer(Protocol):
     @property
     def name(self) -> str:
         """Name of the layer: memory, sysctl, cpu, limits."""
-        ...
 
     def concerns(self, environment: Environment) -> bool:
         """Whether the environment asks for a level of this layer."""
-        ...
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:
         """Change what has to be changed for this environment; what is added to its start.
@@ -35,11 +33,9 @@ class HostLayer(Protocol):
             LevelNotTakenError: the host accepted the level and does not have it; what was changed stays in the ledger.
             HostNotFitError: the host cannot do this at all; the remedy says what would make it possible.
         """
-        ...
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """Facts seen from inside. Raises LevelNotTakenError where a level that was asked for is not there."""
-        ...
 
 
 @runtime_checkable
@@ -48,4 +44,3 @@ class ExplainsDeath(Protocol):
 
     def explain_death(self, environment: Environment) -> str:
         """Why a server of this environment died since its layers were prepared, as far as the layer is the reason."""
-        ...

@@ -21,15 +21,12 @@ class Ledger(Protocol):
             LevelNotTakenError: `do` failed, for instance because the kernel refuses the value; what it did is undone.
             HostNotFitError: the undoing failed.
         """
-        ...
 
     def mark(self) -> int:
         """A place in the ledger to which `undo_to` goes back."""
-        ...
 
     def undo_to(self, mark: int) -> None:
         """Undo everything that was changed since the mark, the latest first.
 
         All of it is tried; what failed keeps its entry. Raises HostNotFitError that names what failed and why.
         """
-        ...

@@ -37,23 +37,18 @@ class Source(Protocol):
     @property
     def origin(self) -> str:
         """What the level does not say of it, such as the commit that a branch stood at; may be empty."""
-        ...
 
     def require(self) -> None:
         """Refuse what cannot be a source: UsageError, or HostNotFitError for a program that reading it takes."""
-        ...
 
     def holds(self) -> frozenset[str]:
         """Those of the telling files that are in it; UsageError where it cannot be read."""
-        ...
 
     def digest(self) -> str:
         """Names its content and, where root reads it as another user, that user; UsageError: it cannot be read."""
-        ...
 
     def copy(self, target: Path) -> None:
         """A copy at `target`, which is not there yet; UsageError where it cannot be read, OSError where not written."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
