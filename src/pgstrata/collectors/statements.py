@@ -30,19 +30,13 @@ def statements_for(package: str, stem: str, version: int) -> tuple[tuple[int, st
     return tuple(reversed(suited))
 
 
-def statement_for(package: str, stem: str, version: int) -> tuple[int, str] | None:
-    """The best one for a server of that version; None where all are for newer ones."""
-    best = statements_for(package, stem, version)[0]
-    return best if best[0] <= version else None
-
-
-def compose_views(package: str, stem: str, views: Sequence[str], version: int) -> tuple[tuple[int, str], ...]:
-    """One statement of what is read of several views, as STEM-VIEW.VERSION.sql: version and text, best first.
+def compose_views(package: str, views: Sequence[str], version: int) -> tuple[tuple[int, str], ...]:
+    """One statement of what is read of several views, as VIEW.VERSION.sql: version and text, best first.
 
     After the best one come those for older servers, to be tried where the server lacks a column. The number is the
     newest version among the parts of a statement; views that came later have no part in it.
     """
-    suited = {view: statements_for(package, f"{stem}-{view}", version) for view in views}
+    suited = {view: statements_for(package, view, version) for view in views}
     numbers = sorted({number for parts in suited.values() for number, _ in parts if number <= version}, reverse=True)
     oldest = min(number for parts in suited.values() for number, _ in parts)
     return tuple(

@@ -50,9 +50,9 @@ def doubt_resets(before: bytes, after: bytes) -> tuple[Reason, ...]:
         ParseError: a line is not a name and a number; the message quotes it.
     """
     first, last = parse_counters(before), parse_counters(after)
-    both = first.keys() & last.keys()
-    reset = {name for name in last if name.endswith(_RESET) and first.get(name) != last[name]}
-    fallen = {name for name in both if name.startswith(_ONLY_GROWING) and last[name] < first[name]}
+    measured = {name for name in last if name.startswith(_ONLY_GROWING)}
+    reset = {name for name in measured if name.endswith(_RESET) and first.get(name) != last[name]}
+    fallen = {name for name in measured & first.keys() if last[name] < first[name]}
     views = sorted({name.partition(".")[0] for name in reset | (fallen - {"database.size"})})
     if not views:
         return ()

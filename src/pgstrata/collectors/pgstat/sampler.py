@@ -1,7 +1,7 @@
 """Takes the server's statistics as text: one line `name<TAB>value` for each counter.
 
-What is read of each view lies beside as `sql/snapshot-VIEW.VERSION.sql`: the highest that is not newer than the server
-is used, and nothing of views that came later. All were run on real servers, 9.6 to 18.
+What is read of each view lies beside as `sql/VIEW.VERSION.sql`: the highest that is not newer than the server is used,
+and nothing of views that came later. All were run on real servers, 9.6 to 18.
 
 Any user may read all that is asked for. What the capture itself costs, some hundred buffer hits, is in the counters.
 """
@@ -16,11 +16,12 @@ from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import Reason
 from pgstrata.ports.collector import CaptureSubject, Window
 
-VIEWS: Final = ("database", "tables", "position", "background", "wal", "io", "io_wal")
+VIEWS: Final = ("database", "size", "tables", "position", "checkpoints", "wal", "wal_io", "io")
 _SHARED_MEMORY_SINCE: Final = 150000
 """Up to 14 a process of its own collects the statistics and hands out files that are up to half a second old."""
 
 _SETTLE: Final = "SELECT pg_sleep(0.6)"
+_STATEMENT: Final = "SELECT c.name, c.value::text AS value FROM (\n{views}) AS c (name, value)\n"
 
 
 class PgstatCollector:
@@ -33,7 +34,9 @@ class PgstatCollector:
         version = subject.server.build.version.number
         if version < _SHARED_MEMORY_SINCE:
             subject.sql.query(subject.server.address, _SETTLE)
-        number, table = query_first(subject, compose_views(__package__, "snapshot", VIEWS, version))
+        composed = compose_views(__package__, VIEWS, version)
+        asked = [(number, _STATEMENT.format(views=views)) for number, views in composed]
+        number, table = query_first(subject, asked)
         rows = (("snapshot", str(number)), *((row["name"], row["value"]) for row in table.records()))
         return "".join(f"{name}\t{value}\n" for name, value in rows).encode()
 

@@ -1,8 +1,6 @@
 """Samples the server's statistics each second, by a psql of its own, into a file.
 
-What is read of each view lies beside as `sql/seconds-VIEW.VERSION.sql`: the highest that is not newer than the server
-is used, and nothing of views that came later. Any user may read all that is asked for. Slices have no use for it: there
-it is not started.
+What is read of each view is the same as in captures (`sampler`). Slices have no use for it: there it is not started.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from typing import Final
 
 from pgstrata.collectors.pgstat.series import SAMPLES, make_server_series, parse_counter_samples
 from pgstrata.collectors.repeated_statement import render_watch, start_watch
-from pgstrata.collectors.statements import statement_for
+from pgstrata.collectors.statements import statements_for
 from pgstrata.collectors.window_series import doubt_unseen, unseen_seconds
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
@@ -72,5 +70,5 @@ def choose_views(version: int) -> Mapping[str, tuple[int, str]]:
 
     Servers older than all statements are asked the oldest ones.
     """
-    found = {view: statement_for(__package__, f"seconds-{view}", max(version, _OLDEST)) for view in VIEWS}
-    return {view: each for view, each in found.items() if each is not None}
+    best = {view: statements_for(__package__, view, version)[0] for view in VIEWS}
+    return {view: each for view, each in best.items() if each[0] <= max(version, _OLDEST)}
