@@ -18,7 +18,7 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.app.remote_doctor import find_installations_there, with_programs
 from pgstrata.app.site import observe_site
 from pgstrata.app.sudo_commands import list_elevated
-from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.clock import measure_clock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.layers import LAYERS

@@ -13,11 +13,10 @@ from typing import Final, TypeVar
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.site import Site, site_here
 from pgstrata.app.sudo_commands import list_elevated
-from pgstrata.collectors.canary.sampler import time_loop
-from pgstrata.collectors.hostfacts.abilities import observe_abilities
+from pgstrata.collectors.canary import time_loop
+from pgstrata.collectors.hostfacts.abilities import judge_layers, observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
-from pgstrata.collectors.hostfacts.possible import judge_layers
 from pgstrata.collectors.hostfacts.probes import (
     LEAST_DISK,
     judge_canary,
@@ -29,8 +28,7 @@ from pgstrata.collectors.hostfacts.probes import (
     unfit_reasons,
 )
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
-from pgstrata.collectors.pgtest.parse import FSYNC, TIMING, parse_fsync, parse_timing
-from pgstrata.collectors.pgtest.sampler import remove_trial, run_fsync, run_timing
+from pgstrata.collectors.pgtest import FSYNC, TIMING, parse_fsync, parse_timing, remove_trial, run_fsync, run_timing
 from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
+from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
 from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
 from pgstrata.model.experiment import ServerKind

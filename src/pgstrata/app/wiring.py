@@ -10,14 +10,14 @@ from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.app.targets import MachineTarget
-from pgstrata.collectors.canary.sampler import CanaryCollector
+from pgstrata.collectors.canary import CanaryCollector
 from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.collectors.pgstat.seconds import CountersSampler
-from pgstrata.collectors.plans.explain import PlanExplainer
+from pgstrata.collectors.plans import PlanExplainer
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
 from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extension

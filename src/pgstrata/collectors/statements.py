@@ -1,4 +1,4 @@
-"""Statements by server version, and what they share.
+"""Statements by server version, and what they share; statements that psql gives to a server again and again.
 
 They lie in the folder `sql` of a collector as STEM.VERSION.sql: the highest that is not newer than the server is the
 one for it, for servers older than all of them the oldest.
@@ -6,13 +6,13 @@ one for it, for servers older than all of them the oldest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Final
 
 from pgstrata.errors import SqlError
 from pgstrata.libpq import quote_literal
-from pgstrata.ports.collector import CaptureSubject
+from pgstrata.ports.collector import CaptureSubject, Sampling
 from pgstrata.ports.server import QueryResult
 
 _UNDEFINED: Final = frozenset({"42703", "42P01", "42883"})
@@ -68,3 +68,29 @@ def _newest(parts: Sequence[tuple[int, str]], number: int) -> tuple[int, str] | 
 def constants_expression() -> str:
     """The regular expression that finds the constants of a statement, as a constant of SQL."""
     return quote_literal((files(__package__) / "sessions" / "constants.regex").read_text("utf-8").strip())
+
+
+PLAIN_STRINGS: Final = "SET standard_conforming_strings = on;\n"
+"""What constants in a script need on servers that may read backslashes in them as escapes."""
+
+
+def render_watch(statement: str, seconds: float, *, begin: str = "") -> str:
+    """A script of psql: what is to `begin` with, then the statement, prepared once and given again and again."""
+    return f"{begin}PREPARE sample AS\n{statement.rstrip()};\nEXECUTE sample \\watch {seconds:g}\n"
+
+
+def start_watch(
+    subject: CaptureSubject,
+    script: str,
+    *,
+    folder: str,
+    name: str,
+    conceal: Callable[[bytes], bytes] | None = None,
+    prompt: bool = False,
+) -> Sampling:
+    """A script at work on psql's host, whose answers go into the file `name` in a folder that exists there."""
+    process = subject.sql.watch(subject.server.address, script, folder=folder, name=name)
+    output = f"{folder}/{name}"
+    return Sampling(
+        host=subject.sql.host, process=process, output=output, errors=f"{output}.err", conceal=conceal, prompt=prompt
+    )

@@ -3,8 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.pgstat.parse import parse_counters
-from pgstrata.collectors.pgstat.sampler import VIEWS, PgstatCollector
+from pgstrata.collectors.pgstat.sampler import VIEWS, PgstatCollector, parse_counters
 from pgstrata.collectors.statements import compose_views
 from pgstrata.errors import SqlError
 from pgstrata.ports.server import QueryResult
