@@ -12,12 +12,11 @@ import pytest
 
 import sshd
 from fake_clock import FakeClock
-from pgstrata.app.doctor import Installations
+from pgstrata.app.doctor import Installations, list_elevated
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.remote_doctor import find_installations_there, with_programs
 from pgstrata.app.site import observe_site
-from pgstrata.app.sudo_commands import list_elevated
 from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError

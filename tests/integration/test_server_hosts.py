@@ -12,12 +12,11 @@ import pytest
 
 import sshd
 from fake_clock import RecordingEvents
-from pgstrata.app import server_hosts, site
+from pgstrata.app import site, study_hosts
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
-from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
-from pgstrata.app.wiring import make_derive
+from pgstrata.app.wiring import make_derive, reparse
 from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
@@ -98,7 +97,7 @@ def made(folder, far):
             patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
         (folder / "here").mkdir()
         patch.setenv(site.SSH_CONFIG, far.config)
-        patch.setattr(server_hosts, "PATIENCE", HASTY)
+        patch.setattr(study_hosts, "PATIENCE", HASTY)
         patch.setattr(losses, "PAUSES", (1.0,) * 15)
         file = folder / "experiment.toml"
         file.write_text(TEXT)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import parse_text, plan_experiment
-from pgstrata.app.reparse import reparse
-from pgstrata.app.wiring import make_derive
+from pgstrata.app.wiring import make_derive, reparse
 from pgstrata.collectors.hostfacts.abilities import parse_cgroups, parse_programs
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.perf.sampler import parse_folded

@@ -1,4 +1,7 @@
-"""From a file on disk, or a text, to a plan: read, parse, complete, plan, look up floors. Nothing is changed."""
+"""From a file on disk, or a text, to a plan: read, parse, complete, plan, look up floors. Nothing is changed.
+
+Other machines are asked for their memory where settings follow from it.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,65 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.host_floors import fit_designs, with_floors
-from pgstrata.app.places import capacity_here, expand_home
-from pgstrata.app.remote_memory import complete_by_hosts
+from pgstrata.app.places import capacity_here, expand_home, observe_memory
 from pgstrata.drivers.registry import driver_capabilities
-from pgstrata.errors import UsageError
+from pgstrata.errors import HostLostError, HostNotFitError, UsageError
+from pgstrata.experiment.defaults import complete_experiment, hosts_to_ask
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model import sizes
-from pgstrata.model.experiment import Environment, Experiment, ServerKind
+from pgstrata.model.experiment import Environment, Experiment, HostSpec, ServerKind
 from pgstrata.model.plan import HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
+
+_GIVE: Final = "or give shared_buffers and effective_cache_size in the file"
+
+
+def complete_by_hosts(
+    experiment: Experiment, capacity: HostCapacity, workloads: Mapping[str, Workload], *, sure: bool = True
+) -> tuple[Experiment, HostCapacity]:
+    """The experiment with a value for each setting that nobody gave, by the memory of all machines with servers.
+
+    Also the capacity with the memory of those that were asked; where no setting hangs on it nobody is.
+
+    Args:
+        experiment: as parsed.
+        capacity: this machine.
+        workloads: those that exist, by name.
+        sure: another machine has to be there; otherwise one that is not is left out, with a note that says so.
+
+    Raises:
+        HostNotFitError, HostLostError: another machine cannot be asked.
+    """
+    memories: dict[HostSpec, int] = {}
+    notes: list[str] = []
+    for spec in hosts_to_ask(experiment):
+        try:
+            memories[spec] = _ask(spec)
+        except (HostLostError, HostNotFitError) as error:
+            if sure:
+                error.remedy = "; ".join(filter(None, (error.remedy, _GIVE)))
+                raise
+            notes.append(
+                f"{spec.text} cannot be asked how much memory it has ({error.what}): what follows from memory may be "
+                f"something else when it is there; {_GIVE}"
+            )
+    noted = replace(experiment, notes=(*experiment.notes, *notes))
+    known = replace(capacity, elsewhere=memories)
+    return complete_experiment(noted, known, workloads), known
+
+
+def _ask(spec: HostSpec) -> int:
+    from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
+
+    with open_site(spec.destination) as site:
+        return observe_memory(site.transport)
 
 
 def load_plan(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from pgstrata.app.machine import Machine
-from pgstrata.app.opened_host import OpenedHost
+from pgstrata.app.site import OpenedHost
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.hosts.tree import send_tree

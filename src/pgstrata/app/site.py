@@ -14,6 +14,7 @@ from pgstrata.app.places import find_machine_places
 from pgstrata.errors import ParseError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.lock import LOCK_VARIABLE
+from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
 from pgstrata.system.files import remove_tree
@@ -147,3 +148,22 @@ def _sweep_sockets() -> None:
         with suppress(OSError):
             if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.getuid():
                 remove_tree(folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedHost:
+    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport."""
+
+    spec: HostSpec
+    site: Site
+    host: Host
+
+    @property
+    def transport(self) -> Host:
+        """As the user of pgstrata there."""
+        return self.site.transport
+
+    @property
+    def places(self) -> Places:
+        """Its folders, which need not be there yet."""
+        return self.site.places

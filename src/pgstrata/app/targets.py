@@ -10,11 +10,10 @@ from typing import Final, TypeVar
 
 from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
-from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import socket_root, study_key
 from pgstrata.app.sent_servers import SentServers
-from pgstrata.app.server_hosts import local_host, observe_tcp_route
-from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts, local_host, observe_tcp_route
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often

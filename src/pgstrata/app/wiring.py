@@ -38,6 +38,7 @@ from pgstrata.ports.collector import Collector, Sampler
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.store import Store
+from pgstrata.ports.studies import StoredStudy
 from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.store.serialise import parse_header
@@ -198,3 +199,8 @@ def _choose_host(plan: Plan, machine: Machine) -> Host:
     """
     alone = all(environment.server.kind is ServerKind.DSN for environment in plan.experiment.environments)
     return machine.here if alone else machine.host
+
+
+def reparse(study: StoredStudy) -> int:
+    """Derive all runs of a study anew; their number."""
+    return study.reparse(make_derive(study.head().plan.experiment))
