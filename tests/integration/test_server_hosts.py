@@ -12,7 +12,7 @@ import pytest
 
 import sshd
 from fake_clock import RecordingEvents
-from pgstrata.app import site, study_hosts
+from pgstrata.app import site
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
@@ -97,7 +97,7 @@ def made(folder, far):
             patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
         (folder / "here").mkdir()
         patch.setenv(site.SSH_CONFIG, far.config)
-        patch.setattr(study_hosts, "PATIENCE", HASTY)
+        patch.setattr(site, "PATIENCE", HASTY)
         patch.setattr(losses, "PAUSES", (1.0,) * 15)
         file = folder / "experiment.toml"
         file.write_text(TEXT)

@@ -17,6 +17,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.places import Places, make_places
 from pgstrata.servers.supply import Servers
+from pgstrata.system.commands import become
 from pgstrata.system.users import UserIds
 
 
@@ -24,15 +25,12 @@ class SystemClock:
     """Implements `ports.Clock`."""
 
     def wall(self) -> float:
-        """Unix seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
         time.sleep(seconds)
 
 
@@ -94,12 +92,4 @@ def _open_host(user: str | None) -> Host:
 
     if user is None:
         return ShellHost(("env", *(f"--unset={name}" for name in hidden), "sh"), name="shell")
-    switch = (
-        "setpriv",
-        f"--reuid={user}",
-        f"--regid={pwd.getpwnam(user).pw_gid}",
-        "--init-groups",
-        "--reset-env",
-        "sh",
-    )
-    return ShellHost(switch, name="shell")
+    return ShellHost((*become(user, str(pwd.getpwnam(user).pw_gid)), "sh"), name="shell")

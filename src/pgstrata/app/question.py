@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from pgstrata.app.host_floors import fit_designs, with_floors
 from pgstrata.app.places import capacity_here, expand_home, observe_memory
@@ -73,15 +73,16 @@ def _ask(spec: HostSpec) -> int:
         return observe_memory(site.transport)
 
 
-def load_plan(
-    file: Path,
-    *,
-    seed: int | None = None,
-    budget: float | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
-    sure: bool = True,
-    query_text: bool = True,
-) -> Plan:
+class Given(TypedDict, total=False):
+    """What the command line says instead of the file, or of its masked passwords; `lone`: one environment is enough."""
+
+    seed: int | None
+    budget: float | None
+    conninfo: Mapping[str, Secret] | None
+    lone: bool
+
+
+def load_plan(file: Path, *, sure: bool = True, query_text: bool = True, **given: Unpack[Given]) -> Plan:
     """The plan of an experiment file, with the noise floors that are known here of its cells.
 
     `sure` as in `complete_by_hosts`: what is only shown needs no other machine to be there. Without `query_text` it is
@@ -91,63 +92,44 @@ def load_plan(
         ExperimentError, PlanRefusedError: there is no plan.
         HostNotFitError, HostLostError: another machine cannot be asked for its memory.
     """
-    workloads = builtin_workloads()
-    plan = plan_text(
-        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, conninfo=conninfo,
-        sure=sure, query_text=query_text,
-    )  # fmt: skip
+    text, workloads = read_experiment(file), builtin_workloads()
+    plan = plan_text(text, str(file), workloads, folder=file.parent, sure=sure, query_text=query_text, **given)
     return with_floors(plan, workloads)
 
 
-def plan_text(  # noqa: PLR0913 - what `load_plan` takes, each named
+def plan_text(
     text: str,
     source: str,
     workloads: Mapping[str, Workload],
     *,
     folder: Path,
-    seed: int | None = None,
-    budget: float | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
     query_text: bool = True,
+    **given: Unpack[Given],
 ) -> Plan:
     """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`.
 
     Its designs follow what is known here of the scatter of its cells.
     """
     capacity = capacity_here()
-    experiment = parse_text(
-        text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
-    )
+    experiment = parse_text(text, source, workloads, capacity, folder=folder, **given)
     experiment = experiment if query_text else replace(experiment, query_text=False)
     complete, capacity = complete_by_hosts(experiment, capacity, workloads, sure=sure)
     return plan_experiment(complete, workloads, capacity)
 
 
-def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
+def parse_text(
     text: str,
     source: str,
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
     *,
     folder: Path,
-    seed: int | None = None,
-    budget: float | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
-    lone: bool = False,
+    **given: Unpack[Given],
 ) -> Experiment:
-    """The experiment that is given as text, its paths absolute; `lone`: one environment is enough."""
-    experiment = parse_experiment(
-        text,
-        source,
-        read_file=_ScriptReader(folder),
-        workloads=workloads,
-        cpus=capacity.cpus,
-        seed=seed,
-        budget=budget,
-        conninfo=conninfo,
-        lone=lone,
-    )
+    """The experiment that is given as text, its paths absolute."""
+    reader = _ScriptReader(folder)
+    experiment = parse_experiment(text, source, read_file=reader, workloads=workloads, cpus=capacity.cpus, **given)
     return _with_absolute_prefixes(experiment, folder.absolute())
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from pgstrata.app.places import find_machine_places
 from pgstrata.errors import ParseError, UsageError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ledger.lock import LOCK_VARIABLE
 from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, Host
@@ -35,6 +36,7 @@ for name in "$@"; do
 done
 :
 """
+PATIENCE: Final = Patience()
 _SOCKETS: Final = "pgstrata-ssh-"
 _SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a name that is short enough for a socket
 
@@ -126,7 +128,10 @@ def open_site(destination: str | None) -> Iterator[Site]:
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
     config = os.environ.get(SSH_CONFIG) or None
-    with make_socket_folder() as run, closing(open_ssh(destination, run=run, config=config)) as transport:
+    with (
+        make_socket_folder() as run,
+        closing(open_ssh(destination, run=run, config=config, patience=PATIENCE)) as transport,
+    ):
         yield observe_site(transport)
 
 

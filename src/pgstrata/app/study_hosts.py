@@ -5,21 +5,18 @@ This one is open already; others are reached by the user's own ssh.
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, Never
 
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import observe_capacity, socket_root
-from pgstrata.app.site import SSH_CONFIG, OpenedHost, make_socket_folder, observe_site, site_here
+from pgstrata.app.site import OpenedHost, open_site, site_here
 from pgstrata.datasets.marker import sum_datasets
 from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
-from pgstrata.hosts.ssh import SshHost, open_ssh
-from pgstrata.hosts.ssh_link import Patience
 from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.ledger.lock import HostHeldError
 from pgstrata.model.experiment import HostSpec
@@ -29,7 +26,6 @@ from pgstrata.ports.host import Command, Host
 from pgstrata.system import commands
 from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
 
-PATIENCE: Final = Patience()
 _OTHERS: Final = (
     "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
 )
@@ -44,29 +40,18 @@ def local_host(machine: Machine) -> OpenedHost:
 def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
     """Connect to another machine and find out where things lie there; nothing is made or changed.
 
-    Args:
-        spec: which one, not this machine.
-
     Raises:
         HostNotFitError: something has to be done about it first, such as its host key or a missing program.
         HostLostError: it cannot be reached now.
     """
-    config = os.environ.get(SSH_CONFIG) or None
-    with (
-        make_socket_folder() as run,
-        closing(open_ssh(spec.destination, run=run, config=config, patience=PATIENCE)) as transport,
-    ):
-        yield _look_around(spec, transport)
-
-
-def _look_around(spec: HostSpec, transport: SshHost) -> OpenedHost:
-    try:
-        site = observe_site(transport)
-        user = site.server_user()
-    except PgstrataError as error:
-        error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
-        raise
-    return OpenedHost(spec=spec, site=site, host=transport.as_user(user) if user else transport)
+    with ExitStack() as stack:
+        try:
+            site = stack.enter_context(open_site(spec.destination))
+            user = site.server_user()
+        except PgstrataError as error:
+            error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
+            raise
+        yield OpenedHost(spec=spec, site=site, host=site.transport.as_user(user) if user else site.transport)
 
 
 def observe_tcp_route(opened: OpenedHost) -> TcpRoute:

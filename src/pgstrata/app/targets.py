@@ -100,7 +100,6 @@ class MachineTarget:
         """It stays as it is, for the next visit."""
 
     def silent(self) -> bool:
-        """As the contract says."""
         try:
             self._opened.host.clock()
         except HostLostError:
@@ -108,7 +107,6 @@ class MachineTarget:
         return False
 
     def reopen(self) -> None:
-        """As the contract says."""
         assert self.hosts is not None
         self._sent = self._observed = None
         self.hosts.reopen(self.spec)
