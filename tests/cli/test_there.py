@@ -22,8 +22,7 @@ from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
-from pgstrata.layers.privileged import Ground, programs_of
-from pgstrata.layers.registry import privileged_changes
+from pgstrata.layers.registry import Ground, privileged_changes, programs_of
 from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import Change, ShellScript

@@ -17,8 +17,7 @@ from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, SqlError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.devices import assert_cache_counted, find_device
-from pgstrata.layers.limits import LimitsLayer
+from pgstrata.layers.limits import LimitsLayer, assert_cache_counted, find_device
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs

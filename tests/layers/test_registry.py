@@ -17,8 +17,7 @@ from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.experiment.values import TABLE
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.privileged import Ground
-from pgstrata.layers.registry import HOST_LAYERS, LayerEntry, make_host_layers, privileged_changes
+from pgstrata.layers.registry import HOST_LAYERS, Ground, LayerEntry, make_host_layers, privileged_changes
 from pgstrata.layers.sysctl import sysctl_change
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.doctor import Possible

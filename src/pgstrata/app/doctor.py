@@ -32,9 +32,8 @@ from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.privileged import Ground, files_of, programs_in, programs_of
-from pgstrata.layers.registry import privileged_changes
-from pgstrata.layers.storage.device import DEVICES
+from pgstrata.layers.registry import Ground, files_of, privileged_changes, programs_in, programs_of
+from pgstrata.layers.storage.making import DEVICES
 from pgstrata.ledger.entries import host_state, own_commands
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import Change, restore_command

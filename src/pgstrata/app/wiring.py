@@ -27,9 +27,8 @@ from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
 from pgstrata.drivers.registry import find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
-from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ServerLayer
-from pgstrata.layers.settings import SettingsLayer
+from pgstrata.layers.settings import ConnectionLayer, SettingsLayer
 from pgstrata.model.experiment import ConnectionKind, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
