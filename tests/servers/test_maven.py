@@ -13,8 +13,7 @@ import pytest
 
 from pgstrata import errors
 from pgstrata.servers.catalogue import JARS, Architecture, Jar, jar_of
-from pgstrata.servers.fetch import Fetcher
-from pgstrata.servers.maven import explain_maven_failure
+from pgstrata.servers.fetch import Fetcher, explain_maven_failure
 from pgstrata.servers.supply import Servers
 from pgstrata.servers.unpack import unpack_jar
 

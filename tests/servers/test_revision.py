@@ -7,9 +7,8 @@ import pytest
 from pgstrata.errors import HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
-from pgstrata.servers.revision import find_source
 from pgstrata.servers.supply import Servers
-from pgstrata.servers.tree import BuildUser
+from pgstrata.servers.tree import BuildUser, find_source
 
 # What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
 CONFIGURE = """#!/bin/sh

@@ -10,8 +10,8 @@ import pytest
 from pgstrata import errors
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
-from pgstrata.servers.binary import has_assertions, parse_postgres_binary
 from pgstrata.servers.supply import Servers, installed_prefixes
+from pgstrata.servers.version import has_assertions, parse_postgres_binary
 
 
 def servers(cache, *, here=None, host=None, machine="x86_64"):

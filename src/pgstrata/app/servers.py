@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from pgstrata.app.machine import Machine
 from pgstrata.errors import UsageError
 from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.model.server import Build
 from pgstrata.servers.inspect import ProgramCheck
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelCheck:
-    """What one level is made of and whether its programs start."""
-
-    level: str
-    version: str
-    compiler: str
-    programs: tuple[ProgramCheck, ...]
-
-
-def check_levels(machine: Machine, levels: Sequence[str]) -> tuple[LevelCheck, ...]:
-    """The named levels, or all that are fetched or installed."""
-    wanted = tuple(levels) or tuple(row.level for row in machine.servers.list() if row.fetched)
-    return tuple(_check(machine, level) for level in wanted)
-
-
-def _check(machine: Machine, level: str) -> LevelCheck:
-    build = machine.servers.resolve(_spec(level))
-    return LevelCheck(
-        level=level, version=build.version.text, compiler=build.compiler, programs=machine.servers.check(build)
-    )
+def check_levels(machine: Machine, levels: Sequence[str]) -> Iterator[tuple[str, Build, tuple[ProgramCheck, ...]]]:
+    """The named levels, or all that are fetched or installed: what each is made of, and whether its programs start."""
+    for level in tuple(levels) or tuple(row.level for row in machine.servers.list() if row.fetched):
+        build = machine.servers.resolve(_spec(level))
+        yield level, build, machine.servers.check(build)
 
 
 def _spec(level: str) -> ServerSpec:

@@ -38,8 +38,8 @@ from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy
-from pgstrata.servers.binary import has_tls
 from pgstrata.servers.psql import PsqlSql
+from pgstrata.servers.version import has_tls
 from pgstrata.store.serialise import parse_header
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import warm_sql

