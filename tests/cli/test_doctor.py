@@ -43,12 +43,12 @@ class EmptyHost:
     def run(self, command, *, timeout=600.0, check=True):
         for name, said in self.programs.items():
             if any(word.endswith(name) for word in command.argv):
-                return Completed(argv=command.argv, code=0, stdout=said.encode(), stderr=b"")
+                return Completed(code=0, stdout=said.encode(), stderr=b"")
         made = command.argv[-1].replace("X" * 10, "0123456789") if command.argv[0] == "mktemp" else ""
         if command.argv[0] == "rmdir":
             self.removed.append(command.argv[-1])
         if command.argv[0] in {"find", "mktemp", "rmdir", "sh"}:
-            return Completed(argv=command.argv, code=0, stdout=made.encode(), stderr=b"")
+            return Completed(code=0, stdout=made.encode(), stderr=b"")
         raise HostNotFitError(f"the program {command.argv[0]} is missing", remedy="install it")
 
     def read(self, path, *, offset=0):

@@ -36,7 +36,7 @@ from pathlib import Path
 from changed_files import Files
 from pgstrata.app.host import at_work, make_ledger
 from pgstrata.app.site import open_site
-from pgstrata.ledger.steps import LedgerStep
+from pgstrata.ledger.undo import LedgerStep
 from fake_clock import FakeClock
 changed = []
 

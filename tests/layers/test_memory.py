@@ -56,7 +56,7 @@ class FakeKernel(LocalHost):
         return tuple(sorted({name.removeprefix(f"{path}/").split("/")[0] for name in self.files if path in name}))
 
     def run(self, command, *, timeout=600.0, check=True):
-        return Completed(argv=command.argv, code=0, stdout=self.listed.encode(), stderr=b"")
+        return Completed(code=0, stdout=self.listed.encode(), stderr=b"")
 
 
 class FakeSql:

@@ -18,7 +18,7 @@ from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.ledger import restore
-from pgstrata.ledger.steps import LedgerStep
+from pgstrata.ledger.undo import LedgerStep
 from pgstrata.model.changes import Change, ChangeOwner, Entry, ShellScript
 from pgstrata.system import commands
 

@@ -13,7 +13,7 @@ from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger
-from pgstrata.ledger.steps import LedgerStep
+from pgstrata.ledger.undo import LedgerStep
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from fake_clock import FakeClock
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger, restore
-from pgstrata.ledger.steps import go_on
+from pgstrata.ledger.undo import go_on
 from pgstrata.model.changes import Change, ShellScript
 
 READ = '[ ! -e "$1" ] || cat "$1"'

@@ -14,8 +14,7 @@ from pgstrata.app.host import at_work
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import observe_capacity, socket_root
 from pgstrata.app.site import OpenedHost, open_site, site_here
-from pgstrata.datasets.marker import sum_datasets
-from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
+from pgstrata.datasets.marker import mark_scratch, sum_datasets, sweep_leftovers, sweep_scratch
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.ledger.lock import HostHeldError

@@ -28,7 +28,7 @@ from pgstrata.layers.hierarchies import Controller, Hierarchy, find_hierarchy, p
 from pgstrata.model.changes import Change
 from pgstrata.model.experiment import Environment
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer
 from pgstrata.system.commands import value_change
 from pgstrata.system.groups import base_change, group_change

@@ -20,7 +20,7 @@ from pgstrata.layers.hierarchies import Controller
 from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
 SERVER: Final = "cpu.server"

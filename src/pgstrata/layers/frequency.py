@@ -11,7 +11,7 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.layers.cgroups import assert_taken
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.system.commands import value_change
 
 FOLDER: Final = "/sys/devices/system/cpu"

@@ -34,7 +34,7 @@ from pgstrata.layers.huge_pages import (
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.units import render_bytes
 

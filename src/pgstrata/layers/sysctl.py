@@ -15,7 +15,7 @@ from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.system.commands import WRITE_VALUE, value_change
 

@@ -15,8 +15,7 @@ from pgstrata.model.experiment import Environment
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.host import Host
-from pgstrata.ports.layer import HostLayer
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import HostLayer, Ledger
 from pgstrata.ports.server import Datasets, ServerControl
 
 

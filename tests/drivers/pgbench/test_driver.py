@@ -47,7 +47,7 @@ class FakeHost:
 
     def run(self, command, *, timeout=600.0, check=True):
         self.ran.append(command)
-        return Completed(argv=command.argv, code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
+        return Completed(code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
 
     def spawn(self, command, *, stdout, stderr, on_parent_death=None):
         self.spawned.append((command, stdout, stderr))

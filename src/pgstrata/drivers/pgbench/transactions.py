@@ -34,10 +34,9 @@ _Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionLatencies:
-    """Latencies in microseconds, as logged; `without` counts the logged transactions that have none."""
+    """Latencies in microseconds, as logged; transactions that have none are left out."""
 
     microseconds: _Integers = field(repr=False)
-    without: int
 
     @property
     def samples(self) -> int:
@@ -62,18 +61,16 @@ def parse_transactions(log: bytes) -> TransactionLatencies:
     """
     end = log.rfind(b"\n") + 1
     if end == 0:
-        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64), without=0)
+        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64))
     first = log[: log.find(b"\n")]
     if _LINE.fullmatch(first) is None:
         raise _unknown(first)
     spaces = first.count(b" ")
-    found = []
-    without = 0
-    for start, stop in _chunks(log, end):
-        latencies, words = _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
-        found.append(latencies)
-        without += words
-    return TransactionLatencies(microseconds=np.concatenate(found), without=without)
+    found = [
+        _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
+        for start, stop in _chunks(log, end)
+    ]
+    return TransactionLatencies(microseconds=np.concatenate(found))
 
 
 def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
@@ -89,8 +86,7 @@ def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def _third_column(text: _Bytes, spaces: int) -> tuple[_Integers, int]:
-    """Latencies, and the number of words instead of one."""
+def _third_column(text: _Bytes, spaces: int) -> _Integers:
     ends = np.flatnonzero(text == _NEWLINE)
     gaps = np.flatnonzero(text == _SPACE)
     rows = ends.size
@@ -108,9 +104,7 @@ def _third_column(text: _Bytes, spaces: int) -> tuple[_Integers, int]:
     return _integers(text, table[:, 1] + 1, table[:, 2], starts, ends)
 
 
-def _integers(
-    text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers
-) -> tuple[_Integers, int]:
+def _integers(text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers) -> _Integers:
     numeric = (text[begins] >= _ZERO) & (text[begins] <= _NINE)
     for row in np.flatnonzero(~numeric):
         if text[begins[row] : stops[row]].tobytes() not in WORDS:
@@ -126,7 +120,7 @@ def _integers(
     if bool(bad.any()):
         odd = np.flatnonzero(numeric)[np.flatnonzero(bad)[0]]
         raise _unknown(text[starts[odd] : ends[odd]].tobytes())
-    return values, int((~numeric).sum())
+    return values
 
 
 def _odd_line(text: _Bytes, ends: _Integers, gaps: _Integers, spaces: int) -> ParseError:

@@ -25,7 +25,7 @@ from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.system.storage import read_ahead_change, scheduler_change
 

@@ -19,7 +19,7 @@ from pgstrata.layers.storage.stack import WALK, Observed, check_script, parse_ob
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.storage import Medium, Role
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.system.storage import (
     PLAIN,
     Place,
