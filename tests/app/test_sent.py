@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.app.machine import open_machine
-from pgstrata.app.sent_servers import SentServers
+from pgstrata.app.targets import SentServers
 from pgstrata.errors import UsageError
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.local import LocalHost

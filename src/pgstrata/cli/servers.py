@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pgstrata.app.machine import open_machine
-from pgstrata.app.servers import check_levels
+from pgstrata.app.machine import check_levels, open_machine
 from pgstrata.errors import ExitCode
 
 

@@ -1,17 +1,22 @@
-"""Statements by server version, and what they share; statements that psql gives to a server again and again.
+"""Statements by server version; statements that psql gives to a server again and again; extensions that they need.
 
-They lie in the folder `sql` of a collector as STEM.VERSION.sql: the highest that is not newer than the server is the
-one for it, for servers older than all of them the oldest.
+Statements lie in the folder `sql` of a collector as STEM.VERSION.sql: the highest that is not newer than the server is
+the one for it, for servers older than all of them the oldest.
+
+Extensions are those whose library somebody loads into servers. None is ever switched on here: it has its cost, which
+all environments of an experiment must bear alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
 from pgstrata.errors import SqlError
 from pgstrata.libpq import quote_literal
+from pgstrata.model.experiment import Experiment, ServerKind
 from pgstrata.ports.collector import CaptureSubject, Sampling
 from pgstrata.ports.server import QueryResult
 
@@ -94,3 +99,52 @@ def start_watch(
     return Sampling(
         host=subject.sql.host, process=process, output=output, errors=f"{output}.err", conceal=conceal, prompt=prompt
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """In which servers an extension is looked for: in our own ones, in those that somebody runs."""
+
+    own: bool = False
+    running: bool = False
+
+    def concerns(self, subject: CaptureSubject) -> bool:
+        """Whether it is looked for in that server."""
+        running = subject.server.environment.server.kind is ServerKind.DSN
+        return self.running if running else self.own
+
+
+def use_where_all_load(experiment: Experiment, extension: str) -> Use:
+    """In servers of our own only where all of them load its library; in running ones where somebody did."""
+    own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
+    return Use(own=all(each.loads(extension) for each in own), running=True)
+
+
+def create_extension(subject: CaptureSubject, extension: str, setting: str) -> None:
+    """Its objects in the database, where its library is loaded.
+
+    Nothing happens where that is not allowed, or they are not installed.
+
+    Args:
+        subject: the server.
+        extension: its name.
+        setting: one of its library's, which every user may see.
+    """
+    script = (
+        f"SELECT 'CREATE EXTENSION IF NOT EXISTS {extension}' FROM pg_settings WHERE name = {quote_literal(setting)} "
+        "\\gexec\n"
+    )
+    try:
+        subject.sql.execute(subject.server.address, script)
+    except SqlError:
+        return
+
+
+def find_schema(subject: CaptureSubject, extension: str) -> str:
+    """The schema of its objects, quoted where it must be; empty where there are none."""
+    statement = (
+        "SELECT quote_ident(n.nspname) AS schema FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+        f"WHERE e.extname = {quote_literal(extension)}"
+    )
+    rows = subject.sql.query(subject.server.address, statement).rows
+    return rows[0][0] if rows else ""

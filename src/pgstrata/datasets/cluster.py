@@ -23,8 +23,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
-from pgstrata.datasets.password import render_password
-from pgstrata.datasets.recipe import DataRecipe, built_again, setup_scripts
+from pgstrata.datasets.recipe import DataRecipe, built_again, render_password, setup_scripts
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
     CommandFailedError,

@@ -17,15 +17,21 @@ from typing import Final
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, BuildRecipe, System, programs_of, reason_in, systems_of
-from pgstrata.servers.shelf import DISK_REMEDY, Shelf
-from pgstrata.servers.toolchain import (
+from pgstrata.servers.recipes import (
+    CONFIGURE_FILE,
+    MESON_FILE,
+    BuildRecipe,
+    System,
     choose_compiler,
     describe_compiler,
     has_program,
     processor_model,
+    programs_of,
+    reason_in,
     require_programs,
+    systems_of,
 )
+from pgstrata.servers.shelf import DISK_REMEDY, Shelf
 from pgstrata.servers.tree import BuildUser, Source, find_source
 from pgstrata.system import files
 from pgstrata.system.commands import empty_folder

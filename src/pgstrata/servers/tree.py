@@ -17,8 +17,7 @@ from typing import ClassVar, Final, Protocol
 from pgstrata.errors import UsageError, find_disk_full
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.commits import Repository, open_repository
-from pgstrata.servers.recipes import TELLING_FILES
-from pgstrata.servers.toolchain import require_programs
+from pgstrata.servers.recipes import TELLING_FILES, require_programs
 from pgstrata.system import files
 from pgstrata.system.trees import copy_tree, digest_tree
 from pgstrata.system.users import UserIds, acting_as

@@ -3,8 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pgstrata.drivers.pgbench.driver import PgbenchDriver
-from pgstrata.drivers.pgbench.load import verify_sql
+from pgstrata.drivers.pgbench.driver import PgbenchDriver, verify_sql
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec

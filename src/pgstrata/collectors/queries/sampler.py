@@ -17,8 +17,15 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
-from pgstrata.collectors.statements import constants_expression, query_first, statements_for
+from pgstrata.collectors.statements import (
+    Use,
+    constants_expression,
+    create_extension,
+    find_schema,
+    query_first,
+    statements_for,
+    use_where_all_load,
+)
 from pgstrata.diagnosis.query_text import normalise, read_masked
 from pgstrata.errors import ParseError, SqlError
 from pgstrata.model.experiment import Experiment

@@ -18,11 +18,19 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
-from pgstrata.collectors.extensions import Use, create_extension, find_schema, use_where_all_load
 from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.counts import GRACE, while_complete
 from pgstrata.collectors.sessions.parse import unify_names
-from pgstrata.collectors.statements import PLAIN_STRINGS, render_watch, start_watch, statements_for
+from pgstrata.collectors.statements import (
+    PLAIN_STRINGS,
+    Use,
+    create_extension,
+    find_schema,
+    render_watch,
+    start_watch,
+    statements_for,
+    use_where_all_load,
+)
 from pgstrata.collectors.window_series import MOST_UNSEEN
 from pgstrata.errors import ParseError, ServerFailedError
 from pgstrata.libpq import quote_literal
