@@ -43,6 +43,7 @@ from pgstrata.ports.collector import Window
 from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import installed_prefixes
 from pgstrata.system.commands import holding
 from pgstrata.system.trust import as_keeper
@@ -114,7 +115,7 @@ def examine(site: Site, clock: Clock, installations: Installations) -> Examinati
 
 def find_installations(host: Host, cache: str, machine: str) -> Installations:
     """Servers in the cache and on the host; nothing is fetched or started."""
-    fetcher = Fetcher(here=host, cache=cache, machine=machine, python="", note=_ignore)
+    fetcher = Fetcher(site=ServerSite(here=host, host=host, cache=cache, note=_ignore), machine=machine, python="")
     wheels: tuple[Wheel, ...] = (EMBEDDED, *reversed(CATALOGUE))
     try:
         fetched = {wheel.level: fetcher.prefix(wheel) for wheel in wheels if fetcher.fetched(wheel)}

@@ -19,6 +19,7 @@ from pgstrata.model.server import Build
 from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.inspect import ProgramCheck
 from pgstrata.servers.places import Places, make_places
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 from pgstrata.system.commands import become
 from pgstrata.system.users import UserIds
@@ -65,12 +66,9 @@ def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
     host = _open_host(user)
     try:
         servers = Servers.make(
-            here=here,
-            host=host,
-            cache=places.cache,
+            ServerSite(here=here, host=host, cache=places.cache, note=note),
             machine=os.uname().machine,
             python=sys.executable,
-            note=note,
             drivers=driver_programs(),
         )
         yield Machine(places=places, here=here, host=host, servers=servers, clock=SystemClock())

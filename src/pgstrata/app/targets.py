@@ -65,8 +65,9 @@ class SentServers:
         """For a machine that was opened by ssh; its folders are there."""
         assert isinstance(opened.transport, SshHost)
         cache = machine.places.cache
-        packages = replace(machine.servers.inspector.packages, host=opened.host, note=note, bring=False)
-        inspector = Inspector(here=machine.here, host=opened.host, cache=cache, packages=packages)
+        site = replace(machine.servers.site, host=opened.host, note=note)
+        packages = replace(machine.servers.inspector.packages, site=site, bring=False)
+        inspector = Inspector(packages=packages)
         return cls(
             servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=opened.transport,
             machine=opened.site.machine, folder=f"{opened.places.cache}/servers", inspector=inspector, note=note,

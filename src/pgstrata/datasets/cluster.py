@@ -119,7 +119,6 @@ class ClusterDatasets:
     # ------------------------------------------------------------------------------------------- ensure
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
-        """The pristine dataset, built and verified if there is none yet."""
         identity = dataset_identity(environment, build, cell, workload_of(cell, self.workloads))
         if identity not in self._known:
             folder = f"{self.root}/datasets/{identity}"

