@@ -29,9 +29,9 @@ from observer import Silence
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
-from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
-from pgstrata.collectors.pgstat.parse import parse_counters
+from pgstrata.app.wiring import reparse
+from pgstrata.collectors.pgstat.sampler import parse_counters
 from pgstrata.diagnosis.query_plans import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import Attribution, Contribution

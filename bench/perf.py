@@ -12,8 +12,7 @@ import numpy as np
 from figures import Figure
 from observer import SECONDS, one_server
 
-from pgstrata.collectors.perf.parse import SAMPLES, parse_folded
-from pgstrata.collectors.perf.sampler import HERTZ, PerfSampler
+from pgstrata.collectors.perf.sampler import HERTZ, SAMPLES, PerfSampler, parse_folded
 from pgstrata.conduct.arm import make_arm
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import measure, quiesce, warm

@@ -27,8 +27,7 @@ from typing import Final
 
 from pgstrata.app.places import find_machine_places
 from pgstrata.hosts.local import LocalHost
-from pgstrata.servers.revision import find_source
-from pgstrata.servers.tree import BuildUser
+from pgstrata.servers.tree import BuildUser, find_source
 
 EXPERIMENT: Final = """
 question  = "Which commit made reading slower?"

@@ -24,9 +24,8 @@ from changed_files import Files, Place
 from pgstrata.app.machine import SystemClock
 from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.datasets.control_file import CONTROL_FILE
-from pgstrata.datasets.marker import MARKER
+from pgstrata.datasets.marker import MARKER, sweep_leftovers
 from pgstrata.datasets.recipe import DataRecipe
-from pgstrata.datasets.sweep import sweep_leftovers
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.lock import hold_host

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PURE_IN_PART = {"pgstrata.collectors", "pgstrata.drivers", "pgstrata.layers.storage.stack"}
-"""Their parsers are pure and named one by one; the rest observes a host or starts a client."""
+PURE_IN_PART = {"pgstrata.drivers", "pgstrata.layers.storage.stack"}
+"""Their pure modules are named one by one; the rest observes a host or starts a client."""
 
 
 def contract(name):

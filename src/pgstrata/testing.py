@@ -1,4 +1,4 @@
-"""Fakes, and conformance tests for people who add a host: what holds for every one of them, by whatever means it works.
+"""Conformance tests for people who add a host: what holds for every one of them, by whatever means it works.
 
 Subclass a conformance class in a test module and give it the fixtures that its tests name. Nothing here needs a test
 framework; pytest finds the methods of the subclass. What only pgstrata's own tests need belongs in these.
@@ -17,7 +17,6 @@ from typing import Final, TypeVar
 
 from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError, HostNotFitError, PgstrataError
 from pgstrata.model.secret import Secret
-from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Command, Host, Process, StopSignal
 
 _Failure = TypeVar("_Failure", bound=BaseException)
@@ -28,44 +27,6 @@ _AWKWARD_WORDS: Final = (
     "ünï→cødé", "āĂăĄąĆćĈ", "a=b", "!", "#", "~", "{a,b}", "\x01\x7f", "\r",
 )  # fmt: skip
 _ALL_BYTES: Final = bytes(range(256)) * 3 + b"\n\0no newline at the end"
-
-
-class FakeClock:
-    """A coordinator's clock (`ports.Clock`) that moves only when somebody sleeps, and so never keeps a test waiting."""
-
-    def __init__(self, wall: float = 1_700_000_000.0, monotonic: float = 1000.0) -> None:
-        self._wall = wall
-        self._monotonic = monotonic
-        self.slept: list[float] = []
-
-    def wall(self) -> float:
-        return self._wall
-
-    def monotonic(self) -> float:
-        return self._monotonic
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.advance(seconds)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass on both clocks."""
-        self._wall += seconds
-        self._monotonic += seconds
-
-
-class RecordingEvents:
-    """Remembers every event (`ports.Events`)."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def emit(self, event: Event) -> None:
-        self.events.append(event)
-
-    def of_kind(self, kind: EventKind) -> tuple[Event, ...]:
-        """The events of one kind, in the order in which they came."""
-        return tuple(event for event in self.events if event.kind is kind)
 
 
 def failure_of(kind: type[_Failure], action: Callable[[], object]) -> _Failure:

@@ -191,16 +191,6 @@ class SamplerParsing:
             assert len(said) < 1000
 
 
-def parse_or_refuse(sampler: Sampler, evidence: Mapping[str, bytes], window: Window) -> Sampled | None:
-    """What a sampler makes of whatever was kept, which is checked; None where it refuses."""
-    try:
-        found = parse_purely(sampler, evidence, window)
-    except ParseError:
-        return None
-    check_sampled(found)
-    return found
-
-
 def parse_purely(sampler: Sampler, evidence: Mapping[str, bytes], window: Window) -> Sampled:
     """What a sampler makes of evidence; AssertionError where it touches the world or has another answer next time."""
     kept = dict(evidence)

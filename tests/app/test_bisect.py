@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fake_clock import RecordingEvents
 from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, Question, StudyMeasure, ask_factor, search_folder
 from pgstrata.errors import (
     ExitCode,
@@ -20,7 +21,6 @@ from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
 from pgstrata.store.repository import StudyFolders
-from pgstrata.testing import RecordingEvents
 from studies import CELL, make_environment, make_experiment
 
 SERVERS = ("14", "15", "16", "17", "18", "19", "20", "21")

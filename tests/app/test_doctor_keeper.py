@@ -98,7 +98,7 @@ def test_links_without_end_are_refused(place):
 @pytest.mark.parametrize("owner", ["nobody", "root"])
 def test_the_trial_file_lies_where_nobody_else_can_put_a_link(owner, place):
     """Everybody sees the file's name among the program's arguments; its folder can be entered by one user alone."""
-    from pgstrata.collectors.pgtest.sampler import run_fsync
+    from pgstrata.collectors.pgtest import run_fsync
 
     place.chmod(0o755)
     data = place / "data"

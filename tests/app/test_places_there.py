@@ -5,10 +5,9 @@ import pwd
 
 import pytest
 
-from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import find_server_user
-from pgstrata.app.server_hosts import make_places_there
-from pgstrata.app.site import Site
+from pgstrata.app.site import OpenedHost, Site
+from pgstrata.app.study_hosts import make_places_there
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import HostSpec

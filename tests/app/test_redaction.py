@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pgstrata.app.redaction import hide_texts
+from pgstrata.app.answer import hide_texts
 from pgstrata.diagnosis.query_text import hash_query
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
 from pgstrata.model.answer import Study

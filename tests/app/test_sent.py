@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.app.machine import open_machine
-from pgstrata.app.sent_servers import SentServers
+from pgstrata.app.targets import SentServers
 from pgstrata.errors import UsageError
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind
 from pgstrata.servers.inspect import Inspector
 from pgstrata.servers.packages import Packages
+from pgstrata.servers.shelf import ServerSite
 
 pytestmark = pytest.mark.server
 
@@ -30,7 +31,8 @@ def sent(tmp_path, monkeypatch):
         monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
     with open_machine(lambda _: None) as machine:
         transport, cache = Transport(), machine.places.cache
-        packages = Packages(here=machine.here, host=transport, cache=cache, note=print, bring=False)
+        site = ServerSite(here=machine.here, host=transport, cache=str(tmp_path / "known"), note=print)
+        packages = Packages(site=site, bring=False)
         yield SentServers(
             servers=machine.servers,
             here=machine.here,
@@ -39,7 +41,7 @@ def sent(tmp_path, monkeypatch):
             machine="",
             folder=str(tmp_path / "there"),
             note=lambda _: None,
-            inspector=Inspector(here=machine.here, host=transport, cache=str(tmp_path / "known"), packages=packages),
+            inspector=Inspector(packages=packages),
         )
         transport.close()
 

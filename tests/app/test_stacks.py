@@ -2,8 +2,7 @@
 
 import gzip
 
-from pgstrata.app.report import write_report
-from pgstrata.app.stacks import load_stacks
+from pgstrata.app.report import load_stacks, write_report
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 from stored import write_study

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 import fakes
+from fake_clock import RecordingEvents
 from pgstrata.app.targets import MachineTarget
 from pgstrata.conduct.losses import PAUSES
 from pgstrata.errors import HostLostError
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.ports.events import EventKind
-from pgstrata.testing import RecordingEvents
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
 from pgstrata.app.doctor import Installations, examine, examine_here, find_installations
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import Site
@@ -19,7 +20,6 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.doctor import Fitness, Possible
 from pgstrata.ports.host import ClockReading, Completed
 from pgstrata.servers.places import Places
-from pgstrata.testing import FakeClock
 
 PLACES = Places(cache="/c", state="/s", data="/s/data", storage="/s/storage", run="/r", memory="/m")
 NOTHING = Installations(fetched={}, installed=())
@@ -43,12 +43,12 @@ class EmptyHost:
     def run(self, command, *, timeout=600.0, check=True):
         for name, said in self.programs.items():
             if any(word.endswith(name) for word in command.argv):
-                return Completed(argv=command.argv, code=0, stdout=said.encode(), stderr=b"")
+                return Completed(code=0, stdout=said.encode(), stderr=b"")
         made = command.argv[-1].replace("X" * 10, "0123456789") if command.argv[0] == "mktemp" else ""
         if command.argv[0] == "rmdir":
             self.removed.append(command.argv[-1])
         if command.argv[0] in {"find", "mktemp", "rmdir", "sh"}:
-            return Completed(argv=command.argv, code=0, stdout=made.encode(), stderr=b"")
+            return Completed(code=0, stdout=made.encode(), stderr=b"")
         raise HostNotFitError(f"the program {command.argv[0]} is missing", remedy="install it")
 
     def read(self, path, *, offset=0):

@@ -16,7 +16,7 @@ from pathlib import Path
 from changed_files import Files
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger
-from pgstrata.testing import FakeClock
+from fake_clock import FakeClock
 things = Files(Path({things!r}))
 ledger = HostLedger(LocalHost(), (), {folder!r}, FakeClock(), "studies/killed")
 ledger.change(things.make("one", "second"))

@@ -11,24 +11,22 @@ from pathlib import Path
 import pytest
 
 import sshd
-from pgstrata.app.doctor import Installations
+from fake_clock import FakeClock
+from pgstrata.app.doctor import Installations, list_elevated
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.remote_doctor import find_installations_there, with_programs
 from pgstrata.app.site import observe_site
-from pgstrata.app.sudo_commands import list_elevated
-from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
-from pgstrata.layers.privileged import Ground, programs_of
-from pgstrata.layers.registry import privileged_changes
+from pgstrata.layers.registry import Ground, privileged_changes, programs_of
 from pgstrata.ledger.ledger import HostLedger
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.doctor import Possible
-from pgstrata.testing import FakeClock
 
 pytestmark = pytest.mark.company
 # Changes two files of the far host, and is killed between the second change and the note of it.
@@ -38,8 +36,8 @@ from pathlib import Path
 from changed_files import Files
 from pgstrata.app.host import at_work, make_ledger
 from pgstrata.app.site import open_site
-from pgstrata.ledger.steps import LedgerStep
-from pgstrata.testing import FakeClock
+from pgstrata.ledger.undo import LedgerStep
+from fake_clock import FakeClock
 changed = []
 
 def at(step):

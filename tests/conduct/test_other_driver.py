@@ -15,7 +15,7 @@ from pgstrata.model.runs import RunStatus
 from pgstrata.plan import make_plan
 from pgstrata.ports.studies import StudyHead
 from pgstrata.store.serialise import parse_plan_file, render_plan_file
-from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
+from plain_driver import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
 CAPACITY = HostCapacity(memory=1 << 40, cpus=4, free_disk=1 << 40)

@@ -5,7 +5,7 @@ import hmac
 import re
 from base64 import b64decode
 
-from pgstrata.datasets.password import hash_scram, render_password
+from pgstrata.datasets.recipe import hash_scram, render_password
 
 
 def test_up_to_18_the_password_is_stored_as_a_cheap_hash_of_it_and_the_role():

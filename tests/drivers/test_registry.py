@@ -15,8 +15,9 @@ from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
 from pgstrata.ports.studies import StudyHead
 from pgstrata.servers.packages import Packages
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.store.serialise import render_header, render_plan_file
-from pgstrata.testing_drivers import PLAIN, PLAIN_CAPABILITIES, PlainDriver
+from plain_driver import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
 WORKLOAD = replace(fakes.WORKLOAD, data="plain rows", builtin="")
@@ -82,6 +83,6 @@ def test_its_data_are_made_and_checked_by_it(world, plan):
 
 
 def test_servers_are_checked_for_the_programs_that_it_runs(world):
-    packages = Packages(here=None, host=None, cache="", note=print, drivers=registry.driver_programs())
+    packages = Packages(site=ServerSite(here=None, host=None, cache="", note=print), drivers=registry.driver_programs())
     assert packages.programs[-2:] == ("plainbench", "psql")
     assert "pgbench" not in packages.programs

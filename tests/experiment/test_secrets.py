@@ -11,7 +11,7 @@ from pgstrata.experiment.keys import WrongValueError
 from pgstrata.experiment.servers import mask_conninfo, mask_level, parse_server, server_slugs
 from pgstrata.libpq import compose_connection, parse_conninfo
 from pgstrata.model.secret import Secret
-from pgstrata.servers.running import address_of
+from pgstrata.servers.supply import address_of
 
 CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_clock import FakeClock
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.model.clocks import ClockExchange, estimate_offset
 from pgstrata.ports.host import ClockReading
-from pgstrata.testing import FakeClock
 
 delays = st.floats(0, 5)
 

@@ -10,7 +10,7 @@ from pgstrata.ports.host import Command, Completed
 
 def failed(stderr, code=1):
     command = Command(argv=("cp", "a", "b"))
-    done = Completed(argv=command.argv, code=code, stdout=b"", stderr=stderr.encode())
+    done = Completed(code=code, stdout=b"", stderr=stderr.encode())
     return failures.command_failed(command, done, host="rig")
 
 

@@ -20,7 +20,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.ports.server import Clone, Dataset
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.servers.running import address_of
+from pgstrata.servers.supply import address_of
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import sshd
-from pgstrata.app import server_hosts, site
+from fake_clock import RecordingEvents
+from pgstrata.app import site
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import load_plan
-from pgstrata.app.reparse import reparse
 from pgstrata.app.run import run_experiment
-from pgstrata.app.wiring import make_derive
+from pgstrata.app.wiring import make_derive, reparse
 from pgstrata.conduct import ceiling, losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
@@ -24,7 +24,6 @@ from pgstrata.report.json.answer import answer_json
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import load_plan_file
-from pgstrata.testing import RecordingEvents
 from rendering import render_text
 from working_folder import working_folder
 
@@ -98,7 +97,7 @@ def made(folder, far):
             patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
         (folder / "here").mkdir()
         patch.setenv(site.SSH_CONFIG, far.config)
-        patch.setattr(server_hosts, "PATIENCE", HASTY)
+        patch.setattr(site, "PATIENCE", HASTY)
         patch.setattr(losses, "PAUSES", (1.0,) * 15)
         patch.setattr(ceiling, "_SECONDS", 1.0)
         file = folder / "experiment.toml"

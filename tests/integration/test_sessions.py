@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.collectors.sessions.counts import parse_sessions
-from pgstrata.collectors.sessions.names import known_names
-from pgstrata.collectors.sessions.parse import LOOK, parse_samples
+from pgstrata.collectors.sessions.parse import LOOK, known_names, parse_samples
 from pgstrata.collectors.sessions.sampler import render_script
 from pgstrata.collectors.statements import statements_for
 from pgstrata.model.activity import SessionState

@@ -185,6 +185,7 @@ def nobody(shared_sandbox):
 
 
 def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sandbox, monkeypatch):
+    from fake_clock import RecordingEvents
     from pgstrata.app.places import capacity_here
     from pgstrata.app.question import load_plan
     from pgstrata.app.run import run_experiment
@@ -193,7 +194,6 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
     from pgstrata.model.experiment import Interleave
     from pgstrata.plan import make_plan
     from pgstrata.store.repository import StudyFolder
-    from pgstrata.testing import RecordingEvents
     from pgstrata.workloads import builtin_workloads
 
     monkeypatch.setenv("PGSTRATA_DATA", str(sandbox.root / "data"))

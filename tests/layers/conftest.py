@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
 from loop_devices import left_over
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
@@ -19,8 +20,8 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.ports.host import Command
 from pgstrata.ports.server import Clone, Dataset
 from pgstrata.servers.places import find_places, server_user
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
-from pgstrata.testing import FakeClock
 
 
 def known(name):
@@ -76,12 +77,9 @@ def servers(server_host):
     """Where builds come from."""
     places = find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=False)
     return Servers.make(
-        here=LocalHost(),
-        host=server_host,
-        cache=places.cache,
+        ServerSite(here=LocalHost(), host=server_host, cache=places.cache, note=lambda line: None),
         machine=platform.machine(),
         python=sys.executable,
-        note=lambda line: None,
     )
 
 

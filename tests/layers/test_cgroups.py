@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Groups, set_value
 from pgstrata.layers.hierarchies import Controller, parse_hierarchies
 from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command
-from pgstrata.testing_ledger import FakeLedger
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")]
 

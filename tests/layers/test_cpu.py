@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
 from pgstrata.hosts.local import LocalHost
@@ -23,7 +24,6 @@ from pgstrata.model.server import Address
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.testing_ledger import FakeLedger
 from version2 import Version2
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")

@@ -8,21 +8,19 @@ from hypothesis import strategies as st
 
 from pgstrata.errors import ParseError
 from pgstrata.layers.huge_pages import (
+    ANONYMOUS,
     PAGE_BYTES,
+    SHARED,
     Pool,
     SharedMemory,
-    parse_meminfo,
-    parse_pool,
-    parse_shared_memory,
-    pool_files,
-)
-from pgstrata.layers.transparent import (
-    ANONYMOUS,
-    SHARED,
     Transparent,
     asked_of,
     of_state,
+    parse_meminfo,
+    parse_pool,
+    parse_shared_memory,
     parse_transparent,
+    pool_files,
     sizes_apart,
 )
 from pgstrata.testing import failure_of

@@ -13,11 +13,11 @@ from types import MappingProxyType
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, SqlError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.devices import assert_cache_counted, find_device
-from pgstrata.layers.limits import LimitsLayer
+from pgstrata.layers.limits import LimitsLayer, assert_cache_counted, find_device
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
@@ -25,7 +25,6 @@ from pgstrata.model.server import Address
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.testing_ledger import FakeLedger
 from version2 import Version2
 
 MB = 1024**2

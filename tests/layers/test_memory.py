@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
@@ -19,7 +20,6 @@ from pgstrata.ports.host import Completed
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing import failure_of
-from pgstrata.testing_ledger import FakeLedger
 
 MB = 1024**2
 GB = 1024**3
@@ -56,7 +56,7 @@ class FakeKernel(LocalHost):
         return tuple(sorted({name.removeprefix(f"{path}/").split("/")[0] for name in self.files if path in name}))
 
     def run(self, command, *, timeout=600.0, check=True):
-        return Completed(argv=command.argv, code=0, stdout=self.listed.encode(), stderr=b"")
+        return Completed(code=0, stdout=self.listed.encode(), stderr=b"")
 
 
 class FakeSql:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.layers import LAYERS
@@ -17,8 +17,7 @@ from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.experiment.values import TABLE
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.privileged import Ground
-from pgstrata.layers.registry import HOST_LAYERS, LayerEntry, make_host_layers, privileged_changes
+from pgstrata.layers.registry import HOST_LAYERS, Ground, LayerEntry, make_host_layers, privileged_changes
 from pgstrata.layers.sysctl import sysctl_change
 from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.doctor import Possible

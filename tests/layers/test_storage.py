@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
+from fake_ledger import FakeLedger
 from loop_devices import MISSING, as_root, left_over
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, UsageError
@@ -20,8 +22,7 @@ from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
 from pgstrata.ports.host import Command
-from pgstrata.testing import FakeClock, failure_of
-from pgstrata.testing_ledger import FakeLedger
+from pgstrata.testing import failure_of
 
 MB = 1024 * 1024
 KINDS = ["ext4", "xfs", "btrfs"]

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from fake_ledger import FakeLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage.device import accept_device
 from pgstrata.layers.storage.layer import StorageLayer, assert_file_system
-from pgstrata.layers.storage.options import FileSystem, mkfs_words
-from pgstrata.layers.storage.sites import find_sites
+from pgstrata.layers.storage.making import accept_device
+from pgstrata.layers.storage.sites import FileSystem, find_sites, mkfs_words
 from pgstrata.layers.storage.stack import Observed, observe_script, parse_observed
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
 from pgstrata.ports.host import Command
 from pgstrata.system.storage import device_change
 from pgstrata.testing import failure_of
-from pgstrata.testing_ledger import FakeLedger
 
 MB = 1024 * 1024
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pgstrata.errors import LevelNotTakenError, UsageError
-from pgstrata.layers.storage.options import (
+from pgstrata.layers.storage.sites import (
     MB,
     FileSystem,
     check_mount_options,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_ledger import FakeLedger
 from loop_devices import as_root, left_over
 from pgstrata.app.machine import SystemClock
 from pgstrata.datasets.cluster import ClusterDatasets
@@ -24,7 +25,6 @@ from pgstrata.model.storage import Role
 from pgstrata.ports.host import Command
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.testing import failure_of
-from pgstrata.testing_ledger import FakeLedger
 
 MB = 1024 * 1024
 pytestmark = [*as_root]

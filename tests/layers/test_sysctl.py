@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_ledger import FakeLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.layers.sysctl import SysctlLayer, sysctl_path
@@ -18,7 +19,6 @@ from pgstrata.model.server import Address, Build, ServerVersion
 from pgstrata.ports.host import Command
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.testing import failure_of
-from pgstrata.testing_ledger import FakeLedger
 
 SPEC = ServerSpec(kind=ServerKind.EMBEDDED)
 PRESSURE = "/proc/sys/vm/vfs_cache_pressure"

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from pgstrata.errors import LevelNotTakenError
-from pgstrata.layers.privileged import Ground
-from pgstrata.layers.registry import privileged_changes
+from pgstrata.layers.registry import Ground, privileged_changes
 from pgstrata.ledger.entries import own_commands
 from pgstrata.system.groups import group_change
 from pgstrata.system.storage import Place, folder_change, image_change

@@ -10,8 +10,7 @@ import pytest
 
 from changed_files import python
 from pgstrata.ledger.entries import EntryFiles, host_state
-from pgstrata.ledger.steps import LedgerStep
-from pgstrata.ledger.undo import Undoer
+from pgstrata.ledger.undo import LedgerStep, Undoer
 
 # Changes three files, one of them twice, and undoes all; kills itself at the N-th time that it reaches a step.
 COORDINATOR = """

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_ledger import FakeLedger, LedgerConformance
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.ledger import restore
-from pgstrata.ledger.steps import LedgerStep
+from pgstrata.ledger.undo import LedgerStep
 from pgstrata.model.changes import Change, ChangeOwner, Entry, ShellScript
 from pgstrata.system import commands
-from pgstrata.testing_ledger import FakeLedger, LedgerConformance
 
 
 class TestHostLedger(LedgerConformance):
@@ -370,9 +370,9 @@ def test_no_entry_is_written_through_a_link_that_was_put_there_before(place, led
 def test_on_a_full_disk_nothing_is_changed_and_everything_can_be_undone(host, tmp_path, things):
     import subprocess
 
+    from fake_clock import FakeClock
     from pgstrata.errors import DiskFullError
     from pgstrata.ledger.ledger import HostLedger
-    from pgstrata.testing import FakeClock
 
     small = tmp_path / "small"
     small.mkdir()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fake_clock import FakeClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger
-from pgstrata.ledger.steps import LedgerStep
-from pgstrata.testing import FakeClock
+from pgstrata.ledger.undo import LedgerStep
 
 
 @pytest.mark.parametrize(

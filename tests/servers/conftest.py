@@ -85,7 +85,7 @@ def repository():
 
 
 def completed(command: Command, code: int = 0, stdout: str = "", stderr: str = "") -> Completed:
-    return Completed(argv=command.argv, code=code, stdout=stdout.encode(), stderr=stderr.encode())
+    return Completed(code=code, stdout=stdout.encode(), stderr=stderr.encode())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.report.commands.bisect import render_bisection
 from pgstrata.servers.commits import Repository
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 # What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
@@ -76,7 +77,9 @@ class BuildingMeasure:
         host = LocalHost()
         self.built = []
         self.servers = Servers.make(
-            here=host, host=host, cache=str(cache), machine="x86_64", python="python3", note=self.built.append
+            ServerSite(here=host, host=host, cache=str(cache), note=self.built.append),
+            machine="x86_64",
+            python="python3",
         )
 
     def __call__(self, experiment, study):

@@ -13,6 +13,7 @@ from pgstrata import errors
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.build import Builder
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 # What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
@@ -59,7 +60,9 @@ def builder(tmp_path, scripted):
     def make(script=lambda command: None):
         notes = []
         host = scripted(script)
-        builder = Builder(here=host, host=host, cache=str(tmp_path / "cache"), cpus=2, note=notes.append)
+        builder = Builder(
+            site=ServerSite(here=host, host=host, cache=str(tmp_path / "cache"), note=notes.append), cpus=2
+        )
         return builder, host, notes
 
     return make
@@ -205,12 +208,9 @@ def test_a_tree_with_something_that_cannot_be_copied_is_refused(builder, tree, c
 
 def test_a_built_server_is_resolved_as_any_other(tree, compiler, tmp_path):
     servers = Servers.make(
-        here=LocalHost(),
-        host=LocalHost(),
-        cache=str(tmp_path / "cache"),
+        ServerSite(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), note=lambda line: None),
         machine="x86_64",
         python="python3",
-        note=lambda line: None,
     )
     build = servers.resolve(spec(tree, compiler, "-O2"))
     assert (build.supplier, build.version.major) == ("built from source by configure", "16")
@@ -225,12 +225,9 @@ def test_a_built_server_is_resolved_as_any_other(tree, compiler, tmp_path):
 def test_a_real_source_becomes_a_server_that_says_its_flags(tmp_path):
     host = LocalHost()
     servers = Servers.make(
-        here=host,
-        host=host,
-        cache=str(tmp_path / "cache"),
+        ServerSite(here=host, host=host, cache=str(tmp_path / "cache"), note=lambda line: None),
         machine="x86_64",
         python="python3",
-        note=lambda line: None,
     )
     flags = (("flags", "-O1 -g0"),)
     build = servers.resolve(ServerSpec(kind=ServerKind.BUILD, value=os.environ["PGSTRATA_TEST_SOURCE"], build=flags))
@@ -260,7 +257,7 @@ def test_root_leaves_building_to_the_user_whom_servers_run_as(tree, open_folder,
     compiler.chmod(0o755)
     host = LocalHost(user="nobody")
     built = Builder(
-        here=LocalHost(), host=host, cache=str(open_folder / "cache"), cpus=1, note=lambda line: None
+        site=ServerSite(here=LocalHost(), host=host, cache=str(open_folder / "cache"), note=lambda line: None), cpus=1
     ).build(spec(source, str(compiler)))
     share = Path(built.prefix, "share")
     assert (share / "who").read_text() == "nobody\n"

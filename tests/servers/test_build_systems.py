@@ -11,6 +11,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.build import Builder
 from pgstrata.servers.recipes import System
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 # What meson does as far as it matters: it knows prefix, source and flags from the set-up, and installs below DESTDIR.
@@ -64,7 +65,10 @@ def source(tmp_path, installation):
 
 @pytest.fixture
 def builder(tmp_path):
-    return Builder(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
+    return Builder(
+        site=ServerSite(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), note=lambda line: None),
+        cpus=2,
+    )
 
 
 def spec(folder, **how):
@@ -78,12 +82,9 @@ ARCHIVE_OF_16 = (*BOTH, "src/backend/parser/gram.c")
 
 def test_meson_builds_what_has_it_and_says_what_it_was_asked(tmp_path, programs, source):
     servers = Servers.make(
-        here=LocalHost(),
-        host=LocalHost(),
-        cache=str(tmp_path / "cache"),
+        ServerSite(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), note=lambda line: None),
         machine="x86_64",
         python="python3",
-        note=lambda line: None,
     )
     build = servers.resolve(spec(source("pg18", *BOTH), flags="-O3 -march=native"))
     assert (build.supplier, build.compiler) == ("built from source by meson", "some-cc (Maker 12.2.0-14) 12.2.0")
@@ -163,7 +164,9 @@ def test_a_program_that_meson_takes_is_named_with_its_package(tmp_path, scripted
     host = scripted(
         lambda command: answer(command, int(command.argv[-1] == lacking)) if command.argv[0] == "sh" else None
     )
-    builder = Builder(here=host, host=host, cache=str(tmp_path / "cache"), cpus=2, note=lambda line: None)
+    builder = Builder(
+        site=ServerSite(here=host, host=host, cache=str(tmp_path / "cache"), note=lambda line: None), cpus=2
+    )
     with pytest.raises(errors.HostNotFitError, match=lacking) as caught:
         builder.build(spec(source("pg18", *BOTH), system="meson"))
     assert f"apt-get install {package} " in caught.value.remedy

@@ -2,12 +2,15 @@
 
 import os
 import pwd
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.servers.copy import Copier
+from pgstrata.servers.copy import copy_installation
+from pgstrata.servers.shelf import ServerSite
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root copies for another user")
 
@@ -26,7 +29,8 @@ def prefix(open_folder):
 
 @pytest.fixture
 def copier(open_folder):
-    return Copier(cache=str(open_folder / "cache"), note=lambda line: None)
+    site = ServerSite(here=None, host=None, cache=str(open_folder / "cache"), note=lambda line: None)
+    return SimpleNamespace(copy=partial(copy_installation, site))
 
 
 def give_away(folder, user="nobody"):

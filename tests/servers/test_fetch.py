@@ -18,6 +18,7 @@ from pgstrata.servers.catalogue import (
     parse_architecture,
 )
 from pgstrata.servers.fetch import Fetcher, explain_pip_failure
+from pgstrata.servers.shelf import ServerSite
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "pip_download"
 
@@ -29,7 +30,9 @@ def cache(tmp_path):
 
 def fetcher(host, cache, notes=None):
     note = (notes if notes is not None else []).append
-    return Fetcher(here=host, cache=str(cache), machine="x86_64", python="/usr/bin/python3", note=note)
+    return Fetcher(
+        site=ServerSite(here=host, host=host, cache=str(cache), note=note), machine="x86_64", python="/usr/bin/python3"
+    )
 
 
 @pytest.fixture

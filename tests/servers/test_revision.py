@@ -7,9 +7,9 @@ import pytest
 from pgstrata.errors import HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
-from pgstrata.servers.revision import find_source
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
-from pgstrata.servers.tree import BuildUser
+from pgstrata.servers.tree import BuildUser, find_source
 
 # What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
 CONFIGURE = """#!/bin/sh
@@ -46,12 +46,9 @@ def resolve(tmp_path):
     compiler.write_text('#!/bin/sh\necho "cc 12.2.0"\n')
     compiler.chmod(0o755)
     servers = Servers.make(
-        here=LocalHost(),
-        host=LocalHost(),
-        cache=str(tmp_path / "cache"),
+        ServerSite(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), note=lambda line: None),
         machine="x86_64",
         python="python3",
-        note=lambda line: None,
     )
 
     def make(value):

@@ -10,19 +10,17 @@ import pytest
 from pgstrata import errors
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
-from pgstrata.servers.binary import has_assertions, parse_postgres_binary
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers, installed_prefixes
+from pgstrata.servers.version import has_assertions, parse_postgres_binary
 
 
 def servers(cache, *, here=None, host=None, machine="x86_64"):
     here = here or LocalHost()
     return Servers.make(
-        here=here,
-        host=host or here,
-        cache=str(cache),
+        ServerSite(here=here, host=host or here, cache=str(cache), note=lambda line: None),
         machine=machine,
         python=sys.executable,
-        note=lambda line: None,
         drivers=("pgbench",),
     )
 

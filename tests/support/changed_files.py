@@ -5,11 +5,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from fake_clock import FakeClock
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.ledger import HostLedger, restore
-from pgstrata.ledger.steps import go_on
+from pgstrata.ledger.undo import go_on
 from pgstrata.model.changes import Change, ShellScript
-from pgstrata.testing import FakeClock
 
 READ = '[ ! -e "$1" ] || cat "$1"'
 DO = 'case $2 in refused) echo "not this" >&2; exit 3 ;; esac; printf "%s\\n" "$2" >"$1"'

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import records
+from fake_ledger import FakeLedger
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, ServerFailedError
 from pgstrata.model.driver import Capabilities
@@ -13,7 +14,6 @@ from pgstrata.model.workload import Workload
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.ports.target import ServerHost, Supply
-from pgstrata.testing_ledger import FakeLedger
 
 WORKLOAD = Workload(
     name="select-only", title="", data="pgbench", writes=False, builtin="select-only", bytes_per_scale=1

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.question import parse_text, plan_experiment
-from pgstrata.app.reparse import reparse
-from pgstrata.app.wiring import make_derive
+from pgstrata.app.wiring import make_derive, reparse
 from pgstrata.collectors.hostfacts.abilities import parse_cgroups, parse_programs
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
-from pgstrata.collectors.perf.parse import parse_folded
-from pgstrata.collectors.pgtest.parse import parse_fsync, parse_timing
-from pgstrata.collectors.serverlog.parse import parse_log
+from pgstrata.collectors.perf.sampler import parse_folded
+from pgstrata.collectors.pgtest import parse_fsync, parse_timing
+from pgstrata.collectors.serverlog import parse_log
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import mask_text

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgstrata.collectors.pgstat.series import parse_counter_samples
+from pgstrata.collectors.pgstat.seconds import parse_counter_samples
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.sessions.parse import parse_samples
-from pgstrata.collectors.waits.parse import parse_rows
+from pgstrata.collectors.waits.sampler import parse_rows
 from pgstrata.ports.collector import Window
 
 CAPTURES = Path(__file__).parents[1] / "captures"

@@ -16,8 +16,7 @@ from typing import Final, Protocol
 from pgstrata.app.answer import load_answer
 from pgstrata.app.host_floors import with_floors
 from pgstrata.app.places import capacity_here
-from pgstrata.app.question import parse_text, plan_experiment, read_experiment
-from pgstrata.app.remote_memory import complete_by_hosts
+from pgstrata.app.question import complete_by_hosts, parse_text, plan_experiment, read_experiment
 from pgstrata.app.run import run_experiment, seconds_spent
 from pgstrata.compare.headlines import lead_comparisons
 from pgstrata.conduct.loop import Ending
@@ -99,7 +98,6 @@ class Measure(Protocol):
         Raises:
             PgstrataError: it could not be carried out.
         """
-        ...
 
 
 def ask_factor(file: Path, factor: str | None) -> Question:

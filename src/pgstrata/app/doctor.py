@@ -12,12 +12,10 @@ from typing import Final, TypeVar
 
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.site import Site, site_here
-from pgstrata.app.sudo_commands import list_elevated
-from pgstrata.collectors.canary.sampler import time_loop
-from pgstrata.collectors.hostfacts.abilities import observe_abilities
+from pgstrata.collectors.canary import time_loop
+from pgstrata.collectors.hostfacts.abilities import judge_layers, observe_abilities
 from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
-from pgstrata.collectors.hostfacts.possible import judge_layers
 from pgstrata.collectors.hostfacts.probes import (
     LEAST_DISK,
     judge_canary,
@@ -29,23 +27,25 @@ from pgstrata.collectors.hostfacts.probes import (
     unfit_reasons,
 )
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
-from pgstrata.collectors.pgtest.parse import FSYNC, TIMING, parse_fsync, parse_timing
-from pgstrata.collectors.pgtest.sampler import remove_trial, run_fsync, run_timing
+from pgstrata.collectors.pgtest import FSYNC, TIMING, parse_fsync, parse_timing, remove_trial, run_fsync, run_timing
 from pgstrata.collectors.procfs.parse import parse_window
 from pgstrata.collectors.procfs.sampler import capture_counters, observe_ticks
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.storage.device import DEVICES
-from pgstrata.ledger.entries import host_state
+from pgstrata.layers.registry import Ground, files_of, privileged_changes, programs_in, programs_of
+from pgstrata.layers.storage.making import DEVICES
+from pgstrata.ledger.entries import host_state, own_commands
 from pgstrata.model.abilities import Abilities, HostCase
-from pgstrata.model.changes import restore_command
-from pgstrata.model.doctor import Examination, LayerFinding, Possible, Probe
+from pgstrata.model.changes import Change, restore_command
+from pgstrata.model.doctor import Elevated, Examination, LayerFinding, Possible, Probe
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.collector import Window
 from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, Wheel
 from pgstrata.servers.fetch import Fetcher
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import installed_prefixes
+from pgstrata.system.commands import holding
 from pgstrata.system.trust import as_keeper
 
 _Answer = TypeVar("_Answer")
@@ -115,7 +115,7 @@ def examine(site: Site, clock: Clock, installations: Installations) -> Examinati
 
 def find_installations(host: Host, cache: str, machine: str) -> Installations:
     """Servers in the cache and on the host; nothing is fetched or started."""
-    fetcher = Fetcher(here=host, cache=cache, machine=machine, python="", note=_ignore)
+    fetcher = Fetcher(site=ServerSite(here=host, host=host, cache=cache, note=_ignore), machine=machine, python="")
     wheels: tuple[Wheel, ...] = (EMBEDDED, *reversed(CATALOGUE))
     try:
         fetched = {wheel.level: fetcher.prefix(wheel) for wheel in wheels if fetcher.fetched(wheel)}
@@ -271,3 +271,45 @@ def _nearest_folder(host: Host, path: str) -> str:
     while not host.exists(path) and "/" in path.strip("/"):
         path = path.rpartition("/")[0]
     return path if host.exists(path) else "/"
+
+
+_LEDGER: Final = "every one"
+_BEFORE: Final = "BEFORE"
+_UNIFIED: Final = 2
+
+
+def list_elevated(site: Site, abilities: Abilities, layers: Iterable[LayerFinding]) -> tuple[Elevated, ...]:
+    """The commands with sudo for the factors that this host has; none where the user is root."""
+    if not site.privilege:
+        return ()
+    keys = {one.key for one in layers if one.possible in {Possible.YES, Possible.NOT_FOR_USER}}
+    ground = Ground(storage=site.places.storage, user=site.transport.user, cgroup=_version(abilities))
+    wanted = [(key, change) for key, change in privileged_changes(ground) if key in keys]
+    changes = (_changing(site, key, change) for key, change in wanted)
+    return (*_keeping(site), *changes) if wanted else ()
+
+
+def _version(abilities: Abilities) -> int:
+    unified = (mount for mount in abilities.cgroups if mount.version == _UNIFIED and mount.writable)
+    return _UNIFIED if any(mount.controllers & {"cpu", "memory", "io"} for mount in unified) else 1
+
+
+def _keeping(site: Site) -> Iterator[Elevated]:
+    for argv in own_commands(site.ledger):
+        yield Elevated(
+            key=_LEDGER,
+            what=f"the ledger, {site.ledger}",
+            programs=programs_in("\n".join(argv)),
+            do=(*site.privilege, *argv),
+        )
+
+
+def _changing(site: Site, key: str, change: Change) -> Elevated:
+    entry = f"{site.ledger}/00000000.json"
+    return Elevated(
+        key=key,
+        what=", ".join((change.what, *files_of(change))),
+        programs=programs_of(change),
+        do=(*site.privilege, *holding(entry, change.do).argv),
+        undo=(*site.privilege, *holding(entry, change.undo.with_argument(_BEFORE)).argv),
+    )

@@ -11,7 +11,7 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.lock import find_lock_file, hold_host
-from pgstrata.ledger.steps import At, go_on
+from pgstrata.ledger.undo import At, go_on
 from pgstrata.model.changes import HostState, Undone, restore_command
 from pgstrata.ports.host import Clock
 from pgstrata.report.commands.host import say_entry

@@ -6,7 +6,7 @@ import os
 import pwd
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,9 +14,14 @@ from pgstrata.app.places import find_machine_places, find_server_user
 from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.model.server import Build
 from pgstrata.ports.host import Clock, Host
+from pgstrata.servers.inspect import ProgramCheck
 from pgstrata.servers.places import Places, make_places
+from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
+from pgstrata.system.commands import become
 from pgstrata.system.users import UserIds
 
 
@@ -24,15 +29,12 @@ class SystemClock:
     """Implements `ports.Clock`."""
 
     def wall(self) -> float:
-        """Unix seconds."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
         time.sleep(seconds)
 
 
@@ -64,12 +66,9 @@ def open_machine(note: Callable[[str], None]) -> Iterator[Machine]:
     host = _open_host(user)
     try:
         servers = Servers.make(
-            here=here,
-            host=host,
-            cache=places.cache,
+            ServerSite(here=here, host=host, cache=places.cache, note=note),
             machine=os.uname().machine,
             python=sys.executable,
-            note=note,
             drivers=driver_programs(),
         )
         yield Machine(places=places, here=here, host=host, servers=servers, clock=SystemClock())
@@ -94,12 +93,29 @@ def _open_host(user: str | None) -> Host:
 
     if user is None:
         return ShellHost(("env", *(f"--unset={name}" for name in hidden), "sh"), name="shell")
-    switch = (
-        "setpriv",
-        f"--reuid={user}",
-        f"--regid={pwd.getpwnam(user).pw_gid}",
-        "--init-groups",
-        "--reset-env",
-        "sh",
-    )
-    return ShellHost(switch, name="shell")
+    return ShellHost((*become(user, str(pwd.getpwnam(user).pw_gid)), "sh"), name="shell")
+
+
+def check_levels(machine: Machine, levels: Sequence[str]) -> Iterator[tuple[str, Build, tuple[ProgramCheck, ...]]]:
+    """The named levels, or all that are fetched or installed: what each is made of, and whether its programs start."""
+    for level in tuple(levels) or tuple(row.level for row in machine.servers.list() if row.fetched):
+        build = machine.servers.resolve(_spec(level))
+        yield level, build, machine.servers.check(build)
+
+
+def _spec(level: str) -> ServerSpec:
+    if level == "embedded":
+        return ServerSpec(kind=ServerKind.EMBEDDED)
+    if level.isdecimal():
+        return ServerSpec(kind=ServerKind.CATALOGUE, value=level)
+    if level.startswith("maven:"):
+        return ServerSpec(kind=ServerKind.MAVEN, value=level.removeprefix("maven:"))
+    if level.startswith("build:"):
+        return ServerSpec(kind=ServerKind.BUILD, value=level.removeprefix("build:"))
+    prefix = level.removeprefix("prefix:")
+    if not prefix.startswith("/"):
+        raise UsageError(
+            f"{level!r} is not a server that can be checked",
+            remedy="use embedded, a major version, maven:MAJOR, build:/DIR or prefix:/DIR",
+        )
+    return ServerSpec(kind=ServerKind.PREFIX, value=prefix)

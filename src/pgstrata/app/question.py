@@ -1,4 +1,7 @@
-"""From a file on disk, or a text, to a plan: read, parse, complete, plan, look up floors. Nothing is changed."""
+"""From a file on disk, or a text, to a plan: read, parse, complete, plan, look up floors. Nothing is changed.
+
+Other machines are asked for their memory where settings follow from it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Final, TypedDict, Unpack
 
 from pgstrata.app.host_floors import with_floors
-from pgstrata.app.places import capacity_here, expand_home
-from pgstrata.app.remote_memory import complete_by_hosts
+from pgstrata.app.places import capacity_here, expand_home, observe_memory
 from pgstrata.drivers.registry import driver_capabilities
-from pgstrata.errors import UsageError
+from pgstrata.errors import HostLostError, HostNotFitError, UsageError
+from pgstrata.experiment.defaults import complete_experiment, hosts_to_ask
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model import sizes
-from pgstrata.model.experiment import Environment, Experiment, ServerKind
+from pgstrata.model.experiment import Environment, Experiment, HostSpec, ServerKind
 from pgstrata.model.plan import HORIZON, HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
@@ -24,16 +28,61 @@ from pgstrata.plan import make_plan
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
 
+_GIVE: Final = "or give shared_buffers and effective_cache_size in the file"
+
+
+def complete_by_hosts(
+    experiment: Experiment, capacity: HostCapacity, workloads: Mapping[str, Workload], *, sure: bool = True
+) -> tuple[Experiment, HostCapacity]:
+    """The experiment with a value for each setting that nobody gave, by the memory of all machines with servers.
+
+    Also the capacity with the memory of those that were asked; where no setting hangs on it nobody is.
+
+    Args:
+        experiment: as parsed.
+        capacity: this machine.
+        workloads: those that exist, by name.
+        sure: another machine has to be there; otherwise one that is not is left out, with a note that says so.
+
+    Raises:
+        HostNotFitError, HostLostError: another machine cannot be asked.
+    """
+    memories: dict[HostSpec, int] = {}
+    notes: list[str] = []
+    for spec in hosts_to_ask(experiment):
+        try:
+            memories[spec] = _ask(spec)
+        except (HostLostError, HostNotFitError) as error:
+            if sure:
+                error.remedy = "; ".join(filter(None, (error.remedy, _GIVE)))
+                raise
+            notes.append(
+                f"{spec.text} cannot be asked how much memory it has ({error.what}): what follows from memory may be "
+                f"something else when it is there; {_GIVE}"
+            )
+    noted = replace(experiment, notes=(*experiment.notes, *notes))
+    known = replace(capacity, elsewhere=memories)
+    return complete_experiment(noted, known, workloads), known
+
+
+def _ask(spec: HostSpec) -> int:
+    from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
+
+    with open_site(spec.destination) as site:
+        return observe_memory(site.transport)
+
+
+class Given(TypedDict, total=False):
+    """What the command line says instead of the file, or of its masked passwords; `lone`: one environment is enough."""
+
+    seed: int | None
+    budget: float | None
+    conninfo: Mapping[str, Secret] | None
+    lone: bool
+
 
 def load_plan(
-    file: Path,
-    *,
-    seed: int | None = None,
-    budget: float | None = None,
-    blocks: int | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
-    sure: bool = True,
-    query_text: bool = True,
+    file: Path, *, blocks: int | None = None, sure: bool = True, query_text: bool = True, **given: Unpack[Given]
 ) -> Plan:
     """The plan of an experiment file, with the noise floors that are known here of its cells.
 
@@ -45,32 +94,27 @@ def load_plan(
         ExperimentError, PlanRefusedError: there is no plan.
         HostNotFitError, HostLostError: another machine cannot be asked for its memory.
     """
-    workloads = builtin_workloads()
+    text, workloads = read_experiment(file), builtin_workloads()
     plan = plan_text(
-        read_experiment(file), str(file), workloads, folder=file.parent, seed=seed, budget=budget, blocks=blocks,
-        conninfo=conninfo, sure=sure, query_text=query_text,
-    )  # fmt: skip
+        text, str(file), workloads, folder=file.parent, blocks=blocks, sure=sure, query_text=query_text, **given
+    )
     return with_floors(plan, workloads)
 
 
-def plan_text(  # noqa: PLR0913 - what `load_plan` takes, each named
+def plan_text(
     text: str,
     source: str,
     workloads: Mapping[str, Workload],
     *,
     folder: Path,
-    seed: int | None = None,
-    budget: float | None = None,
     blocks: int | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
     sure: bool = True,
     query_text: bool = True,
+    **given: Unpack[Given],
 ) -> Plan:
     """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`."""
     capacity = capacity_here()
-    experiment = parse_text(
-        text, source, workloads, capacity, folder=folder, seed=seed, budget=budget, conninfo=conninfo
-    )
+    experiment = parse_text(text, source, workloads, capacity, folder=folder, **given)
     experiment = experiment if query_text else replace(experiment, query_text=False)
     if blocks is not None:
         _refuse_blocks(blocks)
@@ -88,30 +132,18 @@ def _refuse_blocks(blocks: int) -> None:
         )
 
 
-def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
+def parse_text(
     text: str,
     source: str,
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
     *,
     folder: Path,
-    seed: int | None = None,
-    budget: float | None = None,
-    conninfo: Mapping[str, Secret] | None = None,
-    lone: bool = False,
+    **given: Unpack[Given],
 ) -> Experiment:
-    """The experiment that is given as text, its paths absolute; `lone`: one environment is enough."""
-    experiment = parse_experiment(
-        text,
-        source,
-        read_file=_ScriptReader(folder),
-        workloads=workloads,
-        cpus=capacity.cpus,
-        seed=seed,
-        budget=budget,
-        conninfo=conninfo,
-        lone=lone,
-    )
+    """The experiment that is given as text, its paths absolute."""
+    reader = _ScriptReader(folder)
+    experiment = parse_experiment(text, source, read_file=reader, workloads=workloads, cpus=capacity.cpus, **given)
     return _with_absolute_prefixes(experiment, folder.absolute())
 
 

@@ -17,7 +17,7 @@ from pgstrata.app.machine import SystemClock
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import Site, open_site
 from pgstrata.collectors.hostfacts.probes import judge_connection
-from pgstrata.collectors.pgtest.parse import FSYNC, TIMING
+from pgstrata.collectors.pgtest import FSYNC, TIMING
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.elf import HEADER, foreign_architecture

@@ -1,17 +1,65 @@
-"""Write the report of a study as one HTML file."""
+"""Write the report of a study as one HTML file, with the stacks of its runs from their evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.stacks import load_stacks
-from pgstrata.errors import DiskFullError, PgstrataError
+from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
+from pgstrata.errors import DiskFullError, ParseError, PgstrataError
+from pgstrata.model.answer import Study
+from pgstrata.model.experiment import ServerKind
+from pgstrata.model.metrics import SAMPLED_CPU
+from pgstrata.model.packed import unpack
+from pgstrata.model.stacks import RunStacks
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.page import emit_page
+from pgstrata.sources.runs import may_enter
 from pgstrata.system.files import is_full, write_beside
+
+_STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
+_NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
+_EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
+
+
+def load_stacks(stored: StoredStudy, study: Study) -> tuple[RunStacks, ...]:
+    """Of all runs that may enter a comparison and have any; the study is read with the metric `SAMPLED_CPU`."""
+    return tuple(_load(stored, study)) if study.plan.experiment.profile_cpu else ()
+
+
+def _load(stored: StoredStudy, study: Study) -> Iterator[RunStacks]:
+    environments = study.plan.experiment.environments
+    strangers = {each.name for each in environments if each.server.kind is ServerKind.DSN}
+    for run in study.runs:
+        if not may_enter(run):
+            continue
+        folded = _read(stored.evidence(run.identity, f"{SAMPLES}.gz"))
+        samples, seconds = sum(folded.stacks.values()), run.value(SAMPLED_CPU)
+        whole = bool(folded.whole and samples and seconds)
+        yield RunStacks(
+            environment=run.environment,
+            cell=run.cell,
+            block=run.block,
+            seconds=seconds / samples if samples and seconds else 0.0,
+            stacks=folded.stacks if whole else {},
+            user_only=folded.user_only,
+            lacking="" if whole else folded.lacking or (_STRANGER if run.environment in strangers else _why(folded)),
+        )
+
+
+def _why(folded: Folded) -> str:
+    return _EARLY if folded.stacks and not folded.whole else _NOTHING
+
+
+def _read(packed: bytes) -> Folded:
+    try:
+        return parse_folded(unpack(packed, SAMPLES))
+    except ParseError:
+        return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")
 
 
 def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True) -> Path:

@@ -10,9 +10,8 @@ from pathlib import Path
 from pgstrata import __version__
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
-from pgstrata.app.opened_host import OpenedHost
-from pgstrata.app.server_hosts import observe_room
-from pgstrata.app.study_hosts import StudyHosts, scratch
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending

@@ -13,7 +13,9 @@ from typing import Final
 from pgstrata.app.places import find_machine_places
 from pgstrata.errors import ParseError, UsageError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ledger.lock import LOCK_VARIABLE
+from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
 from pgstrata.system.files import remove_tree
@@ -34,6 +36,7 @@ for name in "$@"; do
 done
 :
 """
+PATIENCE: Final = Patience()
 _SOCKETS: Final = "pgstrata-ssh-"
 _SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a name that is short enough for a socket
 
@@ -125,7 +128,10 @@ def open_site(destination: str | None) -> Iterator[Site]:
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
     config = os.environ.get(SSH_CONFIG) or None
-    with make_socket_folder() as run, closing(open_ssh(destination, run=run, config=config)) as transport:
+    with (
+        make_socket_folder() as run,
+        closing(open_ssh(destination, run=run, config=config, patience=PATIENCE)) as transport,
+    ):
         yield observe_site(transport)
 
 
@@ -147,3 +153,22 @@ def _sweep_sockets() -> None:
         with suppress(OSError):
             if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.getuid():
                 remove_tree(folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedHost:
+    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport."""
+
+    spec: HostSpec
+    site: Site
+    host: Host
+
+    @property
+    def transport(self) -> Host:
+        """As the user of pgstrata there."""
+        return self.site.transport
+
+    @property
+    def places(self) -> Places:
+        """Its folders, which need not be there yet."""
+        return self.site.places

@@ -1,20 +1,130 @@
-"""The machines of one study: opened, locked, found as they should be, tidied; opened again when one was lost."""
+"""The machines of one study: opened, locked, found as they should be, tidied; opened again when one was lost.
+
+This one is open already; others are reached by the user's own ssh.
+"""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Final, Never
 
 from pgstrata.app.host import at_work
 from pgstrata.app.machine import Machine
-from pgstrata.app.opened_host import OpenedHost
-from pgstrata.app.places import socket_root
-from pgstrata.app.server_hosts import local_host, make_places_there, observe_tcp_route, open_server_host
-from pgstrata.datasets.sweep import mark_scratch, sweep_leftovers, sweep_scratch
-from pgstrata.errors import HostLostError
+from pgstrata.app.places import observe_capacity, socket_root
+from pgstrata.app.site import OpenedHost, open_site, site_here
+from pgstrata.datasets.marker import mark_scratch, sum_datasets, sweep_leftovers, sweep_scratch
+from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
+from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.ledger.lock import HostHeldError
 from pgstrata.model.experiment import HostSpec
-from pgstrata.ports.host import Host
+from pgstrata.model.plan import HostCapacity
+from pgstrata.model.server import TcpRoute
+from pgstrata.ports.host import Command, Host
+from pgstrata.system import commands
+from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
+
+_OTHERS: Final = (
+    "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
+)
+
+
+def local_host(machine: Machine) -> OpenedHost:
+    """This machine."""
+    return OpenedHost(spec=HostSpec(), site=site_here(machine.here), host=machine.host)
+
+
+@contextmanager
+def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
+    """Connect to another machine and find out where things lie there; nothing is made or changed.
+
+    Raises:
+        HostNotFitError: something has to be done about it first, such as its host key or a missing program.
+        HostLostError: it cannot be reached now.
+    """
+    with ExitStack() as stack:
+        try:
+            site = stack.enter_context(open_site(spec.destination))
+            user = site.server_user()
+        except PgstrataError as error:
+            error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
+            raise
+        yield OpenedHost(spec=spec, site=site, host=site.transport.as_user(user) if user else site.transport)
+
+
+def observe_tcp_route(opened: OpenedHost) -> TcpRoute:
+    """How clients of this machine reach servers there; HostNotFitError unless they do, without a detour."""
+    said = opened.transport.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
+    way = find_tcp_route(said, opened.spec.text)
+    require_tcp_route(way, opened.spec.text)
+    return way
+
+
+def make_places_there(opened: OpenedHost) -> None:
+    """Make the folders on another machine, with their owners and modes, as `make_places` does on this one.
+
+    Raises:
+        HostNotFitError: one cannot be made, or belongs to somebody else; as root there, others could replace the cache
+            or the state.
+    """
+    places, apart = opened.places, opened.host is not opened.transport
+    _make(opened, places.cache, mode="755", owner=opened.transport.user)
+    _make(opened, places.state, mode="755" if apart else "700", owner=opened.transport.user)
+    if apart:
+        for path in (places.cache, places.state):
+            require_root_keeps(opened.transport, path, remedy=_OTHERS)
+    for folder in dict.fromkeys((places.data, places.run, places.memory)):
+        _make(opened, folder, mode="700", owner=opened.host.user)
+
+
+def _make(opened: OpenedHost, folder: str, *, mode: str, owner: str) -> None:
+    """Make a folder as the user who could replace it, each that is missing above it by itself: nobody's link counts."""
+    there, *missing = _find_missing(opened.transport, folder)
+    root = opened.transport.user == ROOT
+    keeper = find_keeper(opened.transport, there, adding=True) if root else opened.transport.user
+    if keeper not in {opened.transport.user, owner}:
+        _refuse_foreign(opened, there, owner)
+    maker = opened.transport if keeper == opened.transport.user else opened.host
+    for path in missing[:-1]:
+        _make_one(opened, maker, path, mode="755", owner=maker.user)
+    _make_one(opened, maker, folder, mode=mode, owner=owner)
+
+
+def _find_missing(host: Host, folder: str) -> list[str]:
+    """The nearest folder that is there, and below it those that are missing, the last one being the folder itself."""
+    way = [folder]
+    while way[0] != "/" and not host.exists(way[0]):
+        way.insert(0, posixpath.dirname(way[0]) or "/")
+    return way
+
+
+def _make_one(opened: OpenedHost, maker: Host, folder: str, *, mode: str, owner: str) -> None:
+    done = maker.run(Command(argv=commands.make_place(folder, mode=mode, owner=owner).argv), check=False)
+    if done.code == commands.FOREIGN_FOLDER:
+        _refuse_foreign(opened, done.text.strip(), owner)
+    if done.code:
+        raise HostNotFitError(
+            f"this folder of pgstrata cannot be made there: {folder}",
+            where=opened.spec.text,
+            details=done.last_words(),
+            remedy="check who may write there",
+        )
+
+
+def _refuse_foreign(opened: OpenedHost, folder: str, owner: str) -> Never:
+    raise HostNotFitError(
+        f"the folder {folder} there does not belong to {owner}",
+        where=opened.spec.text,
+        remedy="remove it, or let PGSTRATA_DATA and the like name others over there",
+    )
+
+
+def observe_room(opened: OpenedHost) -> HostCapacity:
+    """What another machine has; room that datasets take already counts as free, because plans count all they need."""
+    cpus = opened.transport.run(Command(argv=("nproc",))).text
+    taken = sum_datasets(opened.host, opened.places.data)
+    return observe_capacity(opened.host, opened.places.data, cpus=int(cpus), taken=taken)
 
 
 class StudyHosts:

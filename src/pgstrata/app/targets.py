@@ -1,4 +1,4 @@
-"""The machines of a plan as targets: servers that are there, supplies, layers, ledger, facts of each boot."""
+"""The machines of a plan as targets: servers that are there or are sent there, layers, ledger, facts of each boot."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from pgstrata.app.host import make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
-from pgstrata.app.opened_host import OpenedHost
 from pgstrata.app.places import socket_root, study_key
-from pgstrata.app.sent_servers import SentServers
-from pgstrata.app.server_hosts import local_host, observe_tcp_route
-from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts, local_host, observe_tcp_route
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
@@ -22,8 +20,10 @@ from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.datasets.databases import DatabaseDatasets, observe_coordinator
 from pgstrata.datasets.recipe import DataRecipe
 from pgstrata.drivers.registry import load_data, verify_data
-from pgstrata.errors import HostLostError
+from pgstrata.errors import HostLostError, HostNotFitError, UsageError
 from pgstrata.hosts.clock import measure_clock
+from pgstrata.hosts.ssh import SshHost
+from pgstrata.hosts.tree import send_tree
 from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.server import ClusterControl, RunningControl
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
@@ -34,10 +34,103 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.target import ServerHost, Supply
+from pgstrata.servers.inspect import Inspector
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.servers.running import RunningSource, address_of
+from pgstrata.servers.supply import PREFIX_SUPPLIER, RunningSource, Servers, address_of
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import marker_sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentServers:
+    """Servers of every kind, on another machine (`ports.ServerSource`).
+
+    What is fetched or built is fetched or built here and lies there in a folder of its own, named by its binary.
+    `prefix:DIR` is an installation over there. Libraries that are missing there have to be installed there.
+
+    `cache` and `folder` are where installations lie here and there, `machine` is the architecture over there.
+    """
+
+    servers: Servers
+    here: Host
+    cache: str
+    transport: SshHost
+    machine: str
+    folder: str
+    inspector: Inspector
+    note: Callable[[str], None]
+
+    @classmethod
+    def make(cls, machine: Machine, opened: OpenedHost, note: Callable[[str], None]) -> Self:
+        """For a machine that was opened by ssh; its folders are there."""
+        assert isinstance(opened.transport, SshHost)
+        cache = machine.places.cache
+        site = replace(machine.servers.site, host=opened.host, note=note)
+        packages = replace(machine.servers.inspector.packages, site=site, bring=False)
+        inspector = Inspector(packages=packages)
+        return cls(
+            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=opened.transport,
+            machine=opened.site.machine, folder=f"{opened.places.cache}/servers", inspector=inspector, note=note,
+        )  # fmt: skip
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """The build of a level over there.
+
+        Raises:
+            UsageError: `prefix:` names a folder without a server.
+            HostNotFitError: it is for another architecture, a library is missing there, or there is no room.
+            PgstrataError: as `Servers.resolve`.
+        """
+        if spec.kind is not ServerKind.PREFIX:
+            self._refuse_foreign(spec.text)
+            return self.send(self.servers.resolve(spec))
+        self._require_there(spec)
+        self.inspector.require_enterable(spec.value)
+        return self.inspector.inspect(spec, spec.value, PREFIX_SUPPLIER, {})
+
+    def _require_there(self, spec: ServerSpec) -> None:
+        if not self.transport.exists(f"{spec.value}/bin/postgres"):
+            raise UsageError(
+                "there is no bin/postgres on that host",
+                where=f"{self.transport.name}:{spec.value}",
+                remedy="prefix:DIR is an installation over there: name the folder that holds its bin/postgres, or take "
+                "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
+            )
+
+    def client_tools(self) -> Build:
+        """psql and the programs of drivers over there, with which data are made."""
+        self._refuse_foreign(" and ".join(self.inspector.packages.drivers) or "psql")
+        return self.send(self.servers.client_tools())
+
+    def _refuse_foreign(self, what: str) -> None:
+        here = os.uname().machine
+        if self.machine != here:
+            raise HostNotFitError(
+                f"{what} is for {here} here, and that host is {self.machine}",
+                where=self.transport.name,
+                remedy="servers and tools are sent from a machine of the same architecture: start pgstrata on one",
+            )
+
+    def send(self, build: Build) -> Build:
+        """A build of this machine's cache over there; sent unless it is there already.
+
+        All that came with it is sent, because wheels keep libraries beside the installation.
+        """
+        name, _, inside = build.prefix.removeprefix(f"{self.cache}/").partition("/")
+        target = f"{self.folder}/{name}-{build.digest[:16]}"
+        if not self.transport.exists(target):
+            self.note(f"sending {build.spec.text} ({build.version.text}) to {self.transport.name}")
+        self.transport.make_folder(self.folder, mode=0o755)
+        send_tree(self.here, self.transport, f"{self.cache}/{name}", target)
+        prefix = f"{target}/{inside}".rstrip("/")
+        self.inspector.require_enterable(prefix)
+        # what was compiled here looks for its libraries where it was installed here
+        libraries = {"LD_LIBRARY_PATH": f"{prefix}/lib"} if build.spec.kind is ServerKind.BUILD else {}
+        there = self.inspector.inspect(build.spec, prefix, build.supplier, libraries)
+        # it is the same build; what its programs need to start is another machine's matter
+        # (an installation that was looked at before is remembered with the libraries of then)
+        return replace(build, prefix=prefix, process_environment={**libraries, **there.process_environment})
+
 
 _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
@@ -101,7 +194,6 @@ class MachineTarget:
         """It stays as it is, for the next visit."""
 
     def silent(self) -> bool:
-        """As the contract says."""
         try:
             self._opened.host.clock()
         except HostLostError:
@@ -109,7 +201,6 @@ class MachineTarget:
         return False
 
     def reopen(self) -> None:
-        """As the contract says."""
         assert self.hosts is not None
         self._sent = self._observed = None
         self.hosts.reopen(self.spec)

@@ -10,26 +10,25 @@ from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.app.targets import MachineTarget
-from pgstrata.collectors.canary.sampler import CanaryCollector
-from pgstrata.collectors.extensions import Use
+from pgstrata.collectors.canary import CanaryCollector
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.collectors.pgstat.seconds import CountersSampler
-from pgstrata.collectors.plans.explain import PlanExplainer
+from pgstrata.collectors.plans import PlanExplainer
 from pgstrata.collectors.procfs.sampler import ClientCollector, ProcfsCollector
 from pgstrata.collectors.procfs.seconds import SecondsSampler
 from pgstrata.collectors.queries.sampler import QueriesCollector, use_of_extension
 from pgstrata.collectors.sessions.sampler import SessionsSampler
+from pgstrata.collectors.statements import Use
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
 from pgstrata.drivers.registry import find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
-from pgstrata.layers.connection import ConnectionLayer
 from pgstrata.layers.server import ServerLayer
-from pgstrata.layers.settings import SettingsLayer
+from pgstrata.layers.settings import ConnectionLayer, SettingsLayer
 from pgstrata.model.experiment import ConnectionKind, Experiment, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
@@ -38,8 +37,9 @@ from pgstrata.ports.collector import Collector, Sampler
 from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.store import Store
-from pgstrata.servers.binary import has_tls
+from pgstrata.ports.studies import StoredStudy
 from pgstrata.servers.psql import PsqlSql
+from pgstrata.servers.version import has_tls
 from pgstrata.store.serialise import parse_header
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import warm_sql
@@ -198,3 +198,8 @@ def _choose_host(plan: Plan, machine: Machine) -> Host:
     """
     alone = all(environment.server.kind is ServerKind.DSN for environment in plan.experiment.environments)
     return machine.here if alone else machine.host
+
+
+def reparse(study: StoredStudy) -> int:
+    """Derive all runs of a study anew; their number."""
+    return study.reparse(make_derive(study.head().plan.experiment))

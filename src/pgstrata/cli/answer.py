@@ -58,6 +58,6 @@ def report_answer(study: Path, output: Path | None, *, pairs: bool, query_text: 
 
 def derive_anew(study: Path) -> None:
     """Rebuild what is derived from the evidence of a study, and say of how many runs."""
-    from pgstrata.app.reparse import reparse
+    from pgstrata.app.wiring import reparse
 
     print(f"{reparse(StudyFolder(study))} runs derived anew from their evidence")

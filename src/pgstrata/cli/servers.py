@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pgstrata.app.machine import open_machine
-from pgstrata.app.servers import check_levels
+from pgstrata.app.machine import check_levels, open_machine
 from pgstrata.errors import ExitCode
 
 
@@ -37,9 +36,9 @@ def check_servers(levels: Sequence[str]) -> None:
     """A line for each program; exit code 1 if one does not start."""
     healthy = True
     with open_machine(_tell) as machine:
-        for check in check_levels(machine, levels):
-            print(f"{check.level}: {check.version}, {check.compiler or 'compiler unknown'}")
-            for program in check.programs:
+        for level, build, programs in tuple(check_levels(machine, levels)):
+            print(f"{level}: {build.version.text}, {build.compiler or 'compiler unknown'}")
+            for program in programs:
                 healthy = healthy and program.works
                 print(f"  {'ok  ' if program.works else 'FAIL'} {program.program}: {program.text}")
     if not healthy:

@@ -1,4 +1,8 @@
-"""Datasets that are data directories of our own: initdb, data, freeze, clean stop, sync; then cloned file by file."""
+"""Datasets that are data directories of our own: initdb, data, freeze, clean stop, sync; then cloned file by file.
+
+The WAL of a clone may lie on other storage than its data: it is moved there, with a link in its place, as by
+`initdb --waldir`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
-from pgstrata.datasets.password import render_password
-from pgstrata.datasets.recipe import DataRecipe, built_again, setup_scripts
-from pgstrata.datasets.wal import move_wal
+from pgstrata.datasets.recipe import DataRecipe, built_again, render_password, setup_scripts
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
     CommandFailedError,
@@ -31,6 +33,7 @@ from pgstrata.errors import (
     ServerFailedError,
     find_disk_full,
 )
+from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Cell, ConnectionKind, Environment
 from pgstrata.model.server import Build
 from pgstrata.model.workload import Workload
@@ -38,6 +41,25 @@ from pgstrata.plan import workload_of
 from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.ports.server import Clone, Dataset, RunningServer, ServerControl, Sql
 from pgstrata.units import render_bytes
+
+# pg_xlog before 10. The pristine segments are copied and not left out: a server that recycles some starts faster than
+# one that must make them all.
+_MOVE: Final = """
+for name in pg_wal pg_xlog; do
+    [ -d "$1/$name" ] || continue
+    [ ! -L "$1/$name" ] || { echo "$1/$name is a link already" >&2; exit 1; }
+    cp -a -- "$1/$name" "$2/$name" && rm -rf -- "$1/$name" && ln -s -- "$2/$name" "$1/$name" || exit
+    exit 0
+done
+echo "there is no WAL in $1" >&2
+exit 1
+"""
+
+
+def move_wal(host: Host, data: str, folder: str, *, timeout: float) -> None:
+    """Move the WAL of a stopped cluster into an existing folder; CommandFailedError, DiskFullError."""
+    host.run(Command(argv=ShellScript(text=_MOVE, arguments=(data, folder)).argv), timeout=timeout)
+
 
 DATABASE: Final = "bench"
 _RECIPE: Final = "3"  # another one wherever datasets are made otherwise than before
@@ -97,7 +119,6 @@ class ClusterDatasets:
     # ------------------------------------------------------------------------------------------- ensure
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
-        """The pristine dataset, built and verified if there is none yet."""
         identity = dataset_identity(environment, build, cell, workload_of(cell, self.workloads))
         if identity not in self._known:
             folder = f"{self.root}/datasets/{identity}"

@@ -25,8 +25,7 @@ from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import Workload
 from pgstrata.plan import workload_of
-from pgstrata.ports.host import Clock, Command, Host
-from pgstrata.ports.processes import observe_boot, start_times
+from pgstrata.ports.host import Clock, Command, Host, observe_boot, start_times
 from pgstrata.ports.server import Clone, Dataset, Sql
 
 _PREFIX: Final = "pgstrata_"

@@ -79,13 +79,13 @@ def _make_pgbench(host: Host, tools: Build) -> Driver:
 
 
 def _load_pgbench(host: Host, tools: Build, address: Address, cell: Cell) -> None:
-    from pgstrata.drivers.pgbench.load import load_pgbench  # noqa: PLC0415 - a plan loads nothing
+    from pgstrata.drivers.pgbench.driver import load_pgbench  # noqa: PLC0415 - a plan loads nothing
 
     load_pgbench(host, tools, address, cell.scale)
 
 
 def _verify_pgbench(cell: Cell) -> str:
-    from pgstrata.drivers.pgbench.load import verify_sql  # noqa: PLC0415 - a plan loads nothing
+    from pgstrata.drivers.pgbench.driver import verify_sql  # noqa: PLC0415 - a plan loads nothing
 
     return verify_sql(cell.scale)
 

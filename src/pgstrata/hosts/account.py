@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -27,9 +26,7 @@ class UserAccount:
     """
 
     name: str
-    uid: int
-    gid: int
-    groups: tuple[int, ...]
+    ids: UserIds
     home: str
     other: bool
     hidden: frozenset[str] = frozenset()
@@ -49,8 +46,7 @@ class UserAccount:
         if os.geteuid() != 0:
             remedy = f"start pgstrata as root or as {user}"
             raise HostNotFitError(f"only root can work as the user {user}", where="local", remedy=remedy)
-        groups = tuple(os.getgrouplist(user, entry.pw_gid))
-        return cls(name=user, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir, other=True)
+        return cls(name=user, ids=UserIds.of(user), home=entry.pw_dir, other=True)
 
     @classmethod
     def _current(cls, hidden: frozenset[str]) -> Self:
@@ -60,7 +56,7 @@ class UserAccount:
             name, home = entry.pw_name, entry.pw_dir
         except KeyError:  # containers run as ids without a name
             name, home = str(uid), os.environ.get("HOME", "/")
-        return cls(name=name, uid=uid, gid=os.getegid(), groups=(), home=home, other=False, hidden=hidden)
+        return cls(name=name, ids=UserIds(uid=uid, gid=os.getegid()), home=home, other=False, hidden=hidden)
 
     def environment(self) -> dict[str, str]:
         """The environment that programs start from.
@@ -80,14 +76,9 @@ class UserAccount:
             "SHELL": "/bin/sh",
         }
 
-    @contextmanager
-    def acting(self) -> Iterator[None]:
+    def acting(self) -> AbstractContextManager[None]:
         """Do what follows as this user (`users.acting_as`)."""
-        if not self.other:
-            yield
-            return
-        with acting_as(UserIds(uid=self.uid, gid=self.gid, groups=self.groups)):
-            yield
+        return acting_as(self.ids if self.other else None)
 
 
 def own_environment(hidden: frozenset[str] = frozenset()) -> dict[str, str]:

@@ -79,7 +79,7 @@ class LocalHost:
             except BaseException:
                 _end(child)
                 raise
-        completed = Completed(argv=command.argv, code=child.returncode, stdout=talk.stdout, stderr=talk.stderr)
+        completed = Completed(code=child.returncode, stdout=talk.stdout, stderr=talk.stderr)
         if check and completed.code:
             raise failures.command_failed(command, completed, host=self.name)
         return completed
@@ -111,7 +111,7 @@ class LocalHost:
 
     def signal_pid(self, pid: int, signal: StopSignal) -> None:
         # The kernel would look at the real user id as well, which is that of the coordinator.
-        foreign = self._account.other and _owner_of_process(pid) not in (None, self._account.uid)
+        foreign = self._account.other and _owner_of_process(pid) not in (None, self._account.ids.uid)
         try:
             os.kill(pid, 0 if foreign else signal_number(signal))
         except ProcessLookupError:

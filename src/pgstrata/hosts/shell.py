@@ -92,7 +92,7 @@ class ShellHost:
         self._raise_if_refused(command, frame)
         if max(len(frame.stdout), len(frame.stderr)) > self._transport.most:
             raise failures.command_verbose(command, self._transport.most, host=self.name)
-        completed = Completed(argv=command.argv, code=parse_code(frame.code), stdout=frame.stdout, stderr=frame.stderr)
+        completed = Completed(code=parse_code(frame.code), stdout=frame.stdout, stderr=frame.stderr)
         if check and completed.code:
             raise failures.command_failed(command, completed, host=self.name)
         return completed

@@ -186,7 +186,7 @@ class _Started:
             raise failures.command_overdue(command, _LONG, b"", host=host.name) from None
         if code:
             self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-            completed = Completed(argv=command.argv, code=code, stdout=b"", stderr=self.errors.read())
+            completed = Completed(code=code, stdout=b"", stderr=self.errors.read())
             raise failures.command_failed(command, completed, host=host.name)
 
 

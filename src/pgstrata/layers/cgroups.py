@@ -25,11 +25,12 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.hierarchies import Controller, Hierarchy, find_hierarchy, parse_hierarchies, parse_memberships
-from pgstrata.model.changes import Change, ShellScript
+from pgstrata.model.changes import Change
 from pgstrata.model.experiment import Environment
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer
+from pgstrata.system.commands import value_change
 from pgstrata.system.groups import base_change, group_change
 
 UNIFIED: Final = 2
@@ -40,13 +41,6 @@ _COORDINATOR: Final = "coordinator"
 
 # $1 = cgroup.procs; $$ stays the process's id after exec.
 _JOIN: Final = 'echo $$ >"$1" || exit 126; shift; exec "$@"'
-
-# Arguments: group, file.
-_READ: Final = '[ ! -d "$1" ] || cat "$1/$2"'
-
-# Arguments: group, file, value. A group that has gone has nothing to be brought back.
-_WRITE: Final = 'printf "%s\\n" "$3" >"$1/$2"'
-_WRITE_BACK: Final = '[ ! -d "$1" ] || printf "%s\\n" "$3" >"$1/$2"'
 
 _BUSY: Final = (
     "a group with processes in it gets no controllers for groups below it: move out those that are named here, or work "
@@ -208,13 +202,7 @@ class Groups:
 
 def set_value(group: Group, file: str, value: str, ledger: Ledger) -> None:
     """Change one file of a group that is there; LevelNotTakenError where the kernel has another value."""
-    change = Change(
-        what=f"cgroup {group.folder} {file}",
-        value=value,
-        read=ShellScript(text=_READ, arguments=(group.folder, file)),
-        do=ShellScript(text=_WRITE, arguments=(group.folder, file, value)),
-        undo=ShellScript(text=_WRITE_BACK, arguments=(group.folder, file)),
-    )
+    change = value_change(f"cgroup {group.folder} {file}", f"{group.folder}/{file}", value)
     assert_taken(change, ledger.change(change))
 
 

@@ -20,7 +20,7 @@ from pgstrata.layers.hierarchies import Controller
 from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 
 SERVER: Final = "cpu.server"
@@ -76,7 +76,6 @@ class CpuLayer:
     Args:
         host: where the servers run, as their user.
         key: names the study's groups.
-        client: where the clients run, if that is another host.
         environments: all of the experiment. If one of them has a quota, the servers of the others get a group too,
             without a limit: a group competes with the client as a whole, a server without one process by process.
         frequency: governor and turbo, by default those of `host`.
@@ -88,13 +87,11 @@ class CpuLayer:
         self,
         host: Host,
         key: str,
-        client: Host | None = None,
         frequency: Frequency | None = None,
         environments: Iterable[Environment] = (),
     ) -> None:
         environments = tuple(environments)
         self._host = host
-        self._client = client or host
         self._groups = Groups(host, key, needed_controllers(environments) or tuple(Controller))
         self._grouped = any(QUOTA in environment.layers for environment in environments)
         self._frequency = frequency or Frequency(host)
@@ -112,9 +109,9 @@ class CpuLayer:
         """Check that the host can do it, make the group, set governor and turbo."""
         levels = environment.layers
         self._check_policy(levels)
-        for key, host in ((SERVER, self._host), (CLIENT, self._client)):
+        for key in (SERVER, CLIENT):
             if key in levels:
-                _check_cpus(host, key, levels[key])
+                _check_cpus(self._host, key, levels[key])
         if GOVERNOR in levels:
             self._frequency.set_governor(levels[GOVERNOR], ledger)
         if TURBO in levels:

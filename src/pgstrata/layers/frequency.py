@@ -11,7 +11,8 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.layers.cgroups import assert_taken
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
+from pgstrata.system.commands import value_change
 
 FOLDER: Final = "/sys/devices/system/cpu"
 
@@ -26,11 +27,6 @@ _SET: Final = (
 _SET_EACH: Final = (
     'printf "%s\\n" "$1" | while read -r file value; do [ ! -f "$file" ] || echo "$value" >"$file" || exit 1; done'
 )
-
-# Arguments: file, value.
-_READ_ONE: Final = '[ ! -f "$1" ] || cat "$1"'
-_SET_ONE: Final = 'echo "$2" >"$1"'
-_SET_BACK: Final = '[ ! -f "$1" ] || [ -z "$2" ] || echo "$2" >"$1"'
 
 
 class Frequency:
@@ -108,10 +104,4 @@ def governor_change(level: str, folder: str = FOLDER) -> Change:
 
 def turbo_change(path: str, value: str) -> Change:
     """The switch at that path."""
-    return Change(
-        what=f"turbo of the CPUs, {path}",
-        value=value,
-        read=ShellScript(text=_READ_ONE, arguments=(path,)),
-        do=ShellScript(text=_SET_ONE, arguments=(path, value)),
-        undo=ShellScript(text=_SET_BACK, arguments=(path,)),
-    )
+    return value_change(f"turbo of the CPUs, {path}", path, value)

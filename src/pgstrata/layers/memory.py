@@ -11,32 +11,30 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, UsageError
 from pgstrata.layers.huge_pages import (
-    PAGE_BYTES,
-    POOLS,
-    Pool,
-    SharedMemory,
-    parse_meminfo,
-    parse_pool,
-    parse_shared_memory,
-    pool_files,
-    pool_folder,
-)
-from pgstrata.layers.transparent import (
     ANONYMOUS,
     LIST_BY_SIZE,
+    PAGE_BYTES,
     PMD_SIZE,
+    POOLS,
     SHARED,
+    Pool,
+    SharedMemory,
     Transparent,
     asked_of,
     of_state,
+    parse_meminfo,
+    parse_pool,
+    parse_shared_memory,
     parse_transparent,
+    pool_files,
+    pool_folder,
     sizes_apart,
     transparent_change,
 )
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
 from pgstrata.units import render_bytes
 

@@ -94,7 +94,6 @@ class ClusterControl:
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
     ) -> RunningServer:
-        """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
         launch = launch or Launch()
         build = build.moved(launch.prefix) if launch.prefix else build
         for _ in range(_PORT_TRIES - 1):
@@ -235,7 +234,6 @@ class ClusterControl:
         )
 
     def alive(self, server: RunningServer) -> bool:
-        """Whether the postmaster still runs."""
         process = self._processes.get(server.postmaster_pid or -1)
         return process is not None and process.poll() is None
 
@@ -267,7 +265,6 @@ class ClusterControl:
             self._host.remove_tree(server.address.host)
 
     def log(self, server: RunningServer) -> bytes:
-        """Everything the server logged since its start."""
         path = f"{server.clone.folder}/server.log"
         return self._host.read_files((path,)).get(path, b"")
 

@@ -15,8 +15,9 @@ from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.ports.server import RunningServer, Sql
+from pgstrata.system.commands import WRITE_VALUE, value_change
 
 _PREFIX: Final = "sysctl."
 _ROOT: Final = "/proc/sys"
@@ -29,11 +30,6 @@ _TWINS: Final = (
     ("vm/overcommit_kbytes", "vm/overcommit_ratio"),
 )
 
-_WRITE: Final = 'printf "%s\\n" "$2" >"$1"'
-_READ: Final = '[ ! -e "$1" ] || cat "$1"'
-# The interface of a network device, for instance, may have gone together with its parameters; and what was refused was
-# never changed, such as a parameter that nobody may write.
-_UNDO: Final = '[ -e "$1" ] || exit 0; [ "$(cat "$1")" = "$2" ] || printf "%s\\n" "$2" >"$1"'
 _READ_TWINS: Final = 'echo "$(cat "$1") $(cat "$2")"'
 _UNDO_TWINS: Final = """
 [ "$(cat "$1") $(cat "$2")" = "$3" ] && exit
@@ -72,14 +68,16 @@ class _Parameter:
 
     def change(self) -> Change:
         """Write the value; what it was before can be written back at any time."""
-        do = ShellScript(text=_WRITE, arguments=(self.file, self.value))
         if self.twins is None:
-            read, undo = (ShellScript(text=text, arguments=(self.file,)) for text in (_READ, _UNDO))
-            return Change(what=f"sysctl {_dotted(self.path)}", value=self.value, read=read, do=do, undo=undo)
+            return value_change(f"sysctl {_dotted(self.path)}", self.file, self.value)
         files = tuple(f"{_ROOT}/{path}" for path in self.twins)
-        read, undo = (ShellScript(text=text, arguments=files) for text in (_READ_TWINS, _UNDO_TWINS))
-        what = f"sysctl {' and '.join(map(_dotted, self.twins))}"
-        return Change(what=what, value=self.value, read=read, do=do, undo=undo)
+        return Change(
+            what=f"sysctl {' and '.join(map(_dotted, self.twins))}",
+            value=self.value,
+            read=ShellScript(text=_READ_TWINS, arguments=files),
+            do=ShellScript(text=WRITE_VALUE, arguments=(self.file, self.value)),
+            undo=ShellScript(text=_UNDO_TWINS, arguments=files),
+        )
 
     def of_state(self, state: str) -> str:
         """This parameter's value in what `read` of its change printed."""
@@ -107,7 +105,6 @@ class SysctlLayer:
         self._host = host
 
     def concerns(self, environment: Environment) -> bool:
-        """Whether the environment asks for a parameter of the kernel."""
         return any(key.startswith(_PREFIX) for key in environment.layers)
 
     def prepare(self, environment: Environment, needs: Needs, ledger: Ledger) -> Launch:  # noqa: ARG002 - the Protocol's

@@ -21,8 +21,7 @@ from typing import Any, Final
 from pgstrata.errors import CommandFailedError, DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.model.changes import ChangeOwner, Entry, HostState, ShellScript
 from pgstrata.model.codec import parse_json
-from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.ports.processes import BOOT_ID, observe_boot, start_times
+from pgstrata.ports.host import BOOT_ID, Command, Completed, Host, observe_boot, start_times
 from pgstrata.system import commands
 from pgstrata.system.trust import ROOT, find_keeper
 

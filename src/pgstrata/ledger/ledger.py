@@ -6,11 +6,9 @@ from dataclasses import replace
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
 from pgstrata.ledger.entries import EntryFiles, host_state, moment, observe_owner
-from pgstrata.ledger.steps import At, LedgerStep, go_on
-from pgstrata.ledger.undo import Undoer, raise_if_kept, read_state
+from pgstrata.ledger.undo import At, LedgerStep, Undoer, go_on, raise_if_kept, read_state
 from pgstrata.model.changes import Change, ChangeOwner, Entry, Undone
-from pgstrata.ports.host import Clock, Command, Completed, Host
-from pgstrata.ports.processes import observe_boot
+from pgstrata.ports.host import Clock, Command, Completed, Host, observe_boot
 
 
 class HostLedger:

@@ -17,8 +17,7 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import moment, observe_owner
 from pgstrata.model.changes import ChangeOwner
 from pgstrata.model.codec import parse_json
-from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
-from pgstrata.ports.processes import start_times
+from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal, start_times
 from pgstrata.system import commands
 
 LOCK_VARIABLE: Final = "PGSTRATA_LOCK"

@@ -1,17 +1,42 @@
-"""Undoing what entries say: only what pgstrata itself left there, the latest first, each checked by reading."""
+"""Undoing what entries say: only what pgstrata itself left there, the latest first, each checked by reading.
+
+A ledger can be stopped between its steps: a test that kills pgstrata does so exactly there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.ledger.entries import EntryFiles
-from pgstrata.ledger.steps import At, LedgerStep, go_on
 from pgstrata.model.changes import Closed, Entry, ShellScript, Undone, render_state, restore_command
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.system import commands
+
+
+class LedgerStep(StrEnum):
+    """Moments of a change and of its undoing, in their order."""
+
+    BEFORE_ENTRY = "before-entry"
+    BEFORE_CHANGE = "before-change"
+    CHANGED = "changed"
+    COMPLETED = "completed"
+    BEFORE_UNDO = "before-undo"
+    UNDO_BEGUN = "undo-begun"
+    UNDONE = "undone"
+    CLOSED = "closed"
+
+
+At = Callable[[LedgerStep], None]
+"""What a ledger calls at each step."""
+
+
+def go_on(_step: LedgerStep) -> None:
+    """Nothing happens at a step: what a ledger does unless it is tested."""
+
 
 _LINES_SHOWN: Final = 3
 _PATIENCE: Final = 30

@@ -92,7 +92,6 @@ class Collector(Protocol):
     @property
     def name(self) -> str:
         """Evidence is kept as NAME.before and NAME.after."""
-        ...
 
     @property
     def with_clients(self) -> bool:
@@ -100,15 +99,12 @@ class Collector(Protocol):
 
         Else it does before they come and after they have gone.
         """
-        ...
 
     def capture(self, subject: CaptureSubject) -> bytes:
         """Raw text, as it is kept; nothing where there is nothing to look at."""
-        ...
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         """Pure. Counters that went backwards or are missing give no measurement; ParseError on unknown shapes."""
-        ...
 
 
 @runtime_checkable
@@ -117,7 +113,6 @@ class SeesClients(Protocol):
 
     def see_clients(self, before: bytes, after: bytes, window: Window) -> Window:
         """Pure: the window with the CPU time of clients that lived through it. ParseError on unknown shapes."""
-        ...
 
 
 @runtime_checkable
@@ -126,7 +121,6 @@ class Prepares(Protocol):
 
     def prepare(self, subject: CaptureSubject) -> None:
         """Put it there; the server has just been started on a clone."""
-        ...
 
 
 @runtime_checkable
@@ -135,7 +129,6 @@ class CountsQueries(Protocol):
 
     def parse_queries(self, before: bytes, after: bytes, window: Window) -> QueryCounts | None:
         """Pure: what was counted of each statement; None where it cannot be told. ParseError on unknown shapes."""
-        ...
 
 
 @runtime_checkable
@@ -144,7 +137,6 @@ class DoubtsCaptures(Protocol):
 
     def doubt(self, before: bytes, after: bytes) -> tuple[Reason, ...]:
         """Pure: why what was counted between the two is not known, for the run's reasons; nothing where it is."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,26 +181,22 @@ class Sampler(Protocol):
     @property
     def name(self) -> str:
         """Short, and part of the names of its evidence."""
-        ...
 
     @property
     def paused(self) -> bool:
         """Whether it is at work only in the turns of its environment; then it runs on the client's host."""
-        ...
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         """Start it with its files in a folder that exists on its host; None where there is nothing to look at.
 
         It writes a first sample at once, and a last one when it is sent TERM if measurements need one.
         """
-        ...
 
     def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
         """Pure: from everything that was kept of the run; ParseError on unknown shapes.
 
         What it did not see, because it died or fell behind, gives no value.
         """
-        ...
 
 
 class Explainer(Protocol):
@@ -219,8 +207,6 @@ class Explainer(Protocol):
 
         What cannot be explained is said there and is no error.
         """
-        ...
 
     def parse(self, evidence: bytes) -> tuple[QueryPlan, ...]:
         """Pure: what `capture` gave; ParseError on unknown shapes."""
-        ...

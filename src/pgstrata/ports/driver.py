@@ -99,19 +99,15 @@ class DriverParser(Protocol):
     @property
     def name(self) -> str:
         """Of its processes, and of its sessions where nobody names these otherwise (application_name)."""
-        ...
 
     def ran(self, evidence: Mapping[str, bytes]) -> bool:
         """Whether the evidence of a run holds anything that an execution left."""
-        ...
 
     def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
         """What `Driver.collect` gave (or what the store kept of it) as a result; ParseError on unknown shapes."""
-        ...
 
     def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
         """Lines in which it said anything but its figures and its progress."""
-        ...
 
 
 class Driver(DriverParser, Protocol):
@@ -120,30 +116,24 @@ class Driver(DriverParser, Protocol):
     @property
     def capabilities(self) -> Capabilities:
         """What it can do; what it cannot is never asked of it."""
-        ...
 
     def facts(self) -> Mapping[str, str]:
         """Version and SHA-256 of its binary."""
-        ...
 
     def statements(self, load: Load) -> tuple[Statement, ...]:
         """The statements of a load, those that the driver brings itself among them; as far as it tells."""
-        ...
 
     def least_load(self, load: Load) -> Load | None:
         """The same clients asking as little as possible of the server; None where it has no such load."""
-        ...
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
         """Start it; its output and logs go into `folder`, which exists.
 
         A client that will be paused must be killed when the coordinator dies: it would not notice a softer signal.
         """
-        ...
 
     def end(self, process: Process) -> None:
         """End a client that would go on for long, paused or not: after the transactions in hand, everything written."""
-        ...
 
     def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
         """Evidence of a client that ended after turns in slices: its log (`sampling_rate` 1) counted by slice.
@@ -151,12 +141,9 @@ class Driver(DriverParser, Protocol):
         The log itself goes: only the counts are evidence. `marks` is a file on the host with a line
         `ROUND ARM START STOP` for each slice, in order of time, in nanoseconds of the wall clock.
         """
-        ...
 
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
         """Progress lines since byte `offset`, and the new offset."""
-        ...
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Everything it left, by evidence name, as it is."""
-        ...

@@ -41,4 +41,3 @@ class Events(Protocol):
 
     def emit(self, event: Event) -> None:
         """Tell it."""
-        ...

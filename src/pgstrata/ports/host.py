@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from pgstrata.model.secret import Secret
 
@@ -43,7 +43,6 @@ class CpuTime:
 class Completed:
     """A finished command. `code` is the exit status, or minus the signal's number."""
 
-    argv: tuple[str, ...]
     code: int
     stdout: bytes
     stderr: bytes
@@ -100,19 +99,15 @@ class Process(Protocol):
     @property
     def pid(self) -> int:
         """Process id on the host."""
-        ...
 
     def poll(self) -> ProcessExit | None:
         """How it ended, or None while it runs."""
-        ...
 
     def wait(self, timeout: float) -> ProcessExit:
         """Wait for its end; TimeoutError after `timeout` seconds."""
-        ...
 
     def signal(self, signal: StopSignal, *, group: bool = False) -> None:
         """Send a signal to it, or to its process group; nothing happens if it has ended."""
-        ...
 
 
 class Host(Protocol):
@@ -125,87 +120,67 @@ class Host(Protocol):
     @property
     def name(self) -> str:
         """For messages and records: local, or the host's name."""
-        ...
 
     @property
     def user(self) -> str:
         """The user that processes run as."""
-        ...
 
     def as_user(self, user: str) -> Host:
         """The same machine as another user, for root only; HostNotFitError. It need not be closed."""
-        ...
 
     @property
     def transport_pids(self) -> tuple[int, ...]:
         """Processes on the host that are pgstrata itself (coordinator or its shell), for the observer's CPU time."""
-        ...
 
     def run(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Completed:
         """Run to the end. With `check`, a non-zero code raises CommandFailedError with the last lines of stderr."""
-        ...
 
     def spawn(
         self, command: Command, *, stdout: str, stderr: str, on_parent_death: StopSignal = StopSignal.TERM
     ) -> Process:
         """Start in the background with output to files on the host (created, or appended to)."""
-        ...
 
     def read(self, path: str, *, offset: int = 0) -> bytes:
         """Content of a file from `offset` bytes on."""
-        ...
 
     def read_files(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         """Contents of all those that exist and can be read, in one exchange; others are left out."""
-        ...
 
     def read_matching(self, pattern: str) -> bytes:
         """Contents of all files that match a glob, one after the other; those that vanish are left out."""
-        ...
 
     def write(self, path: str, content: bytes, *, mode: int = 0o600) -> None:
         """Create or replace a file; atomic: written beside and renamed."""
-        ...
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file or folder."""
-        ...
 
     def list_folder(self, path: str) -> tuple[str, ...]:
         """Names in a folder, sorted; empty if there is no such folder."""
-        ...
 
     def make_folder(self, path: str, *, mode: int = 0o700) -> None:
         """Create a folder and its parents; nothing happens if it is there."""
-        ...
 
     def remove_tree(self, path: str) -> None:
         """Remove a file or folder with all in it; nothing happens if it is not there."""
-        ...
 
     def rename(self, source: str, target: str) -> None:
         """Rename within a file system; an existing file (not folder) is replaced."""
-        ...
 
     def free_bytes(self, path: str) -> int:
         """Free space for this user at the nearest existing folder of `path`."""
-        ...
 
     def pid_alive(self, pid: int) -> bool:
         """Whether a process with that id exists."""
-        ...
 
     def signal_pid(self, pid: int, signal: StopSignal) -> None:
         """Send a signal to one process by id, found by pgstrata's own marker; nothing happens if it has gone."""
-        ...
 
     def clock(self) -> ClockReading:
         """The host's clocks."""
-        ...
 
     def close(self) -> None:
         """End what was spawned and leave."""
-        ...
 
 
 class Clock(Protocol):
@@ -213,12 +188,29 @@ class Clock(Protocol):
 
     def wall(self) -> float:
         """Unix seconds."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never jump."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
+
+
+BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+_START_TIME_FIELD: Final = 19  # field 22 of /proc/PID/stat, counted from the state that follows the name (proc(5))
+
+
+def start_times(host: Host, pids: Sequence[int]) -> Mapping[int, str]:
+    """When processes started, in ticks since boot, by id; those that have ended are left out."""
+    paths = {f"/proc/{pid}/stat": pid for pid in pids}
+    found: dict[int, str] = {}
+    for path, content in host.read_files(tuple(paths)).items():
+        fields = content.decode("utf-8", "replace").rpartition(")")[2].split()
+        if len(fields) > _START_TIME_FIELD and fields[0] not in ("Z", "X"):
+            found[paths[path]] = fields[_START_TIME_FIELD]
+    return found
+
+
+def observe_boot(host: Host) -> str:
+    """The id of the boot that a host runs."""
+    return host.read(BOOT_ID).decode().strip()

@@ -38,20 +38,16 @@ class Sql(Protocol):
 
     def query(self, address: Address, statement: str) -> QueryResult:
         """Rows of one statement; SqlError if it fails."""
-        ...
 
     def execute(self, address: Address, script: str) -> None:
         """Run a script, each statement in its own transaction, stopping at the first error (SqlError)."""
-        ...
 
     @property
     def host(self) -> Host:
         """The machine from which statements come."""
-        ...
 
     def transcript(self, address: Address, script: str) -> str:
         """What psql printed of a script in which statements may fail, without titles; SqlError without a connection."""
-        ...
 
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         """A child process that works through a script which does not end, psql's own commands among it.
@@ -59,7 +55,6 @@ class Sql(Protocol):
         It runs on `host`; rows go to FOLDER/NAME as they come, unaligned, with a tab between columns and without
         titles, complaints to FOLDER/NAME.err, the id of the server's process to FOLDER/NAME.backend.
         """
-        ...
 
 
 class ServerSource(Protocol):
@@ -67,7 +62,6 @@ class ServerSource(Protocol):
 
     def resolve(self, spec: ServerSpec) -> Build:
         """The installed build, fetched first if it must be; every error names a remedy."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,18 +99,15 @@ class Datasets(Protocol):
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
         """The pristine dataset, built and verified if there is none yet."""
-        ...
 
     def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:
         """A fresh copy, below `folder` or in the usual place; `name` is unique among those that are up.
 
         Its WAL goes below the folder `wal`, if one is given.
         """
-        ...
 
     def discard(self, clone: Clone) -> None:
         """Remove a clone; only ever one that carries pgstrata's marker."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,25 +130,20 @@ class ServerControl(Protocol):
 
     def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:
         """What the server will ask of its host; ServerFailedError where it does not say."""
-        ...
 
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
     ) -> RunningServer:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
-        ...
 
     def alive(self, server: RunningServer) -> bool:
         """Whether it still runs."""
-        ...
 
     def stop(self, server: RunningServer) -> None:
         """Stop cleanly (fast shutdown); stronger after a while."""
-        ...
 
     def log(self, server: RunningServer) -> bytes:
         """Everything the server logged since its start."""
-        ...
 
 
 class Layer(Protocol):
@@ -166,8 +152,6 @@ class Layer(Protocol):
     @property
     def name(self) -> str:
         """Name of the layer."""
-        ...
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """Facts seen from inside. Raises LevelNotTakenError where a level that was asked for is not there."""
-        ...

@@ -58,11 +58,9 @@ class Evidence(Protocol):
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep a file verbatim."""
-        ...
 
     def keep_shared(self, name: str, content: bytes) -> None:
         """Keep a file that many runs have alike: stored once, linked into each run's folder."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,34 +82,27 @@ class Store(Protocol):
 
     def committed(self) -> frozenset[str]:
         """Identities of the runs that are there."""
-        ...
 
     def begin(self, identity: str) -> Evidence:
         """A new evidence folder for a run; what an interrupted attempt left of it is removed."""
-        ...
 
     def commit(self, *finished: FinishedRun) -> None:
         """Make runs visible: their evidence first, one right after the other, then the catalogue.
 
         Atomic for each run; DiskFullError, StudyError.
         """
-        ...
 
     def records(self) -> tuple[RunRecord, ...]:
         """All runs that are there, with the primary metric and rounds of slices."""
-        ...
 
     def keep_fingerprint(self, name: str, fingerprint: Fingerprint) -> None:
         """Remember what was observed: name is host, client, sampling, or environment/NAME."""
-        ...
 
     def fingerprint(self, name: str) -> Fingerprint | None:
         """What was remembered under that name, by an earlier pass too."""
-        ...
 
     def close(self) -> None:
         """Release the study."""
-        ...
 
     def __enter__(self) -> Self: ...
 

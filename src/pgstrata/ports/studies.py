@@ -34,19 +34,15 @@ class StoredStudy(Protocol):
     @property
     def identity(self) -> str:
         """What tells it from all others, whatever it was called."""
-        ...
 
     def begun(self) -> bool:
         """Whether there is such a study."""
-        ...
 
     def head(self) -> StudyHead:
         """What it was begun with."""
-        ...
 
     def committed(self) -> tuple[str, ...]:
         """Identities of its runs."""
-        ...
 
     def load(
         self,
@@ -62,23 +58,18 @@ class StoredStudy(Protocol):
         `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: what
         sessions were seen doing, too. Needs no lock, also while another process measures.
         """
-        ...
 
     def fingerprints(self) -> Mapping[str, Fingerprint]:
         """What was remembered, by name."""
-        ...
 
     def evidence(self, run: str, name: str) -> bytes:
         """One file of a run; empty where there is none."""
-        ...
 
     def reparse(self, derive: Derive) -> int:
         """Derive all runs anew from their evidence; their number."""
-        ...
 
     def write(self, plan: Plan, version: str, derive: Derive) -> Store:
         """Go on with it, or begin it, alone. StudyError too where it is another plan's, or somebody writes it."""
-        ...
 
 
 class StudyRepository(Protocol):
@@ -86,8 +77,6 @@ class StudyRepository(Protocol):
 
     def named(self, name: str) -> StoredStudy:
         """The study of that name, begun or not."""
-        ...
 
     def find_begun(self, stem: str) -> Sequence[StoredStudy]:
         """Those that were begun and whose names begin so, by name."""
-        ...

@@ -15,8 +15,7 @@ from pgstrata.model.experiment import Environment
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.host import Host
-from pgstrata.ports.layer import HostLayer
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import HostLayer, Ledger
 from pgstrata.ports.server import Datasets, ServerControl
 
 
@@ -57,34 +56,27 @@ class Target(Protocol):
 
         Once in a pass over a plan, before the first visit. Every error names a remedy.
         """
-        ...
 
     def boot(self, environments: Sequence[Environment]) -> None:
         """Have it up as these environments ask, which all ask for the same; nothing where it is up so already.
 
         HostNotFitError where it cannot be.
         """
-        ...
 
     def ready(self) -> None:
         """Wait until it can be used. HostNotFitError where it does not become so."""
-        ...
 
     def observe(self) -> ServerHost:
         """What it is since its boot; looked at once in each boot."""
-        ...
 
     def release(self) -> None:
         """Leave it at the end of a visit, also of one that did not come as far as `ready`."""
-        ...
 
     def silent(self) -> bool:
         """Whether it should answer, and the connection to it is broken."""
-        ...
 
     def reopen(self) -> None:
         """Connect to it again after the connection broke; what was changed there is undone first.
 
         HostLostError or HostNotFitError as long as that cannot be.
         """
-        ...

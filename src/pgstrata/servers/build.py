@@ -16,18 +16,23 @@ from typing import Final
 
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
 from pgstrata.model.experiment import ServerSpec
-from pgstrata.ports.host import Command, Host
-from pgstrata.servers.recipes import CONFIGURE_FILE, MESON_FILE, BuildRecipe, System, programs_of, reason_in, systems_of
-from pgstrata.servers.revision import find_source
-from pgstrata.servers.shelf import DISK_REMEDY, Shelf
-from pgstrata.servers.toolchain import (
+from pgstrata.ports.host import Command
+from pgstrata.servers.recipes import (
+    CONFIGURE_FILE,
+    MESON_FILE,
+    BuildRecipe,
+    System,
     choose_compiler,
     describe_compiler,
     has_program,
     processor_model,
+    programs_of,
+    reason_in,
     require_programs,
+    systems_of,
 )
-from pgstrata.servers.tree import BuildUser, Source
+from pgstrata.servers.shelf import DISK_REMEDY, ServerSite
+from pgstrata.servers.tree import BuildUser, Source, find_source
 from pgstrata.system import files
 from pgstrata.system.commands import empty_folder
 from pgstrata.system.trees import copy_tree
@@ -68,23 +73,17 @@ class Builder:
     """Builds on the coordinator into the cache.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        host: the coordinator, as the user who builds.
-        cache: folder on the coordinator; everything in it is readable by everybody.
+        site: where it is built, and the cache.
         cpus: how many compilers run at once.
-        note: is told what takes a while.
     """
 
-    here: Host
-    host: Host
-    cache: str
+    site: ServerSite
     cpus: int
-    note: Callable[[str], None]
 
     @property
     def _user(self) -> BuildUser:
-        other = self.host.user != self.here.user
-        return BuildUser(host=self.host, ids=UserIds.of(self.host.user) if other else None)
+        other = self.site.host.user != self.site.here.user
+        return BuildUser(host=self.site.host, ids=UserIds.of(self.site.host.user) if other else None)
 
     def build(self, spec: ServerSpec) -> Built:
         """The installation, built first if there is none of this source, system, compiler and flags.
@@ -95,20 +94,19 @@ class Builder:
             DiskFullError: no room.
             PgstrataError: the build failed; the error shows the end of its log and says where the whole is.
         """
-        source, asked = find_source(self.here, spec.value, self._user), dict(spec.build)
+        source, asked = find_source(self.site.here, spec.value, self._user), dict(spec.build)
         source.require()
         held = source.holds()
         recipe = BuildRecipe(
             system=self._possible(spec, held)[0],
-            compiler=choose_compiler(self.host, asked.get("compiler", "")),
+            compiler=choose_compiler(self.site.host, asked.get("compiler", "")),
             flags=asked.get("flags", ""),
         )
-        require_programs(self.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
-        described = describe_compiler(self.host, recipe.compiler)
+        require_programs(self.site.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
+        described = describe_compiler(self.site.host, recipe.compiler)
         name = f"build-{self._key(source, recipe, described)}"
-        shelf = Shelf(cache=self.cache, note=self.note)
-        shelf.bring(name, self._bring(spec, source, recipe))
-        return Built(prefix=str(shelf.folder(name)), recipe=recipe, compiler=described, origin=source.origin)
+        self.site.shelf.bring(name, self._bring(spec, source, recipe))
+        return Built(prefix=str(self.site.shelf.folder(name)), recipe=recipe, compiler=described, origin=source.origin)
 
     def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
         """Sources with the system that builds them, one for all of them where there is one; by their former text.
@@ -124,7 +122,7 @@ class Builder:
         }
 
     def _systems(self, spec: ServerSpec) -> tuple[System, ...]:
-        source = find_source(self.here, spec.value, self._user)
+        source = find_source(self.site.here, spec.value, self._user)
         source.require()
         return self._possible(spec, source.holds())
 
@@ -145,12 +143,12 @@ class Builder:
             )
         if asked:
             return (System(asked),)
-        if len(can) > 1 and not all(has_program(self.host, name) for name in ("meson", "ninja")):
+        if len(can) > 1 and not all(has_program(self.site.host, name) for name in ("meson", "ninja")):
             return (System.CONFIGURE,)
         return can
 
     def _key(self, source: Source, recipe: BuildRecipe, described: str) -> str:
-        native = processor_model(self.here) if "native" in recipe.flags else ""
+        native = processor_model(self.site.here) if "native" in recipe.flags else ""
         parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.distinct_flags, native)
         # builds of the time when there was but configure are found again
         system = () if recipe.system is System.CONFIGURE else (recipe.system,)
@@ -161,7 +159,7 @@ class Builder:
             final = partial.with_name(partial.name.removesuffix(".partial"))
             log = final.with_name(f"{final.name}.log")
             files.remove_file(log)
-            self.note(f"building {spec.text} by {recipe.system}, which takes some minutes")
+            self.site.note(f"building {spec.text} by {recipe.system}, which takes some minutes")
             user, work = self._user, scratch / "build"
             files.make_folder(work, mode=0o700, owner=user.ids)
             tree, stage, objects = work / "tree", work / "stage", work / "objects"
@@ -171,7 +169,7 @@ class Builder:
                     self._step(spec, (*_bounded(recipe), *argv), work, log)
                 copy_tree(stage / str(final).lstrip("/"), partial, reader=user.ids, for_all=True)
             finally:
-                self.host.run(Command(argv=empty_folder(str(work))), check=False)
+                self.site.host.run(Command(argv=empty_folder(str(work))), check=False)
             files.rename(log, partial / _LOG)
             files.open_file(partial / _LOG)
 
@@ -179,19 +177,19 @@ class Builder:
 
     def _step(self, spec: ServerSpec, argv: Sequence[str], work: Path, log: Path) -> None:
         command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(work / "tree"))
-        done = self.host.run(command, timeout=_STEP_TIMEOUT, check=False)
+        done = self.site.host.run(command, timeout=_STEP_TIMEOUT, check=False)
         files.append(log, f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
         if done.code == 0:
             return
         for name in _TRIED:
-            tried = self.host.run(Command(argv=("tail", "-c", _MOST_TRIED, "--", str(work / name))), check=False)
+            tried = self.site.host.run(Command(argv=("tail", "-c", _MOST_TRIED, "--", str(work / name))), check=False)
             if tried.code == 0:
                 files.append(log, f"\n{name.rpartition('/')[2]}:\n".encode() + tried.stdout)
         program = next(word for word in argv if word in _PROGRAMS)
         # The reason stands among the errors; standard output goes on while other compilers end.
         lines = reason_in((done.stderr.strip() or done.stdout).decode("utf-8", "replace").splitlines(), _TAIL)
         if find_disk_full("\n".join(lines)):
-            raise DiskFullError("the disk is full while PostgreSQL is built", where=self.cache, remedy=DISK_REMEDY)
+            raise DiskFullError("the disk is full while PostgreSQL is built", where=self.site.cache, remedy=DISK_REMEDY)
         raise PgstrataError(
             f"PostgreSQL cannot be built: {program} ended with exit code {done.code}",
             where=spec.text,

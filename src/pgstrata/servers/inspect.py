@@ -1,24 +1,101 @@
 """An installation becomes a Build: it is entered, its libraries are complete, its programs start, its facts are read.
 
-Where installations come from belongs to `sources`.
+What was found out is kept in the cache, because looking at one takes several programs and half a second. An entry
+counts while bin/postgres has the same name, size and time. Losing the file costs time, nothing else.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from pgstrata.errors import HostNotFitError, PgstrataError, ServerUnusableError, UsageError
+from pgstrata.errors import (
+    DiskFullError,
+    HostFileError,
+    HostNotFitError,
+    PgstrataError,
+    ServerUnusableError,
+    UsageError,
+)
+from pgstrata.model.codec import decode, encode
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.binary import has_assertions, parse_postgres_binary
-from pgstrata.servers.memory import Memory
 from pgstrata.servers.packages import SERVER_PROGRAMS, Packages
-from pgstrata.servers.version import parse_server_version
+from pgstrata.servers.shelf import ServerSite
+from pgstrata.servers.version import has_assertions, parse_postgres_binary, parse_server_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A build without what its user calls it; `stamp` is the size and time of bin/postgres."""
+
+    stamp: str
+    version: ServerVersion
+    compiler: str
+    configure: str
+    cflags: str
+    digest: str
+    assertions: bool
+    process_environment: Mapping[str, str]
+
+
+_FACTS: Final = tuple(each.name for each in fields(_Entry) if each.name != "stamp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Builds by where they are and who runs them.
+
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        cache: folder on the coordinator.
+        owner: host and user that the facts were found out on and as.
+    """
+
+    here: Host
+    cache: str
+    owner: str
+
+    def recall(self, spec: ServerSpec, prefix: str, supplier: str, stamp: str) -> Build | None:
+        """The build, if it has not changed and what it needs is still there."""
+        entry = self._load().get(self._key(prefix))
+        if entry is None or not stamp or entry.stamp != stamp:
+            return None
+        folders = entry.process_environment.get("LD_LIBRARY_PATH", "").split(":")
+        if not all(self.here.exists(folder) for folder in folders if folder):
+            return None
+        facts = {name: getattr(entry, name) for name in _FACTS}
+        return Build(spec=spec, prefix=prefix, supplier=supplier, **facts)
+
+    def keep(self, build: Build, stamp: str) -> None:
+        """Remember a build; nothing happens if the cache cannot be written."""
+        entry = _Entry(stamp=stamp, **{name: getattr(build, name) for name in _FACTS})
+        entries = {**self._load(), self._key(build.prefix): entry}
+        try:
+            self.here.make_folder(self.cache, mode=0o755)
+            self.here.write(self._file, json.dumps(encode(entries), indent=1).encode(), mode=0o644)
+        except (HostFileError, DiskFullError):
+            return  # looking again is slower, not wrong
+
+    @property
+    def _file(self) -> str:
+        return f"{self.cache}/builds.json"
+
+    def _key(self, prefix: str) -> str:
+        return f"{self.owner}:{prefix}"
+
+    def _load(self) -> Mapping[str, _Entry]:
+        content = self.here.read_files((self._file,)).get(self._file, b"{}")
+        try:
+            return decode(dict[str, _Entry], json.loads(content))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return {}  # damaged, or of another version of pgstrata
+
 
 _ENOUGH_LINES: Final = 5
 
@@ -37,20 +114,20 @@ class Inspector:
     """Looks at installations as the user that servers run as.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        host: where servers run, as the user that they run as.
-        cache: folder on the coordinator.
-        packages: brings missing libraries.
+        packages: brings missing libraries to where servers run.
     """
 
-    here: Host
-    host: Host
-    cache: str
     packages: Packages
 
     @property
+    def _site(self) -> ServerSite:
+        return self.packages.site
+
+    @property
     def _memory(self) -> Memory:
-        return Memory(here=self.here, cache=self.cache, owner=f"{self.host.name}:{self.host.user}")
+        return Memory(
+            here=self._site.here, cache=self._site.cache, owner=f"{self._site.host.name}:{self._site.host.user}"
+        )
 
     def enterable(self, prefix: str) -> bool:
         """Whether the server's user may run what is there."""
@@ -65,14 +142,14 @@ class Inspector:
         if self.enterable(prefix):
             return
         closed = next((str(path) for path in _ancestors(prefix) if not self._passes(str(path))), "")
-        if not closed and self.host.exists(f"{prefix}/bin/postgres"):
+        if not closed and self._site.host.exists(f"{prefix}/bin/postgres"):
             raise ServerUnusableError(
-                f"the user that servers run as, {self.host.user}, may not execute it",
+                f"the user that servers run as, {self._site.host.user}, may not execute it",
                 where=f"{prefix}/bin/postgres",
                 remedy=f"make it executable (chmod a+x {prefix}/bin/*), or use another installation",
             )
         raise HostNotFitError(
-            f"the user that servers run as, {self.host.user}, cannot enter the folder",
+            f"the user that servers run as, {self._site.host.user}, cannot enter the folder",
             where=closed or prefix,
             remedy="put it where everybody may enter (PGSTRATA_CACHE moves pgstrata's own), "
             "or name another user in PGSTRATA_USER",
@@ -92,7 +169,7 @@ class Inspector:
             return remembered
         needed = dict(self.packages.ensure(prefix, environment))
         printed = self._require_starts(prefix, needed)
-        content = self.host.read(f"{prefix}/bin/postgres")
+        content = self._site.host.read(f"{prefix}/bin/postgres")
         facts = parse_postgres_binary(content)
         configure = facts.configure or self._pg_config(prefix, "--configure", needed)
         build = Build(
@@ -117,7 +194,7 @@ class Inspector:
 
     def _check_program(self, build: Build, name: str) -> ProgramCheck:
         path = build.program(name)
-        if not self.host.exists(path):
+        if not self._site.host.exists(path):
             return ProgramCheck(program=name, works=False, text="not there")
         try:
             done = self._run(path, "--version", environment=build.process_environment)
@@ -129,7 +206,7 @@ class Inspector:
     def _require_starts(self, prefix: str, environment: Mapping[str, str]) -> ServerVersion:
         for name in ("postgres", "initdb"):
             path = f"{prefix}/bin/{name}"
-            if not self.host.exists(path):
+            if not self._site.host.exists(path):
                 raise UsageError(
                     f"there is no bin/{name}",
                     where=prefix,
@@ -151,21 +228,21 @@ class Inspector:
     def _pg_config(self, prefix: str, option: str, environment: Mapping[str, str]) -> str:
         """Empty where there is no pg_config: distributions put it into a package of its own."""
         path = f"{prefix}/bin/pg_config"
-        if not self.host.exists(path):
+        if not self._site.host.exists(path):
             return ""
         done = self._run(path, option, environment=environment)
         return done.text.strip() if done.code == 0 else ""
 
     def _run(self, *argv: str, environment: Mapping[str, str]) -> Completed:
         # Some programs look at their working folder, which the server's user may be unable to enter.
-        return self.host.run(Command(argv=argv, environment=environment, folder="/"), timeout=60.0, check=False)
+        return self._site.host.run(Command(argv=argv, environment=environment, folder="/"), timeout=60.0, check=False)
 
     def _passes(self, path: str) -> bool:
-        return self.host.run(Command(argv=("test", "-x", path), folder="/"), check=False).code == 0
+        return self._site.host.run(Command(argv=("test", "-x", path), folder="/"), check=False).code == 0
 
     def _stamp(self, prefix: str) -> str:
         path = f"{prefix}/bin/postgres"
-        done = self.host.run(Command(argv=("stat", "-L", "-c", "%s %i %y", path), folder="/"), check=False)
+        done = self._site.host.run(Command(argv=("stat", "-L", "-c", "%s %i %y", path), folder="/"), check=False)
         return done.text.strip() if done.code == 0 else ""
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
-from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.ports.host import Command, Completed
 from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
-from pgstrata.servers.shelf import cache_errors
+from pgstrata.servers.shelf import ServerSite, cache_errors
 from pgstrata.system import files
 
 SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
@@ -31,18 +31,12 @@ class Packages:
     """Finds missing libraries and brings them.
 
     Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        host: where servers run, as the user that they run as.
-        cache: folder on the coordinator.
-        note: is told what takes a while.
+        site: where servers run, and the cache.
         bring: whether missing libraries are fetched; not on another machine, where they have to be installed.
         drivers: programs of PostgreSQL's that load generators run.
     """
 
-    here: Host
-    host: Host
-    cache: str
-    note: Callable[[str], None]
+    site: ServerSite
     bring: bool = True
     drivers: tuple[str, ...] = ()
 
@@ -62,8 +56,8 @@ class Packages:
         if not missing:
             return environment
         if not self.bring:
-            raise _cannot(f"{self.host.name}:{prefix}", missing)
-        with cache_errors(self.cache):
+            raise _cannot(f"{self.site.host.name}:{prefix}", missing)
+        with cache_errors(self.site.cache):
             return self._bring(prefix, environment, missing)
 
     def _bring(self, prefix: str, environment: Mapping[str, str], missing: Missing) -> Mapping[str, str]:
@@ -80,7 +74,7 @@ class Packages:
 
     def missing(self, prefix: str, environment: Mapping[str, str]) -> Missing:
         """What keeps the programs below a prefix from starting."""
-        there = set(self.host.list_folder(f"{prefix}/bin"))
+        there = set(self.site.host.list_folder(f"{prefix}/bin"))
         paths = tuple(f"{prefix}/bin/{name}" for name in self.programs if name in there)
         found = [self._ask(("ldd", *paths), environment)]
         if not found[0]:
@@ -90,7 +84,7 @@ class Packages:
     def _ask(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> str:
         """What a program prints, empty if there is no such program."""
         try:
-            done = self.host.run(
+            done = self.site.host.run(
                 Command(argv=argv, environment={**environment, "LC_ALL": "C"}, folder="/"), timeout=60.0, check=False
             )
         except PgstrataError:
@@ -99,13 +93,13 @@ class Packages:
 
     def _folder(self) -> Path:
         """One folder for each release of each distribution: a cache outlives an upgrade of the machine."""
-        release = self.here.read_files(("/etc/os-release",)).get("/etc/os-release", b"").decode("utf-8", "replace")
+        release = self.site.here.read_files(("/etc/os-release",)).get("/etc/os-release", b"").decode("utf-8", "replace")
         facts = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)
         name = f"{facts.get('ID', 'linux')}-{facts.get('VERSION_ID', '0')}".replace('"', "").replace("/", "")
-        return Path(self.cache, "libraries", name)
+        return Path(self.site.cache, "libraries", name)
 
     def _fetch(self, library: str, folder: Path) -> bool:
-        self.note(f"fetching the library {library}")
+        self.site.note(f"fetching the library {library}")
         return any(self._fetch_package(package, folder) for package in debian_packages(library))
 
     def _fetch_package(self, package: str, folder: Path) -> bool:
@@ -123,7 +117,7 @@ class Packages:
 
     def _download_anew(self, package: str, scratch: Path) -> bool:
         """With package lists of our own: containers are shipped without any, and only root may fetch the system's."""
-        apt = Path(self.cache, "apt")
+        apt = Path(self.site.cache, "apt")
         for name in ("lists/partial", "archives/partial"):
             files.make_folders(apt / name)
         options = (
@@ -140,7 +134,7 @@ class Packages:
 
     def _run(self, argv: tuple[str, ...], folder: Path) -> Completed | None:
         try:
-            done = self.here.run(
+            done = self.site.here.run(
                 Command(argv=argv, environment={"LC_ALL": "C"}, folder=str(folder)), timeout=300.0, check=False
             )
         except PgstrataError:

@@ -40,7 +40,6 @@ class PsqlSql:
     tools: Build
 
     def query(self, address: Address, statement: str) -> QueryResult:
-        """Rows of one statement as text; SqlError if it fails."""
         done = self._psql(address, ("--csv", "-c", statement), b"", _QUERY_TIMEOUT)
         lines = list(csv.reader(io.StringIO(done.text)))
         if not lines:
@@ -48,11 +47,9 @@ class PsqlSql:
         return QueryResult(columns=tuple(lines[0]), rows=tuple(tuple(line) for line in lines[1:]))
 
     def execute(self, address: Address, script: str) -> None:
-        """Run a script statement by statement; SqlError at the first that fails."""
         self._psql(address, ("-q", "-f", "-"), script.encode(), _SCRIPT_TIMEOUT)
 
     def transcript(self, address: Address, script: str) -> str:
-        """What psql printed, unaligned and without titles; SqlError without a connection."""
         options = ("-q", "-t", "-A", "-v", "ON_ERROR_STOP=0", "-f", "-")
         return self._psql(address, options, script.encode(), _QUERY_TIMEOUT).text
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError
+from pgstrata.ports.host import Host
 from pgstrata.system import files
 from pgstrata.system.locks import locked
 from pgstrata.units import render_duration
@@ -21,14 +22,28 @@ DISK_REMEDY: Final = "make room, or choose another place with PGSTRATA_CACHE (an
 DOWNLOAD_TIMEOUT: Final = 20 * 60.0
 _PATIENCE: Final = 4 * 3600.0
 """A build of PostgreSQL takes minutes, with sanitizers on one slow CPU an hour."""
-# What pip and mvn both say where there is no way out; each has more of its own.
-NETWORK_SIGNS: Final = (
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "Network is unreachable",
-    "Connection refused",
-    "Connection reset",
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSite:
+    """Where servers are brought to, built and looked at.
+
+    Args:
+        here: the coordinator, as the user that pgstrata runs as.
+        host: where servers run, and on the coordinator are built, as the user that they run as.
+        cache: folder on the coordinator; everything in it is readable by everybody.
+        note: is told in one line what takes a while.
+    """
+
+    here: Host
+    host: Host
+    cache: str
+    note: Callable[[str], None]
+
+    @property
+    def shelf(self) -> Shelf:
+        """The place of servers in the cache."""
+        return Shelf(cache=self.cache, note=self.note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

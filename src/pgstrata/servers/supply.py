@@ -1,25 +1,76 @@
 """All servers behind one interface: resolve a level, list what there is, fetch ahead, name the client's tools.
 
-What a server is made of and where it comes from stands in other modules; running servers (`dsn:`) are not ours.
+A running server (`dsn:`) has a source of its own: it is never started, stopped or reconfigured. What a server is made
+of and where it comes from stands in other modules.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self, assert_never
 
 from pgstrata.errors import HostNotFitError, PgstrataError, UsageError
+from pgstrata.libpq import parse_conninfo, parse_variables
 from pgstrata.model.experiment import ServerKind, ServerSpec
-from pgstrata.model.server import Build
+from pgstrata.model.secret import Secret
+from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Host
+from pgstrata.ports.server import Sql
 from pgstrata.servers.build import Builder
 from pgstrata.servers.catalogue import CATALOGUE, EMBEDDED, JARS, NEWEST, Jar, Wheel, catalogue_wheel, jar_of
-from pgstrata.servers.copy import Copier
+from pgstrata.servers.copy import copy_installation
 from pgstrata.servers.fetch import Fetcher
 from pgstrata.servers.inspect import Inspector, ProgramCheck
 from pgstrata.servers.packages import Packages
+from pgstrata.servers.shelf import ServerSite
+from pgstrata.servers.version import parse_compiler, parse_server_version
+
+
+def address_of(spec: ServerSpec, environ: Mapping[str, str]) -> Address:
+    """The address that a `dsn:` level names; its database is where pgstrata logs in to create its own.
+
+    `environ` holds the user's PG* variables, which complete it as libpq would.
+    """
+    said = parse_conninfo(spec.conninfo.reveal() if spec.conninfo else spec.value)
+    keywords = {**parse_variables(environ), **said}
+    password = keywords.pop("password", "")
+    database = keywords.pop("dbname", "")
+    if not database and "service" not in keywords:
+        database = "postgres"
+    one_port = keywords.get("port", "").isdecimal()
+    return Address(
+        host=keywords.pop("host", ""),
+        port=int(keywords.pop("port")) if one_port else 0,
+        user=keywords.pop("user", ""),
+        database=database,
+        password=Secret(password) if password else None,
+        parameters=keywords,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSource:
+    """Implements `ports.ServerSource` for `dsn:` levels: asks the server what it is."""
+
+    sql: Sql
+    environ: Mapping[str, str]
+
+    def resolve(self, spec: ServerSpec) -> Build:
+        """What the server says of itself; there is no prefix and no digest."""
+        text = self.sql.query(address_of(spec, self.environ), "SELECT pg_catalog.version()").value()
+        return Build(
+            spec=spec,
+            prefix="",
+            version=parse_server_version(text),
+            supplier=f"running server {spec.value}",
+            compiler=parse_compiler(text),
+            configure="",
+            cflags="",
+            digest="",
+        )
+
 
 PREFIX_SUPPLIER: Final = "prefix"
 _PREFIX_REMEDY: Final = "name the folder that holds bin/postgres, such as prefix:/usr/lib/postgresql/16"
@@ -46,43 +97,26 @@ class ServerRow:
 class Servers:
     """Servers of every kind that is installed or can be fetched; implements `ports.ServerSource`."""
 
-    host: Host
+    site: ServerSite
     fetcher: Fetcher
     builder: Builder
     inspector: Inspector
-    copier: Copier
 
     @classmethod
-    def make(
-        cls,
-        *,
-        here: Host,
-        host: Host,
-        cache: str,
-        machine: str,
-        python: str,
-        note: Callable[[str], None],
-        drivers: tuple[str, ...] = (),
-    ) -> Self:
+    def make(cls, site: ServerSite, *, machine: str, python: str, drivers: tuple[str, ...] = ()) -> Self:
         """Put the parts together.
 
         Args:
-            here: the coordinator, as the user that pgstrata runs as.
-            host: where servers run, as the user that they run as; the same as `here` for an ordinary user.
-            cache: folder on the coordinator for what can be fetched again (`Places.cache`).
+            site: where servers run, and the cache.
             machine: what `uname -m` prints.
             python: the interpreter whose pip is asked first (`sys.executable`).
-            note: is told in one line what takes a while.
             drivers: programs of PostgreSQL's that load generators run.
         """
-        packages = Packages(here=here, host=host, cache=cache, note=note, drivers=drivers)
-        inspector = Inspector(here=here, host=host, cache=cache, packages=packages)
         return cls(
-            host=host,
-            fetcher=Fetcher(here=here, cache=cache, machine=machine, python=python, note=note),
-            builder=Builder(here=here, host=host, cache=cache, cpus=os.cpu_count() or 1, note=note),
-            inspector=inspector,
-            copier=Copier(cache=cache, note=note),
+            site=site,
+            fetcher=Fetcher(site=site, machine=machine, python=python),
+            builder=Builder(site=site, cpus=os.cpu_count() or 1),
+            inspector=Inspector(packages=Packages(site=site, drivers=drivers)),
         )
 
     def resolve(self, spec: ServerSpec) -> Build:
@@ -139,14 +173,14 @@ class Servers:
             raise UsageError("the folder of an installed server must be an absolute path", where=spec.text)
         if self.inspector.enterable(prefix):
             return self.inspector.inspect(spec, prefix, PREFIX_SUPPLIER, {})
-        here = self.inspector.here
+        here = self.site.here
         if not here.exists(f"{prefix}/bin/postgres"):
             inside = here.exists(f"{prefix}/postgres")
             remedy = f"name the folder above: prefix:{prefix.rpartition('/')[0]}" if inside else _PREFIX_REMEDY
             raise UsageError("there is no bin/postgres", where=spec.text, remedy=remedy)
         if here.run(Command(argv=("test", "-x", f"{prefix}/bin/postgres")), check=False).code != 0:
             self.inspector.require_enterable(prefix)  # nobody may start it: a copy would not help
-        copied = self.copier.copy(prefix)
+        copied = copy_installation(self.site, prefix)
         if copied is None:
             return self._inspected(spec, prefix, PREFIX_SUPPLIER)
         self.inspector.require_enterable(copied)
@@ -156,7 +190,7 @@ class Servers:
         """Everything that an experiment could name here: fetched, to be fetched, installed. Nothing is fetched."""
         wheels = _possible(self._row(wheel) for wheel in (EMBEDDED, *reversed(CATALOGUE)))
         jars = _possible(self._row(jar) for jar in reversed(JARS))
-        return (*wheels, *jars, *(self._installed_row(prefix) for prefix in installed_prefixes(self.host)))
+        return (*wheels, *jars, *(self._installed_row(prefix) for prefix in installed_prefixes(self.site.host)))
 
     def _row(self, archive: Wheel | Jar) -> ServerRow:
         # The third part of a version is the packager's, from 10 on; before, all three are PostgreSQL's.

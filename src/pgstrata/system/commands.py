@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.model.changes import ShellScript
+from pgstrata.model.changes import Change, ShellScript
 
 FOREIGN_FOLDER: Final = 3
 NUMBER_TAKEN: Final = 17
@@ -92,6 +92,24 @@ exec 8<"$1" && flock -x -w "$2" -E {STILL_AT_WORK} 8
 _LOCK: Final = ".lock"
 _LOCK_PATIENCE: Final = 60
 """Seconds for a lock that nobody else can take but another `pgstrata host restore`, for a moment."""
+
+
+# A file of the kernel may have gone together with its device or group; what was refused was never changed, such as a
+# parameter that nobody may write.
+WRITE_VALUE: Final = 'printf "%s\\n" "$2" >"$1"'
+_READ_VALUE: Final = '[ ! -e "$1" ] || cat "$1"'
+_WRITE_BACK: Final = f'[ -e "$1" ] || exit 0; [ "$(cat "$1")" = "$2" ] || {WRITE_VALUE}'
+
+
+def value_change(what: str, file: str, value: str) -> Change:
+    """A value in a file of the kernel, which reads as it was written."""
+    return Change(
+        what=what,
+        value=value,
+        read=ShellScript(text=_READ_VALUE, arguments=(file,)),
+        do=ShellScript(text=WRITE_VALUE, arguments=(file, value)),
+        undo=ShellScript(text=_WRITE_BACK, arguments=(file,)),
+    )
 
 
 def become(user: str, group: str) -> tuple[str, ...]:

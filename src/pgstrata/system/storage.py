@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.changes import Change, ShellScript
+from pgstrata.system.commands import WRITE_VALUE, value_change
 
 PLAIN: Final = "LC_ALL=C; export LC_ALL\n"
 """What programs say is read, so it must be in no language."""
@@ -118,7 +119,6 @@ _UNDO_SCHEDULER: Final = (
     "done\n"
     'exit "$failed"'
 )
-_UNDO_VALUE: Final = '[ -z "$3" ] || [ ! -w "$1" ] || printf %s "$3" >"$1"'
 
 # Who uses it: mounts by number (a source may have other names) and by source (btrfs has numbers of its own), swap, and
 # what is built on it. mkfs itself opens the device for itself alone, which also sees mounts of other namespaces.
@@ -294,17 +294,11 @@ def scheduler_change(disk: str, file: str, scheduler: str) -> Change:
         what=f"scheduler of {disk}",
         value=scheduler,
         read=ShellScript(text=_READ_SCHEDULER, arguments=(file,)),
-        do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, scheduler)),
+        do=ShellScript(text=WRITE_VALUE, arguments=(file, scheduler)),
         undo=ShellScript(text=_UNDO_SCHEDULER, arguments=(file, scheduler)),
     )
 
 
 def read_ahead_change(disk: str, file: str, kilobytes: int) -> Change:
     """The read-ahead of a device, or of a file system that has its own; read in kB."""
-    return Change(
-        what=f"read-ahead of {disk}",
-        value=str(kilobytes),
-        read=ShellScript(text='[ ! -r "$1" ] || cat "$1"', arguments=(file,)),
-        do=ShellScript(text='printf %s "$2" >"$1"', arguments=(file, str(kilobytes))),
-        undo=ShellScript(text=_UNDO_VALUE, arguments=(file, str(kilobytes))),
-    )
+    return value_change(f"read-ahead of {disk}", file, str(kilobytes))

@@ -1,6 +1,6 @@
 import pytest
 
-from pgstrata.collectors.canary.sampler import CanaryCollector
+from pgstrata.collectors.canary import CanaryCollector
 from pgstrata.errors import HostNotFitError, ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.ports.collector import CaptureSubject, Window

@@ -5,8 +5,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from pgstrata.collectors.hostfacts.abilities import PROGRAMS
-from pgstrata.collectors.hostfacts.possible import judge_layers
+from pgstrata.collectors.hostfacts.abilities import PROGRAMS, judge_layers
 from pgstrata.experiment.layers import layer_keys
 from pgstrata.model.abilities import Abilities, CgroupMount, HostCase
 from pgstrata.model.doctor import Possible

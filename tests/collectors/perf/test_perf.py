@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.perf.parse import parse_folded
-from pgstrata.collectors.perf.sampler import PerfSampler
+from pgstrata.collectors.perf.sampler import PerfSampler, parse_folded
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.pgstat.parse import doubt_resets, parse_counters, parse_window
+from pgstrata.collectors.pgstat.sampler import doubt_resets, parse_counters, parse_window
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window

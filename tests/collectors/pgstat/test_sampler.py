@@ -3,8 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.pgstat.parse import parse_counters
-from pgstrata.collectors.pgstat.sampler import VIEWS, PgstatCollector
+from pgstrata.collectors.pgstat.sampler import VIEWS, PgstatCollector, parse_counters
 from pgstrata.collectors.statements import compose_views
 from pgstrata.errors import SqlError
 from pgstrata.ports.server import QueryResult
@@ -39,11 +38,11 @@ def capture(sql, version):
      (170011, 170000), (180006, 180000), (190001, 180000), (210000, 180000), (90500, 90600)],
 )  # fmt: skip
 def test_the_highest_statements_that_are_not_newer_than_the_server_are_used(version, chosen):
-    assert compose_views(PACKAGE, "snapshot", VIEWS, version)[0][0] == chosen
+    assert compose_views(PACKAGE, VIEWS, version)[0][0] == chosen
 
 
 def test_older_statements_follow_in_case_the_server_lacks_something():
-    assert [number for number, _ in compose_views(PACKAGE, "snapshot", VIEWS, 170000)] == [
+    assert [number for number, _ in compose_views(PACKAGE, VIEWS, 170000)] == [
         170000,
         160000,
         140000,
@@ -52,7 +51,7 @@ def test_older_statements_follow_in_case_the_server_lacks_something():
     ]
 
 
-@pytest.mark.parametrize(("number", "statement"), compose_views(PACKAGE, "snapshot", VIEWS, 10**6))
+@pytest.mark.parametrize(("number", "statement"), compose_views(PACKAGE, VIEWS, 10**6))
 def test_all_statements_ask_for_what_every_version_has(number, statement):
     for name in (
         "database.xact_commit",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.pgtest.parse import parse_fsync, parse_timing
+from pgstrata.collectors.pgtest import parse_fsync, parse_timing
 from pgstrata.errors import ParseError
 
 CAPTURES = Path(__file__).parents[2] / "captures"

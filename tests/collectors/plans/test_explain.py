@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.plans.explain import PlanExplainer, choose_statements, planned_with, render_script
+from pgstrata.collectors.plans import PlanExplainer, choose_statements, planned_with, render_script
 from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Protocol

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.plans.parse import parse_plans, parse_shape, render_plans
+from pgstrata.collectors.plans import parse_plans, parse_shape, render_plans
 from pgstrata.errors import ParseError
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "plans"

@@ -29,7 +29,7 @@ class FakeHost:
         self.ran.append(command.argv)
         if self.getconf is None:
             raise HostNotFitError("the program getconf is missing")
-        return Completed(argv=command.argv, code=0, stdout=self.getconf, stderr=b"")
+        return Completed(code=0, stdout=self.getconf, stderr=b"")
 
 
 @dataclass

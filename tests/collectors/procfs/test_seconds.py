@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.procfs.counters import read_block_devices
 from pgstrata.collectors.procfs.samples import parse_seconds
 from pgstrata.collectors.procfs.seconds import SecondsSampler
+from pgstrata.collectors.procfs.snapshot import read_block_devices
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window

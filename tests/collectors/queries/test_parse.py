@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.queries.parse import parse_window
+from pgstrata.collectors.queries.sampler import parse_window
 from pgstrata.errors import ParseError
 from pgstrata.ports.collector import Window
 

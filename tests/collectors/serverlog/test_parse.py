@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.collectors.procfs.seconds import SecondsSampler
-from pgstrata.collectors.serverlog.parse import make_events, parse_log
+from pgstrata.collectors.serverlog import make_events, parse_log
 from pgstrata.model.courses import EVENTS
 from pgstrata.ports.collector import Window
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.sessions.names import known_names, unify_names
+from pgstrata.collectors.sessions.parse import known_names, unify_names
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "sessions"
 

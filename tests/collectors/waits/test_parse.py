@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.collectors.waits.parse import parse_profile, parse_rows
+from pgstrata.collectors.waits.sampler import parse_profile, parse_rows
 from pgstrata.errors import ParseError
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window

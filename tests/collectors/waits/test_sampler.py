@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.extensions import Use
+from pgstrata.collectors.statements import Use
 from pgstrata.collectors.waits.sampler import WaitsSampler, use_of_waits
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Environment, ServerKind

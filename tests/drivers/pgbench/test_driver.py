@@ -3,8 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pgstrata.drivers.pgbench.driver import PgbenchDriver
-from pgstrata.drivers.pgbench.load import verify_sql
+from pgstrata.drivers.pgbench.driver import PgbenchDriver, verify_sql
 from pgstrata.errors import HostFileError, UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec
@@ -47,7 +46,7 @@ class FakeHost:
 
     def run(self, command, *, timeout=600.0, check=True):
         self.ran.append(command)
-        return Completed(argv=command.argv, code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
+        return Completed(code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
 
     def spawn(self, command, *, stdout, stderr, on_parent_death=None):
         self.spawned.append((command, stdout, stderr))

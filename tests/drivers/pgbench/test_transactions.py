@@ -28,7 +28,6 @@ def test_latencies_are_those_that_were_logged_however_the_log_is_cut(times, extr
         patch.setattr(transactions, "_CHUNK", chunk)
         found = parse_transactions(log_of(times, extra))
     assert found.microseconds.tolist() == [time for time in times if isinstance(time, int)]
-    assert found.without == sum(isinstance(time, str) for time in times)
 
 
 @given(st.lists(st.text("0123456789 \nfailedx", max_size=40), max_size=8).map(lambda rest: "\n".join(rest).encode()))

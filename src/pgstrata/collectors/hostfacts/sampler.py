@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PgstrataError
-from pgstrata.ports.host import Command, Host
-from pgstrata.ports.processes import BOOT_ID
+from pgstrata.ports.host import BOOT_ID, Command, Host
 
 _SYS_CPU: Final = "/sys/devices/system/cpu"
 # Evidence name -> the files that go into it, as glob patterns.

@@ -1,1 +1,1 @@
-"""The server's own statistics: `sampler` takes them by the SQL of the server's version, `parse` reads two of them."""
+"""The server's own statistics: `sampler` takes them around a run, `seconds` within it."""

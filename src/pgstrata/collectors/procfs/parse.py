@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.collectors.procfs.counters import RESOURCES, SECTOR
-from pgstrata.collectors.procfs.snapshot import ProcessTime, Snapshot, parse_snapshot
+from pgstrata.collectors.procfs.snapshot import RESOURCES, SECTOR, ProcessTime, Snapshot, parse_snapshot
 from pgstrata.model.metrics import BACKGROUND_LOAD, Measurement
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.collector import Window

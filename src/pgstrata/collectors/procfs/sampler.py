@@ -24,18 +24,6 @@ FILES: Final = (
 )
 
 
-class _Ticks:
-    """The length of a tick on each host, asked once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, bytes] = {}
-
-    def of(self, host: Host) -> bytes:
-        if host.name not in self._known:
-            self._known[host.name] = observe_ticks(host)
-        return self._known[host.name]
-
-
 class ProcfsCollector:
     """Implements `ports.Collector` for the server's host."""
 
@@ -43,26 +31,28 @@ class ProcfsCollector:
     with_clients = True
 
     def __init__(self) -> None:
-        self._ticks = _Ticks()
+        self._ticks: dict[str, bytes] = {}
 
     def capture(self, subject: CaptureSubject) -> bytes:
-        return capture_counters(subject.host, self._ticks.of(subject.host))
+        return self._capture(subject.host)
+
+    def _capture(self, host: Host) -> bytes:
+        """The length of a tick is asked once of each host."""
+        if host.name not in self._ticks:
+            self._ticks[host.name] = observe_ticks(host)
+        return capture_counters(host, self._ticks[host.name])
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_window(before, after, window)
 
 
-class ClientCollector:
+class ClientCollector(ProcfsCollector):
     """Implements `ports.Collector` and `ports.SeesClients` for the client's machine, where that is not the server's."""
 
     name = "client.procfs"
-    with_clients = True
-
-    def __init__(self) -> None:
-        self._ticks = _Ticks()
 
     def capture(self, subject: CaptureSubject) -> bytes:
-        return b"" if subject.client is None else capture_counters(subject.client, self._ticks.of(subject.client))
+        return b"" if subject.client is None else self._capture(subject.client)
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_client(before, after, window)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors.procfs.courses import make_courses
 from pgstrata.collectors.procfs.own_sessions import measure_own_sessions
 from pgstrata.collectors.procfs.samples import SAMPLES, Seconds, parse_seconds
+from pgstrata.collectors.procfs.series import make_courses
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, parse_snapshot
-from pgstrata.collectors.serverlog.parse import LOG, make_events
+from pgstrata.collectors.serverlog import LOG, make_events
 from pgstrata.collectors.sessions.parse import SAMPLES as SESSIONS
 from pgstrata.collectors.sessions.parse import parse_samples
 from pgstrata.collectors.window_series import doubt_unseen, unseen_seconds

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import groupby
 from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
-from pgstrata.collectors.sessions.names import unify_names
 from pgstrata.diagnosis.query_text import hash_query, normalise, read_masked
 from pgstrata.errors import ParseError
 
@@ -127,3 +127,27 @@ def _read(line: str) -> SessionSample:
 @lru_cache(maxsize=4096)
 def _normalised(masked: str) -> str:
     return normalise(read_masked(masked))
+
+
+_LWLOCK: Final = "LWLock"
+_ANY: Final = "*"
+
+
+def unify_names(wait_type: str, event: str) -> tuple[str, str]:
+    """Type and name of a wait event as the newest server prints them; what is not known stays as it is."""
+    names = known_names()
+    wait_type, _ = names.get((wait_type, _ANY), (wait_type, _ANY))
+    if (wait_type, event) in names:
+        return names[wait_type, event]
+    if wait_type == _LWLOCK:
+        # up to 12 each lock that has a name of its own carries this at its end, and none does since
+        return wait_type, event.removesuffix("Lock")
+    return wait_type, event
+
+
+@cache
+def known_names() -> dict[tuple[str, str], tuple[str, str]]:
+    """Type and name of older servers to those of the newest; the name `*` stands for all of a type."""
+    text = (files(__package__) / "names.tsv").read_text("ascii")
+    rows = (line.split("\t") for line in text.splitlines())
+    return {(wait_type, event): (new_type, new_event) for wait_type, event, new_type, new_event in rows}

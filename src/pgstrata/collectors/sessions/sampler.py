@@ -11,10 +11,15 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from pgstrata.collectors.repeated_statement import PLAIN_STRINGS, render_watch, start_watch
 from pgstrata.collectors.sessions.counts import parse_sessions
 from pgstrata.collectors.sessions.parse import SAMPLES, hide_queries
-from pgstrata.collectors.statements import constants_expression, statements_for
+from pgstrata.collectors.statements import (
+    PLAIN_STRINGS,
+    constants_expression,
+    render_watch,
+    start_watch,
+    statements_for,
+)
 from pgstrata.libpq import quote_literal
 from pgstrata.model.activity import ACTIVITY_HERTZ
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window

@@ -1,4 +1,4 @@
-"""Starts pgbench on a host and collects what it leaves; reading that is `parse`'s part.
+"""Has pgbench make its data, starts it on a host and collects what it leaves; reading that is `parse`'s part.
 
 One folder holds one execution: the scripts, pgbench.out, pgbench.err, and one transaction log per thread.
 """
@@ -12,16 +12,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
+from importlib.resources import files
 from typing import Final
 
 from pgstrata.drivers.pgbench import CAPABILITIES
 from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, hide_profile, parse_progress
 from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.drivers.pgbench.slices import COUNTS
-from pgstrata.errors import HostFileError, UsageError
+from pgstrata.errors import DiskFullError, HostFileError, ServerFailedError, UsageError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Script
-from pgstrata.model.server import Build
+from pgstrata.model.server import Address, Build
 from pgstrata.ports.driver import Load, ProgressPoint, Statement
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
 
@@ -222,3 +223,34 @@ def _logging(sampling_rate: float | None, folder: str) -> list[str]:
     if sampling_rate < 1:
         options.append(f"--sampling-rate={sampling_rate:.12g}")
     return options
+
+
+_BUILD_TIMEOUT: Final = 6 * 3600.0
+
+
+def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None:
+    """pgbench's own tables and data at that scale; its VACUUM is left out because FREEZE follows."""
+    connection = compose_connection(address)
+    done = host.run(
+        Command(
+            argv=(tools.program("pgbench"), "-i", "-q", "-I", "dtgp", "-s", str(scale), *connection.arguments),
+            environment={**tools.process_environment, **connection.environment, "LC_ALL": "C"},
+            password=connection.password,
+        ),
+        timeout=_BUILD_TIMEOUT,
+        check=False,
+    )
+    if done.code != 0:
+        lines = done.complaints.strip().splitlines()
+        full = find_disk_full("\n".join(lines))
+        raise (DiskFullError if full else ServerFailedError)(
+            "the disk is full while a dataset is built" if full else "pgbench could not build the dataset",
+            where=f"scale {scale}",
+            remedy="free space where the server's data lie, or use a smaller scale" if full else "",
+            details=tuple(lines[-5:]),
+        )
+
+
+def verify_sql(scale: int) -> str:
+    """A query with one row per check of freshly made data: columns item, expected, found, ok (boolean)."""
+    return (files(__package__) / "verify.sql").read_text("utf-8").replace("@scale@", str(int(scale)))

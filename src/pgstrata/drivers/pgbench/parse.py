@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
@@ -39,21 +39,6 @@ _COMPLAINT = re.compile(
     r"^pgbench: (?:error|fatal): |\b(?:FATAL|PANIC): |\bclient \d+ (?:script \d+ )?aborted\b|^Run was aborted"
 )
 _ABORTED = re.compile(r"\bRun was aborted\b|\bclient \d+ (?:script \d+ )?aborted\b")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What pgbench says at the end. Latencies in seconds, None where it was not printed."""
-
-    version: str
-    transactions: int | None
-    tps: float | None
-    latency_mean: float | None
-    latency_stddev: float | None
-    failed: int
-    retried: int
-    skipped: int
-    statements: tuple[tuple[float, str], ...]
 
 
 class PgbenchParser:
@@ -88,21 +73,13 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     complaints = _text(evidence, ERRORS)
     points = parse_progress(complaints)
     latencies = parse_transactions(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS))
-    return DriverResult(
-        complete=summary.tps is not None and _ABORTED.search(complaints) is None,
-        transactions=summary.transactions or 0,
-        tps=summary.tps,
-        latency_mean=summary.latency_mean,
-        latency_stddev=summary.latency_stddev,
-        failed=summary.failed,
-        retried=summary.retried,
-        skipped=summary.skipped,
+    return replace(
+        summary,
+        complete=summary.complete and _ABORTED.search(complaints) is None,
         percentiles=latencies.quantiles(),
         samples=latencies.samples,
         series=_series(points),
-        statements=summary.statements,
         errors=parse_complaints(complaints),
-        version=summary.version,
     )
 
 
@@ -116,19 +93,18 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
     stretch = parse_summary(_text(evidence, f"{STRETCH}{OUTPUT}"))
     complaints = _text(evidence, ERRORS)
     logged = counts.transactions / counts.seconds if counts.seconds > 0 else None
-    return DriverResult(
-        complete=summary.tps is not None and _ABORTED.search(complaints) is None and counts.transactions > 0,
+    return replace(
+        summary,
+        complete=summary.complete and _ABORTED.search(complaints) is None and counts.transactions > 0,
         transactions=counts.transactions,
         tps=stretch.tps or logged,
         latency_mean=counts.mean(),
-        failed=summary.failed,
-        retried=summary.retried,
-        skipped=summary.skipped,
+        latency_stddev=None,
         percentiles=counts.quantiles(),
         samples=counts.samples,
         series=(counts.rounds(),),
+        statements=(),
         errors=parse_complaints(complaints),
-        version=summary.version,
         outside=counts.outside,
         turns=counts.turns,
     )
@@ -180,18 +156,23 @@ class _Field:
         return int(match["number"])
 
 
-def parse_summary(text: str) -> Summary:
-    """The summary on standard output; all None and zero if pgbench did not come to it.
+def parse_summary(text: str) -> DriverResult:
+    """The summary on standard output; incomplete, all None and zero, if pgbench did not come to it.
 
     Raises:
         ParseError: a known field has no readable value, or there is a throughput but no count of transactions.
     """
     lines = text.splitlines()
     fields = _fields(lines)
-    summary = Summary(
+    tps, transactions = _tps(fields), _count(fields, "number of transactions actually processed")
+    if tps is not None and transactions is None:
+        line = next(field.line for field in reversed(fields) if field.key == "tps")
+        raise ParseError(f"pgbench's summary has a throughput but no count of transactions: {line!r}", where=OUTPUT)
+    return DriverResult(
+        complete=tps is not None,
         version=_version(lines),
-        transactions=_count(fields, "number of transactions actually processed"),
-        tps=_tps(fields),
+        transactions=transactions or 0,
+        tps=tps,
         latency_mean=_milliseconds(fields, "latency average"),
         latency_stddev=_milliseconds(fields, "latency stddev"),
         failed=_count(fields, "number of failed transactions") or 0,
@@ -199,10 +180,6 @@ def parse_summary(text: str) -> Summary:
         skipped=_count(fields, "number of transactions skipped") or 0,
         statements=_statements(lines),
     )
-    if summary.tps is not None and summary.transactions is None:
-        line = next(field.line for field in reversed(fields) if field.key == "tps")
-        raise ParseError(f"pgbench's summary has a throughput but no count of transactions: {line!r}", where=OUTPUT)
-    return summary
 
 
 def _fields(lines: list[str]) -> tuple[_Field, ...]:

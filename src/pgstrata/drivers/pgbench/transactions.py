@@ -1,4 +1,4 @@
-"""pgbench's transaction log: latencies of the transactions that came to their end. Pure.
+"""pgbench's transaction log: latencies of the transactions that came to their end, and their percentiles. Pure.
 
 One line per transaction, separated by single spaces (pgbench's documentation, "Per-Transaction Logging"):
 `client_id transaction_no time script_no time_epoch time_us [schedule_lag] [retries]`. `time` is microseconds, counted
@@ -16,8 +16,46 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.drivers.pgbench.quantiles import grouped_quantiles
 from pgstrata.errors import ParseError
+from pgstrata.model.metrics import LATENCY_QUANTILES
+
+SAMPLES_BEYOND: Final = 100
+"""A quantile is given only where this many samples lie on its rarer side: fewer, and a single outlier moves it."""
+# In floating point 100 samples leave 9.999... of them beyond 0.9.
+_ROUNDING: Final = 1e-6
+
+
+def grouped_quantiles(edges: npt.ArrayLike, counts: npt.ArrayLike) -> Mapping[float, float]:
+    """The supported quantiles of values of which only the group is known, in the unit of the edges.
+
+    Values are taken as evenly spread over their group: linear interpolation of the distribution function between its
+    known points (quantiles of grouped data: Kendall & Stuart, The Advanced Theory of Statistics 1, chapter 2). Where
+    thousands of values share one step, their share on either side of a quantile tells more than the step itself: two
+    arms at 12 us would otherwise be equal or 8 % apart.
+
+    Args:
+        edges: both ends of each group, ascending, shape (groups, 2).
+        counts: values in each group, none of them zero, shape (groups,).
+    """
+    ends, sizes = np.asarray(edges, dtype=np.float64).reshape(-1, 2), np.asarray(counts, dtype=np.int64)
+    reached = np.cumsum(sizes)
+    samples = int(sizes.sum())
+    known = supported_quantiles(samples)
+    wanted = np.array(known, dtype=np.float64) * samples
+    places = np.searchsorted(reached, wanted - _ROUNDING)
+    low, high = ends[places].T
+    share = 1 - np.maximum(reached[places] - wanted, 0) / sizes[places]
+    return dict(zip(known, (low + share * (high - low)).tolist(), strict=True))
+
+
+def supported_quantiles(samples: int) -> tuple[float, ...]:
+    """The quantiles, ascending, that so many samples support."""
+    return tuple(
+        quantile
+        for quantile in LATENCY_QUANTILES.values()
+        if samples * min(quantile, 1 - quantile) >= SAMPLES_BEYOND - _ROUNDING
+    )
+
 
 MICROSECOND: Final = 1e-6
 WORDS: Final = (b"failed", b"serialization", b"deadlock", b"skipped")
@@ -34,10 +72,9 @@ _Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionLatencies:
-    """Latencies in microseconds, as logged; `without` counts the logged transactions that have none."""
+    """Latencies in microseconds, as logged; transactions that have none are left out."""
 
     microseconds: _Integers = field(repr=False)
-    without: int
 
     @property
     def samples(self) -> int:
@@ -62,18 +99,16 @@ def parse_transactions(log: bytes) -> TransactionLatencies:
     """
     end = log.rfind(b"\n") + 1
     if end == 0:
-        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64), without=0)
+        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64))
     first = log[: log.find(b"\n")]
     if _LINE.fullmatch(first) is None:
         raise _unknown(first)
     spaces = first.count(b" ")
-    found = []
-    without = 0
-    for start, stop in _chunks(log, end):
-        latencies, words = _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
-        found.append(latencies)
-        without += words
-    return TransactionLatencies(microseconds=np.concatenate(found), without=without)
+    found = [
+        _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
+        for start, stop in _chunks(log, end)
+    ]
+    return TransactionLatencies(microseconds=np.concatenate(found))
 
 
 def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
@@ -89,8 +124,7 @@ def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def _third_column(text: _Bytes, spaces: int) -> tuple[_Integers, int]:
-    """Latencies, and the number of words instead of one."""
+def _third_column(text: _Bytes, spaces: int) -> _Integers:
     ends = np.flatnonzero(text == _NEWLINE)
     gaps = np.flatnonzero(text == _SPACE)
     rows = ends.size
@@ -108,9 +142,7 @@ def _third_column(text: _Bytes, spaces: int) -> tuple[_Integers, int]:
     return _integers(text, table[:, 1] + 1, table[:, 2], starts, ends)
 
 
-def _integers(
-    text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers
-) -> tuple[_Integers, int]:
+def _integers(text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers) -> _Integers:
     numeric = (text[begins] >= _ZERO) & (text[begins] <= _NINE)
     for row in np.flatnonzero(~numeric):
         if text[begins[row] : stops[row]].tobytes() not in WORDS:
@@ -126,7 +158,7 @@ def _integers(
     if bool(bad.any()):
         odd = np.flatnonzero(numeric)[np.flatnonzero(bad)[0]]
         raise _unknown(text[starts[odd] : ends[odd]].tobytes())
-    return values, int((~numeric).sum())
+    return values
 
 
 def _odd_line(text: _Bytes, ends: _Integers, gaps: _Integers, spaces: int) -> ParseError:

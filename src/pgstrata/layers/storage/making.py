@@ -1,4 +1,9 @@
-"""File systems for parts of a server, made through a host's ledger: on an image, on a device of a list, in memory."""
+"""File systems for parts of a server, made through a host's ledger: on an image, on a device of a list, in memory.
+
+A device is used if it stands in a file that the user wrote on that host, is in use by nobody, and is either empty or
+carries a file system that pgstrata made. The last two are looked at by the same script that makes the file system, as
+root, right before it does (`system.storage.device_change`).
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,14 @@ from pathlib import PurePosixPath
 from typing import Final, NoReturn
 
 from pgstrata.errors import DiskFullError, HostNotFitError, LevelNotTakenError, PgstrataError, find_disk_full
-from pgstrata.layers.storage.device import accept_device, device_script
 from pgstrata.layers.storage.sites import StorageSite
-from pgstrata.layers.storage.stack import Observed, check_script, parse_observed
+from pgstrata.layers.storage.stack import WALK, Observed, check_script, parse_observed
 from pgstrata.model.changes import Change, ShellScript
 from pgstrata.model.storage import Medium, Role
 from pgstrata.ports.host import Command, Host
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 from pgstrata.system.storage import (
+    PLAIN,
     Place,
     device_change,
     folder_change,
@@ -28,6 +33,47 @@ from pgstrata.system.storage import (
 )
 from pgstrata.system.trust import require_root_keeps
 from pgstrata.units import render_bytes
+
+DEVICES: Final = "/etc/pgstrata/devices"
+"""The list: one path a line, such as /dev/disk/by-id/…; lines that begin with # are comments."""
+
+
+def device_script(asked: str, devices: str = DEVICES) -> ShellScript:
+    """Prints what a device is, and the real paths of those that are on the list."""
+    text = (
+        PLAIN
+        + WALK
+        + (
+            'real=$(readlink -f -- "$1")\n'
+            'printf "== check\\ndevice=%s\\n" "$real"\n'
+            '[ -b "$real" ] || echo kind=none\n'
+            'file=/sys/class/block/${real##*/}/size; [ ! -r "$file" ] || printf "sectors=%s\\n" "$(cat "$file")"\n'
+            'if [ -r "$2" ]; then\n'
+            'while read -r path rest || [ -n "$path" ]; do\n'
+            'case $path in /dev/*) printf "allowed=%s\\n" "$(readlink -f -- "$path")" ;; esac\n'
+            'done <"$2"\n'
+            "fi\n"
+            'device "${real##*/}" 0 0\n'
+        )
+    )
+    return ShellScript(text=text, arguments=(asked, devices))
+
+
+def accept_device(seen: Observed, asked: str, devices: str, *, where: str) -> str:
+    """The real path of a device; HostNotFitError where it is none, or is not on the list."""
+    real = seen.facts["device"]
+    if "kind" in seen.facts:
+        raise HostNotFitError(
+            f"{asked} is not a block device", where=where, remedy="see lsblk for those that there are"
+        )
+    if real not in seen.allowed:
+        raise HostNotFitError(
+            f"{asked} is not on the list of devices that pgstrata may overwrite",
+            where=where,
+            remedy=f"if nothing on it is needed, write its path on a line of its own into {devices}",
+        )
+    return real
+
 
 # What is left of the disk: other programs write too, and the file system below keeps records of its own.
 _SPARE: Final = 64 * 1024**2

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.model.changes import Change
-from pgstrata.ports.ledger import Ledger
+from pgstrata.ports.layer import Ledger
 
 
 class FakeLedger:

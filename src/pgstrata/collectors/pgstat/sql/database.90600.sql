@@ -10,7 +10,10 @@ CROSS JOIN LATERAL (VALUES
     ('database.tup_inserted', d.tup_inserted::numeric),
     ('database.tup_updated', d.tup_updated::numeric),
     ('database.tup_deleted', d.tup_deleted::numeric),
+    ('database.temp_files', d.temp_files::numeric),
     ('database.temp_bytes', d.temp_bytes::numeric),
+    ('database.deadlocks', d.deadlocks::numeric),
+    ('database.conflicts', d.conflicts::numeric),
     ('database.stats_reset', extract(epoch FROM d.stats_reset)::numeric)
 ) AS v (name, value)
 WHERE d.datname = current_database()

@@ -39,25 +39,25 @@ class PlainDriver:
     def facts(self) -> Mapping[str, str]:
         return {"version": "1"}
 
-    def statements(self, load: Load) -> tuple[Statement, ...]:  # noqa: ARG002 - the Protocol's
+    def statements(self, load: Load) -> tuple[Statement, ...]:
         return ()
 
-    def least_load(self, load: Load) -> Load | None:  # noqa: ARG002 - the Protocol's
+    def least_load(self, load: Load) -> Load | None:
         return None
 
-    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:  # noqa: ARG002 - the Protocol's
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
         assert load.sampling_rate is None, "it was asked for a log"
         self.loads.append(load)
         self._left[folder] = load.seconds
         return _Running(self._clock, self._clock.monotonic() + load.seconds)
 
-    def end(self, process: Process) -> None:  # noqa: ARG002 - the Protocol's
+    def end(self, process: Process) -> None:
         raise AssertionError("it was asked to end a paused client")
 
-    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:  # noqa: ARG002 - the Protocol's
+    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
         raise AssertionError("it was asked to count slices")
 
-    def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:  # noqa: ARG002 - the Protocol's
+    def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
         return (), offset
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
@@ -80,7 +80,7 @@ class PlainDriver:
             version="1",
         )
 
-    def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol's
+    def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
         return ()
 
 
@@ -96,9 +96,9 @@ class _Running:
     def poll(self) -> ProcessExit | None:
         return self.wait(0.0) if self._clock.monotonic() >= self._ends else None
 
-    def wait(self, timeout: float) -> ProcessExit:  # noqa: ARG002 - the Protocol's
+    def wait(self, timeout: float) -> ProcessExit:
         return ProcessExit(code=0, cpu=CpuTime(user=1.0, system=0.0))
 
-    def signal(self, signal: StopSignal, *, group: bool = False) -> None:  # noqa: ARG002 - the Protocol's
+    def signal(self, signal: StopSignal, *, group: bool = False) -> None:
         assert signal is not StopSignal.STOP, "it cannot be paused"
         self._ends = self._clock.monotonic()

@@ -1,4 +1,5 @@
-SELECT v.name, v.value::text
+-- All tables of the database together.
+SELECT v.name, v.value
 FROM (
     SELECT sum(autovacuum_count) AS autovacuum, sum(autoanalyze_count) AS autoanalyze,
            sum(n_dead_tup) AS dead, sum(n_tup_hot_upd) AS hot

@@ -1,1 +1,0 @@
-"""What the server says in its log, placed in the time of a run."""
