@@ -1,4 +1,7 @@
-"""The evidence of runs as folders: written aside, made durable, and visible by one rename."""
+"""The evidence of runs as folders: written aside, made durable, and visible by one rename.
+
+Fingerprints are files beside it, from which the catalogue takes them: fingerprints/host.json, .../environment/NAME.json
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from pgstrata.errors import StudyError
 from pgstrata.model import sizes
+from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 from pgstrata.store.failures import storage_errors
-from pgstrata.store.serialise import render_header
+from pgstrata.store.serialise import parse_fingerprint, render_fingerprint, render_header
 from pgstrata.system import files
 from pgstrata.system.ways import as_owner_inside
 
@@ -183,3 +187,22 @@ def _changed(shared: Path) -> StudyError:
         where=str(shared),
         remedy="restore it from a backup of the study, or begin a new study",
     )
+
+
+def save_fingerprint_file(study: Path, name: str, fingerprint: Fingerprint) -> None:
+    """Create or replace the file of a fingerprint; name is host, client, or environment/NAME."""
+    files.write_atomically(study / FINGERPRINTS / f"{check_name(name)}.json", render_fingerprint(fingerprint))
+
+
+@as_owner_inside
+def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:
+    """All fingerprints by name."""
+    root = study / FINGERPRINTS
+    with storage_errors(study):
+        return {
+            path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(
+                files.read_regular(path, most=sizes.FINGERPRINT_FILE), where=str(path)
+            )
+            for path in sorted(root.rglob("*.json"))
+            if not path.name.startswith(".")
+        }
