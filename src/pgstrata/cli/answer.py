@@ -1,4 +1,4 @@
-"""`pgstrata show`, `report` and `reparse`."""
+"""`pgstrata show`."""
 
 from __future__ import annotations
 
@@ -46,18 +46,3 @@ def show_answer(
 
         console = Console()
         console.print(emit_terminal(make_document(answer), console.width))
-
-
-def report_answer(study: Path, output: Path | None, *, pairs: bool, query_text: bool) -> None:
-    """Write the report, by default into the study's folder, and say where."""
-    from pgstrata.app.report import write_report
-
-    target = output or study / "report.html"
-    print(f"report: {write_report(StudyFolder(study), target, pairs=pairs, query_text=query_text)}")
-
-
-def derive_anew(study: Path) -> None:
-    """Rebuild what is derived from the evidence of a study, and say of how many runs."""
-    from pgstrata.app.reparse import reparse
-
-    print(f"{reparse(StudyFolder(study))} runs derived anew from their evidence")
