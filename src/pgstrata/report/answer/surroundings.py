@@ -16,7 +16,6 @@ from pgstrata.report.answer.environment_rows import (
     setup_overhead,
     unusual_runs,
 )
-from pgstrata.report.answer.experiment_text import fold_experiment
 from pgstrata.report.blocks.model import (
     Block,
     Column,
@@ -156,13 +155,7 @@ def reproduction(study: Study) -> Section:
     blocks: tuple[Block, ...] = (
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
         Paragraph(how),
-        Verbatim(experiment.text.rstrip("\n"), _fold),
+        Verbatim(experiment.text.rstrip("\n"), exact=True),
         *([OnPage(lambda: (Listing(experiment.notes),))] if experiment.notes else []),
     )
     return Section("How to reproduce", blocks)
-
-
-def _fold(text: str, width: int) -> list[str]:
-    """The experiment within so many columns; how it is to be read where lines had to be cut."""
-    lines, is_cut = fold_experiment(text, width)
-    return [*(["(lines that end in a backslash go on in the next one)"] if is_cut else []), *lines]
