@@ -70,8 +70,9 @@ def try_(
     events: EventsOption = False,
 ) -> None:
     """Ask in one line: write the experiment file and run it."""
-    from pgstrata.app.compose import Wishes, compose_experiment
+    from pgstrata.app.compose import compose_experiment
     from pgstrata.cli.progress import run_with_progress
+    from pgstrata.experiment.compose import Wishes
 
     wishes = Wishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, blocks=blocks,
                     threshold=threshold, budget=budget, seed=seed, controls=("same",) if control else ())  # fmt: skip
@@ -171,11 +172,12 @@ def floor(
     It is kept for 30 days; `plan` and `show` say what it lets a study see, and `run` relies on it. Exit code 3: too few
     differences.
     """
-    from pgstrata.app.floor import FloorWishes
     from pgstrata.cli.floor import measure_and_tell
+    from pgstrata.experiment.compose import Wishes
 
-    wishes = FloorWishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, server=server)
-    measure_and_tell(file, wishes, blocks=blocks, study=study, budget=duration_of(budget), events=events, json=json)
+    wishes = Wishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run)
+    time = duration_of(budget)
+    measure_and_tell(file, wishes, server=server, blocks=blocks, study=study, budget=time, events=events, json=json)
 
 
 @app.command()
