@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter, say_scatter, visits_in_slices
-from pgstrata.report.figures.slices import draw_rounds
+from pgstrata.report.figures.runs import draw_rounds
 
 _CELL = "simple-update-s10-c2"
 

@@ -20,7 +20,7 @@ from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.ports.studies import StoredStudy
-from pgstrata.report.figures.host_courses import MEANWHILE
+from pgstrata.report.figures.meanwhile import MEANWHILE
 
 SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
 

@@ -124,9 +124,38 @@ def show(
     no_query_text: NoQueryText = False,
 ) -> None:
     """The answer: in words, then a table for each cell."""
-    from pgstrata.cli.answer import show_answer
+    from pgstrata.app.answer import load_answer
+    from pgstrata.errors import UsageError
+    from pgstrata.store.repository import StudyFolder
 
-    show_answer(study, json=json, form=format_, pairs=pairs, why=why, query_text=not no_query_text)
+    if format_ not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
+    if why and pairs and not json:
+        raise UsageError(
+            "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
+        )
+    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+    if json:
+        from pgstrata.report.json.answer import answer_json
+
+        print(answer_json(answer, why=why))
+    elif why or format_ or not sys.stdout.isatty():
+        from pgstrata.report.answer.causes import make_why_document
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.markdown import emit_markdown
+        from pgstrata.report.blocks.text import emit_text
+
+        emit = emit_markdown if format_ == "markdown" else emit_text
+        print(emit(make_why_document(answer) if why else make_document(answer)))
+    else:
+        from rich.console import Console
+
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.terminal import emit_terminal
+
+        console = Console()
+        console.print(emit_terminal(make_document(answer), console.width))
 
 
 @app.command()

@@ -9,8 +9,7 @@ from itertools import product
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, suggest
-from pgstrata.experiment.naming import slug
+from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
 from pgstrata.model.experiment import Cell, Script

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path, WrongValueError
+from pgstrata.experiment.keys import Path, WrongValueError, slug, unique
 from pgstrata.experiment.layers import find_layer_key
-from pgstrata.experiment.naming import slug, unique
 from pgstrata.experiment.registry import OWN_TABLES, table_factors
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.diagnosis.query_plans import JIT
+from pgstrata.diagnosis.queries import JIT
 from pgstrata.errors import ParseError
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.ports.collector import PLANS

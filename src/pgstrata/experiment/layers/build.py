@@ -6,8 +6,7 @@ import re
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import level_text, one_of, read_options
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text, one_of, read_options
 from pgstrata.experiment.values import TABLE, Scalar
 
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.+/-]*")

@@ -6,8 +6,7 @@ import re
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import level_text, one_of, read_word
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together, level_text, one_of, read_word
 from pgstrata.experiment.needs import (
     SEVERAL_CPUS,
     HostLine,

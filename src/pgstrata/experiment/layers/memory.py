@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import bytes_or_none, level_text, one_of
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, bytes_or_none, level_text, one_of
 from pgstrata.experiment.needs import HostLine, file_needed, writable
 from pgstrata.experiment.values import Scalar
 

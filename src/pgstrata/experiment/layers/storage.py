@@ -8,8 +8,17 @@ from functools import partial
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import level_text, one_of, read_options, read_word, size
+from pgstrata.experiment.layers.declaration import (
+    FactorKey,
+    Layer,
+    LayerKey,
+    Together,
+    level_text,
+    one_of,
+    read_options,
+    read_word,
+    size,
+)
 from pgstrata.experiment.needs import (
     DEVICE_LISTED,
     SCHEDULERS_NEEDED,

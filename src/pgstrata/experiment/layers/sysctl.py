@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import level_text
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text
 from pgstrata.experiment.needs import HostLine, writable
 from pgstrata.experiment.values import TABLE, Scalar
 

@@ -11,8 +11,8 @@ from secrets import token_hex
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.experiment.conflicts import meaningless
 from pgstrata.experiment.layers import LAYERS
-from pgstrata.experiment.storage import meaningless
 from pgstrata.layers.storage.options import MAKERS, FileSystem, file_system_label, image_size, mkfs_words, mount_options
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of

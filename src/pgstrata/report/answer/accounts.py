@@ -12,26 +12,24 @@ from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragra
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
+    PART_NAMES,
+    choose_decimals,
     choose_rows,
+    choose_unit,
+    half_of,
     is_clear,
     name_among_rows,
     name_beside,
+    name_query,
+    name_row,
     name_state,
     render_amount,
+    render_half,
+    render_signed,
     say_attribution,
     say_causes,
     say_left,
     say_samples,
-)
-from pgstrata.report.sentences.contributions import (
-    PART_NAMES,
-    choose_decimals,
-    choose_unit,
-    half_of,
-    name_query,
-    name_row,
-    render_half,
-    render_signed,
 )
 from pgstrata.report.sentences.names import count, name_factor
 

@@ -11,8 +11,7 @@ from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.model.experiment import Cell
 from pgstrata.report.answer.accounts import account_blocks, account_table, level_sections
-from pgstrata.report.answer.queries import query_blocks
-from pgstrata.report.answer.query_plans import differing_plans, plan_blocks, plan_text_blocks, say_plan
+from pgstrata.report.answer.queries import differing_plans, plan_blocks, plan_text_blocks, query_blocks, say_plan
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -28,8 +27,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.flames import FlamePart, make_flames, signed_duration
-from pgstrata.report.figures.time_parts import stack_levels
-from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
+from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall, stack_levels
 from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
 from pgstrata.report.sentences.findings import say_doubt

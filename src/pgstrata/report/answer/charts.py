@@ -24,12 +24,10 @@ from pgstrata.report.blocks.model import (
     begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_effects_along
-from pgstrata.report.figures.host_charts import draw_meanwhile
-from pgstrata.report.figures.ladders import draw_axis
+from pgstrata.report.figures.effects import draw_axis, draw_effects_along
+from pgstrata.report.figures.meanwhile import draw_meanwhile
 from pgstrata.report.figures.run_points import find_axes, spread
-from pgstrata.report.figures.runs import draw_along, draw_by_block, draw_over_time
-from pgstrata.report.figures.slices import MOST_VISITS, draw_rounds
+from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.figures.verdict_looks import tell_stories
 from pgstrata.report.sentences.answer import capitalise

@@ -54,13 +54,10 @@ from pgstrata.report.blocks.model import (
     begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_effects
-from pgstrata.report.figures.percentiles import draw_quantiles
-from pgstrata.report.sentences.anomalies import anomaly_sentences
-from pgstrata.report.sentences.answer import Sentence, answer_sentences, capitalise
+from pgstrata.report.figures.effects import draw_effects, draw_quantiles
+from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, capitalise, doubt_sentences
 from pgstrata.report.sentences.causes import cause_sentences
-from pgstrata.report.sentences.contrasts import contrast_rows
-from pgstrata.report.sentences.doubts import doubt_sentences
+from pgstrata.report.sentences.contrasts import primary_effects
 from pgstrata.report.sentences.names import count, name_cell
 from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
@@ -235,7 +232,8 @@ def _pairs(answer: Answer) -> Section | None:
 
 
 def _contrasts(answer: Answer) -> Section | None:
-    rows = contrast_rows(answer)
-    if not rows:
+    effects = primary_effects(answer)
+    if not effects:
         return None
-    return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), contrast_table(rows)))
+    table = contrast_table(effects, answer.study.plan.experiment)
+    return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), table))

@@ -1,14 +1,18 @@
-"""What stands beside every table: how the cell was measured and why so, and what this rig can see of it."""
+"""What stands beside every table: how the cell was measured, what its seconds are worth, what the rig can see of it."""
 
 from __future__ import annotations
 
-from pgstrata.model.answer import ALL_CELLS, Answer
+from typing import Any
+
+from pgstrata.compare.noise.within_run import weigh_seconds
+from pgstrata.model.answer import ALL_CELLS, Answer, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.plan import Plan
-from pgstrata.report.answer.run_seconds import say_seconds
 from pgstrata.report.answer.slice_scatter import say_scatter
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
+from pgstrata.units import render_duration
 
 
 def say_design(plan: Plan, cell: Cell) -> str:
@@ -55,3 +59,21 @@ def _say_sight(sight: Sight) -> str:
     if sight.effect is None:
         return f"{count(sight.blocks, 'block')} too few to show anything"
     return f"differences from {render_effect(sight.effect)} on could be seen with {count(sight.blocks, 'block')}"
+
+
+def say_seconds(study: Study, cell: str) -> str:
+    """A run (1 min) is worth about 9 independent seconds.
+
+    Empty for a cell in slices, and for runs that are too short to tell.
+    """
+    found = weigh_seconds(study.runs, cell)
+    if found is None or found.worth is None:
+        return ""
+    worth = count(max(1, round(found.worth)), "independent second")
+    return f"A run ({render_duration(found.seconds)}) is worth about {worth}"
+
+
+def seconds_json(study: Study, cell: str) -> dict[str, Any] | None:
+    """As `say_seconds`; lengths in seconds, None where nothing is known."""
+    found = weigh_seconds(study.runs, cell)
+    return None if found is None else {"cell": cell, **pick_fields(found, "runs seconds worth")}

@@ -6,8 +6,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from pgstrata.model.answer import Verdict
+from pgstrata.report.blocks.layout import tie
 from pgstrata.report.blocks.model import Document
-from pgstrata.report.blocks.ties import tie
 
 # Colour never stands alone.
 _SIGNS = {

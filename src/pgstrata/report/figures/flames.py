@@ -11,8 +11,8 @@ from pgstrata.model.answer import Answer
 from pgstrata.model.stacks import RunStacks
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
-from pgstrata.report.figures.time_parts import cut_name
 from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
+from pgstrata.report.figures.waterfalls import cut_name
 from pgstrata.report.sentences.names import count, name_both, name_difference
 from pgstrata.units import render_duration
 
