@@ -1,7 +1,5 @@
 """`pgstrata bisect`."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from pathlib import Path

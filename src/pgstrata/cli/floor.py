@@ -1,7 +1,5 @@
 """`pgstrata floor`."""
 
-from __future__ import annotations
-
 import gc
 import json as json_module
 import sys

@@ -1,7 +1,5 @@
 """`pgstrata host status | restore`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """Commands and options; everything behind them lives in `app`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

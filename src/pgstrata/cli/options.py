@@ -1,7 +1,5 @@
 """What several commands have: options and their values, and an end whose exit code is the answer."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from typing import Annotated, NoReturn

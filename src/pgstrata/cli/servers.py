@@ -1,7 +1,5 @@
 """`pgstrata servers list | fetch | check`."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

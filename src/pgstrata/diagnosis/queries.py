@@ -1,7 +1,5 @@
 """Statements of two environments: more calls or slower calls, exactly; which plans differ, and how."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher

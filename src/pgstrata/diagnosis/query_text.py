@@ -10,8 +10,6 @@ What cannot be told for sure is taken for a constant to the end of the text: a b
 constant or not depending on a setting, a comment within a comment, what follows a quote of dollars with a tag.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The tables [[cells]]: lists expand to one cell for each combination; identities are made unique."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ What belongs here: assignments to TOML text, and the choice of run length where 
 parsed like any other file, so nothing is checked here that `parse` checks.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Levels that cannot go together, on other machines than the client's and on storage: refused in the file already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 

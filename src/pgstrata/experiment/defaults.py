@@ -4,8 +4,6 @@ What belongs here: choices that follow from the size of the machines, and defaul
 Nothing depends on what changes from day to day, such as free disk: the same machine gives the same plan tomorrow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,7 +1,5 @@
 """From factors, or a list, to environments; which of them is the baseline; which may stand side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

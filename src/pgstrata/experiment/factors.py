@@ -1,7 +1,5 @@
 """The table [factors]: each key a factor, each level a part of an environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

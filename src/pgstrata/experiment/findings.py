@@ -1,7 +1,5 @@
 """Everything that is wrong with a file, collected until all of it is known."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pgstrata.errors import ExperimentError, Problem

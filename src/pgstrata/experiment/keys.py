@@ -3,8 +3,6 @@
 What belongs here: spelling only; what a key means stands in the modules that read it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher

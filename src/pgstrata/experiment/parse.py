@@ -3,8 +3,6 @@
 What belongs here: the order in which the parts are read, and what concerns the experiment as a whole.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The keys of environments and factors: one registry, which the schema, parsing and the reference derive from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

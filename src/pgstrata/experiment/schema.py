@@ -7,8 +7,6 @@ belongs to the modules that read them.
 
 # ruff: noqa: RUF009  calls make the fields: each with its kind, meaning and default
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

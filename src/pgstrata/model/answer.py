@@ -1,7 +1,5 @@
 """Verdicts, comparisons, and the study that they answer for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

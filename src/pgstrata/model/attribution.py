@@ -1,7 +1,5 @@
 """Where the time of a transaction goes, and where the difference between two environments comes from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

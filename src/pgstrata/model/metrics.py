@@ -1,7 +1,5 @@
 """Kinds of measurements, and numbers of them: one name, one unit, one direction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Stacks of the server's processes in one run: what was on a CPU, and who had called it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Everything in it is derived from files beside it. Open it with any SQLite client for questions of your own.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What the catalogue holds of runs beside their figures: sessions, processes, waits, statements and their plans."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable
 from enum import Enum

@@ -3,8 +3,6 @@
 Fingerprints are files beside it, from which the catalogue takes them: fingerprints/host.json, .../environment/NAME.json
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -4,8 +4,6 @@ What is found there may be of another pgstrata, or damaged: such a file is left 
 Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """A study read for showing: no lock, no write, also while another process is measuring."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 

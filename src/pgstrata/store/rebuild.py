@@ -1,7 +1,5 @@
 """A catalogue made anew from evidence, and swapped in so that readers see the old one or the new one."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Studies as folders: implements ports.StudyRepository and ports.StoredStudy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape

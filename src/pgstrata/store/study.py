@@ -4,8 +4,6 @@ A run is part of the study from the moment its evidence folder is renamed to its
 follows; where that could not be written, the next `open` derives it from the evidence.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Mapping

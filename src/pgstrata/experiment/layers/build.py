@@ -1,7 +1,5 @@
 """How a server is built: nothing of the host is changed for it."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

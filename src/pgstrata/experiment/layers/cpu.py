@@ -1,7 +1,5 @@
 """On which CPUs server and client run, how much of them the server gets, and how fast they are."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

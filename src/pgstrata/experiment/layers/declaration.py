@@ -3,8 +3,6 @@
 Parsing, schema, reference, doctor and design follow from it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Limits around the server: memory with its page cache counted, and traffic of its disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """Memory pages of the server's shared memory, and transparent huge pages."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest

@@ -1,7 +1,5 @@
 """File systems for parts of a server, the devices below them, I/O scheduler and read-ahead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Parameters of the kernel, whose names are its own."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text

@@ -1,7 +1,5 @@
 """Where the time of a transaction went: a difference as sentences, a chart and tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

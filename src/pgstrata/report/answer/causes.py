@@ -1,7 +1,5 @@
 """Why environments differ: the sections of a report, and the document that answers nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The sections that are charts: along the load, along ordered factors, and how the study went."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The report of a study as one document, for every emitter."""
 
-from __future__ import annotations
-
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS

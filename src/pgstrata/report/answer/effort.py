@@ -1,7 +1,5 @@
 """What a comparison took: the machine time that was spent on its two environments until the verdict fell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A study arranged for showing: one row per environment in each cell, runs by validity, facts of the rig."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What stands beside every table: how the cell was measured, what its seconds are worth, what the rig can see of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pgstrata.compare.noise.within_run import weigh_seconds

@@ -1,7 +1,5 @@
 """Statements of two environments: more calls or slower calls, and plans that differ; in words, blocks and fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 

@@ -1,7 +1,5 @@
 """Visits in slices: the rounds of two environments side by side, and where their scatter comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

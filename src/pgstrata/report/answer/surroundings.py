@@ -1,7 +1,5 @@
 """What stands at the end of a report: rig, servers, settings, runs that are not simply valid, limits, reproduction."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from pgstrata.compare import exclusive_settings

@@ -1,7 +1,5 @@
 """Tables of comparisons: effects of environments, of pairs, of factors, costs and percentiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

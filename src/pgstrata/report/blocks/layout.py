@@ -1,7 +1,5 @@
 """Plain text within 78 columns: wrapped lines, and tables as wide as what they hold, two where one has no room."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import zip_longest

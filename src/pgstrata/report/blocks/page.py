@@ -1,7 +1,5 @@
 """Blocks as one HTML file that needs nothing else: no script, no network, no fonts from elsewhere."""
 
-from __future__ import annotations
-
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 

@@ -1,7 +1,5 @@
 """Blocks for a terminal: the answer, what is brief of the rest, doubts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box

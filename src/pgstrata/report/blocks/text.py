@@ -1,7 +1,5 @@
 """Blocks as plain text, ready for a mailing list: no line but those to be copied is longer than 78 columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from pgstrata.report.blocks.layout import WIDTH, fits, render_tables, wrap_text

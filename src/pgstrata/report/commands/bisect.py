@@ -1,7 +1,5 @@
 """A search along levels as words and JSON: where the step is, by what evidence, what could not be measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

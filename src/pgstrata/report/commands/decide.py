@@ -1,7 +1,5 @@
 """The answer on other tools' results: sentences, steps, tables, doubts, in plain text of 78 columns; and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

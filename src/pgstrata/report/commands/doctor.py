@@ -1,7 +1,5 @@
 """What an examination of a host found: a verdict in a line, tables for people, JSON for programs. Pure."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ An axis that reaches to one huge difference would squeeze all others to dots at 
 the threshold, where the doubt is, and whatever lies farther out is an arrow at its edge with its figures beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import median

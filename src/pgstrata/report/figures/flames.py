@@ -1,7 +1,5 @@
 """Differential flame graphs: who used the CPU in one environment, and where that changed against another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -3,8 +3,6 @@
 Block by block, what lies far from the rest has a panel of its own, on one relative scale.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

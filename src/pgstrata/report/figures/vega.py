@@ -4,8 +4,6 @@ The specifications are plain dictionaries: altair copies and checks each of many
 never stands alone: shapes, labels or separate panels say the same.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -3,8 +3,6 @@
 The parts are few enough, named, coloured, and in one unit.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

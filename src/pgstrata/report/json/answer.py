@@ -3,8 +3,6 @@
 Times of attributions are seconds per transaction, what is counted beside them is in the base unit of its metric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

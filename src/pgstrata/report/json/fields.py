@@ -3,8 +3,6 @@
 Fields are added, never changed, within one schema number.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

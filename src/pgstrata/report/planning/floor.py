@@ -1,7 +1,5 @@
 """What the rig could have seen, from the floors that were frozen with a plan: in words and for JSON. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A plan as text for people and as JSON for programs. Pure."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 With it a warning where the default threshold is finer than the noise, and which run length would pay best.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Iterator, Sequence

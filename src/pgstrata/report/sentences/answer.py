@@ -1,7 +1,5 @@
 """The answer in sentences: what is claimed, how sure, what puts it in doubt, and what looks wrong; never more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Why environments differ: where the time of a transaction went, in sentences, and how its parts are named."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, assert_never
 

@@ -3,8 +3,6 @@
 Controls have sentences of their own: an alarm where the baseline differs from itself, else that it does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Crossed factors: what each of them does, and whether that depends on another one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pgstrata.compare.headlines import DIFFERENT

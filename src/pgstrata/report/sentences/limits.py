@@ -1,7 +1,5 @@
 """What a study does not say: the limits of its design, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import median, quantiles
 from typing import Final

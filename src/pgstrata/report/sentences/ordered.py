@@ -1,7 +1,5 @@
 """Ordered axes (versions, kernels): which step brought the change, in sentences and as what a chart is drawn from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import fmean
