@@ -6,7 +6,7 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Verdict
 from pgstrata.report.answer.tables import contrast_table
-from pgstrata.report.sentences.contrasts import contrast_sentences, primary_effects
+from pgstrata.report.sentences.factors import contrast_sentences, primary_effects
 
 
 def with_effects(desk, *effects, cells=1):

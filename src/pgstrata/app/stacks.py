@@ -8,10 +8,10 @@ from typing import Final
 from pgstrata.collectors.perf.parse import SAMPLES, Folded, parse_folded
 from pgstrata.errors import ParseError
 from pgstrata.model.answer import Study
+from pgstrata.model.attribution import RunStacks
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.packed import unpack
-from pgstrata.model.stacks import RunStacks
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.sources.runs import may_enter
 

@@ -271,9 +271,6 @@ def _by_size(tested: Sequence[_Tested]) -> tuple[Contribution, ...]:
     return tuple(sorted((item.shown for item in tested), key=lambda item: -abs(item.difference)))
 
 
-# ------------------------------------------------------------------------------------------------ causes
-
-
 def _find_causes(
     total: Contribution, rows: Sequence[Contribution], parts: Sequence[Contribution]
 ) -> tuple[Contribution, ...]:

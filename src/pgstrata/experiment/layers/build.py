@@ -28,8 +28,8 @@ BUILD: Final = Layer(
         )
     },
     keys={
-        "build.compiler": LayerKey(read=_read_program, meaning="the C compiler, by name or path"),
-        "build.flags": LayerKey(read=read_options, meaning="flags of the compiler, as one text"),
-        "build.system": LayerKey(read=one_of("meson", "configure"), meaning='`"meson"`, `"configure"`'),
+        "build.compiler": LayerKey(_read_program, "the C compiler, by name or path"),
+        "build.flags": LayerKey(read_options, "flags of the compiler, as one text"),
+        "build.system": LayerKey(one_of("meson", "configure"), '`"meson"`, `"configure"`'),
     },
 )

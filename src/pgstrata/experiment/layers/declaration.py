@@ -28,7 +28,7 @@ class Together(StrEnum):
     BY_PERIODS = "by periods"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LayerKey:
     """A key of a layer, such as cpu.quota.
 

@@ -30,13 +30,13 @@ LIMITS: Final = Layer(
         )
     },
     keys={
-        "limits.memory": _key(read=size(16 * 1024**2), meaning="a size: memory around the server, page cache counted"),
-        "limits.read_bytes": _key(read=size(4096), meaning='a size per second, such as `"100MB"`'),
+        "limits.memory": _key(size(16 * 1024**2), "a size: memory around the server, page cache counted"),
+        "limits.read_bytes": _key(size(4096), 'a size per second, such as `"100MB"`'),
         "limits.write_bytes": _key(
-            read=size(4096), meaning="the same for writes; refused with cgroup version 1, where buffered writes escape"
+            size(4096), "the same for writes; refused with cgroup version 1, where buffered writes escape"
         ),
-        "limits.read_operations": _key(read=_read_operations, meaning="a number per second"),
-        "limits.write_operations": _key(read=_read_operations, meaning="the same for writes"),
+        "limits.read_operations": _key(_read_operations, "a number per second"),
+        "limits.write_operations": _key(_read_operations, "the same for writes"),
     },
     host=(
         group_line("limits.memory", "memory", "CONFIG_MEMCG"),

@@ -40,13 +40,10 @@ MEMORY: Final = Layer(
         ),
     },
     keys={
-        "pages": LayerKey(
-            read=_read_pages,
-            meaning='`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on',
-        ),
+        "pages": LayerKey(_read_pages, '`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on'),
         "thp": LayerKey(
-            read=one_of("always", "madvise", "never"),
-            meaning='`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
+            one_of("always", "madvise", "never"),
+            '`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
         ),
     },
     host=(

@@ -22,6 +22,6 @@ SYSCTL: Final = Layer(
             wrong_levels='{ "vm/../x" = [1] }',
         )
     },
-    keys={"sysctl.*": LayerKey(read=_read_parameter, meaning="a kernel parameter as `sysctl -a` writes it")},
+    keys={"sysctl.*": LayerKey(_read_parameter, "a kernel parameter as `sysctl -a` writes it")},
     host=(HostLine(key="sysctl.*", needs=(writable("/proc/sys"),)),),
 )

@@ -115,9 +115,6 @@ def _counted(items: Sequence[CountedUse]) -> Table:
     return account_table("per transaction or run", names, cells, list(map(is_clear, items)))
 
 
-# ------------------------------------------------------------------------------------------------ levels
-
-
 def level_sections(answer: Answer, cell: str) -> Iterator[Section]:
     """Along each ordered factor the time per transaction of each level, part by part."""
     found = {item.environment: item for item in answer.accounts if item.cell == cell}

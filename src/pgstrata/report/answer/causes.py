@@ -28,9 +28,9 @@ from pgstrata.report.figures.flames import FlamePart, make_flames, signed_durati
 from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall, stack_levels
 from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
+from pgstrata.report.sentences.factors import primary_axes
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
-from pgstrata.report.sentences.ordered import primary_axes
 from pgstrata.units import render_duration
 
 _MOST_DRAWN: Final = 12
@@ -138,9 +138,6 @@ def plans_section(answer: Answer) -> Section | None:
     return Section("Plans", (Paragraph(_PLANS, Tone.HELP), *blocks))
 
 
-# ------------------------------------------------------------------------------------------------ levels
-
-
 def _draw_levels(answer: Answer) -> list[Figure]:
     """Along each ordered factor the stacked time per transaction, cell by cell, all else being equal."""
     experiment = answer.study.plan.experiment
@@ -172,9 +169,6 @@ def _draw_group(
     beside = f", {', '.join(sorted(rest))}" if rest else ""
     blocks = count(max(item.blocks for item in named.values()), "block")
     return draw_stacks(stacks, f"Along {name_factor(axis.factor)}: {cell}{beside} (means over {blocks})")
-
-
-# ------------------------------------------------------------------------------------------------ nothing but causes
 
 
 def make_why_document(answer: Answer) -> Document:

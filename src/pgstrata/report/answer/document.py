@@ -55,7 +55,7 @@ from pgstrata.report.blocks.model import (
 from pgstrata.report.figures.effects import draw_effects, draw_quantiles
 from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, capitalise, doubt_sentences
 from pgstrata.report.sentences.causes import cause_sentences
-from pgstrata.report.sentences.contrasts import primary_effects
+from pgstrata.report.sentences.factors import primary_effects
 from pgstrata.report.sentences.names import count, name_cell
 from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
@@ -130,9 +130,6 @@ def _notes(texts: tuple[str, ...]) -> tuple[Paragraph, ...]:
 
 def _band(answer: Answer) -> str:
     return _BAND.format(render_threshold(answer.study.plan.experiment.threshold))
-
-
-# ------------------------------------------------------------------------------------------------ comparisons
 
 
 def _headlines(answer: Answer) -> Section | None:

@@ -154,9 +154,6 @@ def setup_overhead(study: Study) -> list[tuple[str, Sequence[float]]]:
     return sorted(steps.items(), key=lambda item: -sum(item[1]))
 
 
-# ------------------------------------------------------------------------------------------------ facts
-
-
 def rig_facts(study: Study) -> tuple[Fact, ...]:
     """The machine as it was observed, CPU, kernel and memory first, then the client where it was another one."""
     if study.plan.experiment.apart:

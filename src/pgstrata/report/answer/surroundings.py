@@ -55,9 +55,6 @@ def measured_where(study: Study) -> Section:
     return Section("Where it was measured", groups, parallel=True)
 
 
-# ------------------------------------------------------------------------------------------------ settings
-
-
 def settings_section(study: Study) -> Section:
     """Settings that were asked for, those of all environments first, and on a page what was observed to differ."""
     experiment = study.plan.experiment
@@ -93,9 +90,6 @@ def _fingerprints(study: Study) -> tuple[Block, ...]:
         blocks.append(Paragraph(f"… and {left} more.", Tone.NOTE))
     title = "Fingerprints: everything that was observed to differ between the environments"
     return (Details(title, tuple(blocks)),) if blocks else ()
-
-
-# ------------------------------------------------------------------------------------------------ runs
 
 
 def unusual_section(study: Study) -> Section:

@@ -10,7 +10,7 @@ from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows
 from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, Place, Shape, Table
 from pgstrata.report.figures.effects import name_percentile, shifts_of
-from pgstrata.report.sentences.contrasts import label_contrast, name_contrast
+from pgstrata.report.sentences.factors import label_contrast, name_contrast
 from pgstrata.report.sentences.names import name_cell, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
     render_adjusted,
@@ -151,9 +151,6 @@ def percentile_table(answer: Answer, cell: Cell, rows: Sequence[EnvironmentRow])
             )
         )
     return Table(names=_names(shown), columns=tuple(columns))
-
-
-# ------------------------------------------------------------------------------------------------ columns
 
 
 def _names(rows: Sequence[EnvironmentRow], title: str = "environment") -> Column:

@@ -73,9 +73,6 @@ def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
             return []
 
 
-# ------------------------------------------------------------------------------------------------ tables
-
-
 def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
     columns = [*table.at(Place.LEAD, Place.MAIN), *table.at(Place.MORE, Place.ASIDE)[:shown]]
     found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)

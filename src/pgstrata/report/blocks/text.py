@@ -109,9 +109,6 @@ def _verbatim_lines(block: Verbatim) -> list[str]:
     return lines
 
 
-# ------------------------------------------------------------------------------------------------ tables
-
-
 def _table_lines(table: Table) -> list[str]:
     match table.shape:
         case Shape.SENTENCES:

@@ -111,9 +111,6 @@ def _say_skipped(found: Bisection) -> list[str]:
     return lines
 
 
-# ------------------------------------------------------------------------------------------------ JSON
-
-
 def bisection_json(found: Bisection) -> str:
     """The same for programs."""
     cells = found.ends.comparison.cell if found.ends.comparison else None

@@ -15,9 +15,9 @@ from pgstrata.report.blocks.text import wrap
 from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.factors import STEP_WORDS, say_out_of_reach, say_step, say_trend
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count
-from pgstrata.report.sentences.ordered import STEP_WORDS, say_out_of_reach, say_step, say_trend
 from pgstrata.report.sentences.verdicts import (
     Words,
     needed_blocks,

@@ -77,9 +77,6 @@ def _found(probe: Probe) -> str:
     return f"not measured: {probe.failure}" if probe.failure else f"{'! ' if probe.doubt else ''}{probe.text}"
 
 
-# ---------------------------------------------------------------------------------------------------- JSON
-
-
 def doctor_json(examination: Examination) -> str:
     """One JSON document, described in docs/reference/json.md."""
     document = {

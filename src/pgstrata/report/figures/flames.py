@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.stacks import RunStacks
+from pgstrata.model.attribution import RunStacks
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
 from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
@@ -115,9 +115,6 @@ def _readable(name: str) -> str:
     """Names of functions come from programs: cut, and without control characters."""
     kernel = name.endswith("_[k]")
     return cut_name(name.removesuffix("_[k]"), _LONGEST) + (" (kernel)" if kernel else "")
-
-
-# ------------------------------------------------------------------------------------------------ the drawing
 
 
 def draw_flames(flames: Flames, title: str, reference: str) -> Figure:

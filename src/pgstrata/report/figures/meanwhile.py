@@ -158,9 +158,6 @@ def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:
     return tuple(sorted({time for run in runs if (event, "") in run.series for time in run.series[event, ""].times}))
 
 
-# ------------------------------------------------------------------------------------------------ lines
-
-
 def _timelines(runs: _Runs, key: _Key) -> tuple[Timeline, ...]:
     """The median course of each environment that has it, all in steps of the same whole number of seconds."""
     found = {name: [run.series[key] for run in each if key in run.series] for name, each in runs.items()}
@@ -195,9 +192,6 @@ def _in_steps(series: Series, width: int, steps: int) -> FloatArray:
     total = np.bincount(places[good], values[good], minlength=steps)
     number = np.bincount(places[good], minlength=steps)
     return np.asarray(np.divide(total, number, out=np.full(steps, np.nan), where=number > 0), dtype=np.float64)
-
-
-# ------------------------------------------------------------------------------------------------ what tells something
 
 
 def _tells(key: _Key, lines: Mapping[_Key, Sequence[Timeline]]) -> bool:

@@ -13,7 +13,7 @@ from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS, ROUND_TPS
 from pgstrata.model.runs import RunRecord
-from pgstrata.report.answer.slice_scatter import visits_in_slices
+from pgstrata.report.answer.notes import visits_in_slices
 from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_points import (

@@ -55,9 +55,6 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-# ------------------------------------------------------------------------------------------------ pieces
-
-
 def layered(layers: Sequence[Spec], **frame: Any) -> Spec:
     """Layers above each other that show the rows of a figure; `frame` is what they share: width, height, encoding."""
     return {"data": {"name": "rows"}, "layer": list(layers), **frame}
@@ -166,9 +163,6 @@ def _legend(names: Sequence[str]) -> Spec:
         "labelExpr": "replace(datum.label, /\\n/g, '')",
         "columnPadding": 18,
     }
-
-
-# ------------------------------------------------------------------------------------------------ SVG
 
 
 # Ink is the colour of the page's text, so that charts follow a dark page.

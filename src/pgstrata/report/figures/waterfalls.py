@@ -68,12 +68,8 @@ def cut_name(text: str, longest: int = _LONGEST) -> str:
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 
-def colour_of(contribution: Contribution) -> str:
+def colour_of(part: Part | None, event: str) -> str:
     """By what the time was spent on."""
-    return _colour(contribution.part, contribution.event)
-
-
-def _colour(part: Part | None, event: str) -> str:
     if part is None:
         return OPEN
     return _COLOURS.get(part) or _WAITS.get(event.partition("/")[0], _OTHER_WAIT)
@@ -123,9 +119,6 @@ def _sum(parts: Sequence[Contribution]) -> Contribution:
     )
 
 
-# ------------------------------------------------------------------------------------------------ levels
-
-
 def stack_levels(levels: Sequence[Mapping[tuple[Part, str], float]], most: int = MOST_PARTS) -> list[tuple[Slab, ...]]:
     """The parts of several levels, the same ones in the same order in each; small waits become one."""
     sizes: dict[tuple[Part, str], float] = {}
@@ -157,7 +150,7 @@ def legend_of(slabs: Iterable[Slab]) -> dict[str, str]:
     used: dict[str, int] = {}
     for slab in slabs:
         if slab.name not in found:
-            colour = _colour(slab.part, slab.event)
+            colour = colour_of(slab.part, slab.event)
             found[slab.name] = _shade(colour, _SHADES[used.get(colour, 0) % len(_SHADES)])
             used[colour] = used.get(colour, 0) + 1
     return found
@@ -186,9 +179,6 @@ class Stack:
 
     name: str
     slabs: tuple[Slab, ...]
-
-
-# ------------------------------------------------------------------------------------------------ waterfall
 
 
 def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str) -> Figure:
@@ -222,7 +212,7 @@ def _rows(
         start, level = level, level + part.difference
         row: dict[str, Any] = {"kind": "part", "y": place, "name": name_part(part), "words": say_difference(part)}
         row |= {"from": start / size, "to": level / size}
-        row |= {"colour": colour_of(part), "opacity": 0.9 if part.resolved else PALE}
+        row |= {"colour": colour_of(part.part, part.event), "opacity": 0.9 if part.resolved else PALE}
         if part.interval is not None:
             row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
         rows.append(row)
@@ -283,9 +273,6 @@ def _y(rows: Sequence[Row], field: str) -> Spec:
         "labelLineHeight": _LINE,
     }
     return vega.number(field, scale={"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}, axis=axis)
-
-
-# ------------------------------------------------------------------------------------------------ levels
 
 
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:

@@ -13,9 +13,8 @@ from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.report.answer.environment_rows import host_facts
-from pgstrata.report.answer.notes import seconds_json
+from pgstrata.report.answer.notes import find_scatter, seconds_json
 from pgstrata.report.answer.queries import plan_fields, query_fields
-from pgstrata.report.answer.slice_scatter import find_scatter
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
@@ -153,9 +152,6 @@ def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ design, floor
-
-
 def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     design = plan.design(cell.identity)
     return {
@@ -171,9 +167,6 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
     return [{**pick_fields(item, "environment cell"), **pick_fields(item.components, SCATTER)} for item in found]
 
 
-# ------------------------------------------------------------------------------------------------ factors
-
-
 def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
     return {
         **pick_fields(effect, "kind factor level reference"),
@@ -182,9 +175,6 @@ def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
         **pick_fields(effect, "metric verdict effect interval blocks repeated_p decided_at"),
         "exploratory": True,
     }
-
-
-# ------------------------------------------------------------------------------------------------ latency
 
 
 def _shifts(answer: Answer) -> list[dict[str, Any]]:

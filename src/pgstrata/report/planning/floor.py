@@ -124,9 +124,6 @@ def render_effect(effect: float | None) -> str:
     return f"{percent:.{digits}f} %"
 
 
-# ---------------------------------------------------------------------------------------------------- JSON
-
-
 def floor_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> dict[str, Any] | None:
     """The floor of a study for programs: of all cells together, or else of the worst cell; None without any."""
     sights = find_sights(plan, comparisons)

@@ -46,9 +46,6 @@ def choose_floor(floors: Sequence[Floor]) -> Floor:
     return floors[0] if floors[0].cell == ALL_CELLS else max(floors, key=lambda floor: floor.s0)
 
 
-# ---------------------------------------------------------------------------------------------------- text
-
-
 def power_lines(plan: Plan) -> Iterator[str]:
     """The forecast of the headline (or of the noisiest cell), indented, then what the others can see."""
     outlooks = find_outlooks(plan)
@@ -105,9 +102,6 @@ def _warnings(plan: Plan, sights: Sequence[Sight], first: Sight) -> Iterator[str
         f"{held}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most 24), "
         "longer runs, a quieter machine or a larger threshold would answer the question"
     )
-
-
-# ---------------------------------------------------------------------------------------------------- JSON
 
 
 def power_json(plan: Plan) -> list[dict[str, Any]]:

@@ -15,15 +15,16 @@ from pgstrata.compare.headlines import (
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.answer import Answer, Comparison
 from pgstrata.model.experiment import Experiment
-from pgstrata.report.answer.effort import Effort, measure_effort
 from pgstrata.report.sentences.comparisons import (
     BASELINE_COLLAPSED,
     SMALL_AND_EARLY,
     Case,
+    Effort,
     count_verdicts,
     explore,
     group_by_environment,
     make_cases,
+    measure_effort,
     say_case,
     say_chance,
     say_control,
@@ -31,10 +32,9 @@ from pgstrata.report.sentences.comparisons import (
     summarise,
     summarise_control,
 )
-from pgstrata.report.sentences.contrasts import contrast_sentences
+from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
-from pgstrata.report.sentences.ordered import step_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
 from pgstrata.units import render_percent_change
 
@@ -109,9 +109,6 @@ def _explored(answer: Answer, effort: Effort) -> list[str]:
     if len(groups) <= _MOST_EXPLORED:
         return [explore(group, _MOST_CELLS) for group in groups]
     return [f"single cells, exploratory: of {len(cells)}, {count_verdicts(cases)}"]
-
-
-# ------------------------------------------------------------------------------------------------ controls
 
 
 def alarm_sentences(answer: Answer) -> tuple[str, ...]:

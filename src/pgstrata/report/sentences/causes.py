@@ -130,9 +130,6 @@ _MOST_SAID: Final = 5
 _OF_NO_STATEMENT: Final = frozenset({Part.CLIENT, Part.CONNECT})
 
 
-# ------------------------------------------------------------------------------------------------ sentences
-
-
 def say_attribution(answer: Answer, item: Attribution) -> str:
     """One sentence: what is saved or added per transaction, and by which parts."""
     experiment = answer.study.plan.experiment

@@ -44,9 +44,6 @@ def _say_load(experiment: Experiment) -> Iterator[str]:
         )
 
 
-# ------------------------------------------------------------------------------------------------ designs
-
-
 def _say_runs(study: Study) -> Iterator[str]:
     alone = [cell for cell in study.plan.experiment.cells if not study.plan.design(cell.identity).sliced]
     if alone:
@@ -127,9 +124,6 @@ def _say_checkpoints(study: Study) -> Iterator[str]:
 def _length(study: Study, cell: Cell) -> float:
     design = study.plan.design(cell.identity)
     return design.slice_seconds * design.rounds if design.sliced else cell.run
-
-
-# ------------------------------------------------------------------------------------------------ statistics
 
 
 def _say_stopping(answer: Answer) -> Iterator[str]:
