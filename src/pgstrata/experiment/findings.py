@@ -55,9 +55,9 @@ class StringToken:
     end: int
 
 
-def locate_strings(text: str) -> tuple[StringToken, ...]:
+def locate_strings(text: str) -> Iterator[StringToken]:
     """All string values of a TOML text, in order."""
-    return tuple(_strings(_root(text)))
+    return _strings(_root(text))
 
 
 def _strings(node: Node) -> Iterator[StringToken]:

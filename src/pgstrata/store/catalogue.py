@@ -266,11 +266,6 @@ def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fin
     connection.executemany("INSERT INTO fingerprint (name, fact, value) VALUES (?, ?, ?)", rows)
 
 
-def load_identities(connection: sqlite3.Connection) -> frozenset[str]:
-    """Identities of all runs."""
-    return frozenset(identity for (identity,) in connection.execute("SELECT identity FROM run"))
-
-
 def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprint]:
     """All fingerprints by name."""
     found: dict[str, dict[str, str]] = {}

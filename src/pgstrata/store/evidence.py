@@ -86,12 +86,10 @@ class PartialEvidence:
             files.make_folders(target.parent)
             files.rename(self._folder, target)
             # New folders are entries of their parents, up to the root of the evidence.
-            for parent in _parents_up_to(target, self._study / EVIDENCE):
+            for parent in target.parents:
                 files.sync_file(parent)
-
-
-def _parents_up_to(target: Path, root: Path) -> tuple[Path, ...]:
-    return tuple(parent for parent in target.parents if parent == root or root in parent.parents)
+                if parent == self._study / EVIDENCE:
+                    break
 
 
 def _check_free(name: str) -> str:

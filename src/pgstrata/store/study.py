@@ -260,7 +260,7 @@ def _lay_out(folder: Path, file: StudyHead) -> None:
 
 def _reconcile(folder: Path, connection: sqlite3.Connection, derive: Derive | None, plan: str) -> None:
     there = frozenset(evidence.list_runs(folder))
-    known = catalogue.load_identities(connection)
+    known = {identity for (identity,) in connection.execute("SELECT identity FROM run")}
     if lost := sorted(known - there):
         raise _out_of_step(folder, f"the evidence of {len(lost)} catalogued runs is missing, such as {lost[0]}")
     missing = sorted(there - known)

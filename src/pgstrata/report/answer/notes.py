@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgstrata.compare.noise.within_run import weigh_seconds
-from pgstrata.model.answer import ALL_CELLS, Answer, Study
+from pgstrata.model.answer import Answer, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.floor import SliceComponents
 from pgstrata.model.plan import Plan
@@ -117,11 +117,6 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     seconds = say_seconds(answer.study, cell.identity)
     notes = (say_design(plan, cell), scatter, seconds, floor_note(answer, cell.identity))
     return tuple(note for note in notes if note)
-
-
-def headline_note(answer: Answer) -> str:
-    """What stands beside the table of the headlines; empty without a floor for them."""
-    return floor_note(answer, ALL_CELLS)
 
 
 def floor_note(answer: Answer, cell: str) -> str:

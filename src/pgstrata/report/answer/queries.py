@@ -7,11 +7,11 @@ from pgstrata.compare.causes.queries import compare_queries
 from pgstrata.diagnosis.queries import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
-from pgstrata.model.queries import QueriesCompared, QueryChange
+from pgstrata.model.queries import QueriesCompared
 from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
 from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone, Verbatim, begin
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.sentences.causes import name_query, readable
+from pgstrata.report.sentences.causes import half_of, name_query, readable
 from pgstrata.report.sentences.names import count, name_both
 
 _Compared = TypeVar("_Compared", QueriesCompared, PlansCompared)
@@ -96,7 +96,7 @@ def _table(found: QueriesCompared) -> Iterator[Block]:
         Column(title="after", cells=tuple(_micro(change.latency) for change in shown)),
         Column(title="by calls", cells=tuple(_change(change.by_calls) for change in shown)),
         Column(title="by latency", cells=tuple(_change(change.by_latency) for change in shown)),
-        Column(title="±", cells=tuple(_half(change) for change in shown)),
+        Column(title="±", cells=tuple(_micro(half_of(each.interval)) if each.interval else "" for each in shown)),
     )
     names = Column(title="µs per transaction", cells=tuple(name_query(change.query, _QUERY_WIDTH) for change in shown))
     yield Table(names=names, columns=columns)
@@ -116,10 +116,6 @@ def _micro(seconds: float) -> str:
 
 def _change(seconds: float) -> str:
     return f"{seconds / _MICROSECOND:+,.1f}"
-
-
-def _half(change: QueryChange) -> str:
-    return "" if change.interval is None else _micro((change.interval.high - change.interval.low) / 2)
 
 
 _MOST_LINES: Final = 40
@@ -191,23 +187,22 @@ def plan_texts(plan: QueryPlan) -> list[str]:
 
 def plan_fields(answer: Answer) -> list[dict[str, Any]]:
     """For the JSON document: each environment and cell that has plans."""
-    return [_plan_fields(item) for item in _compare_all(answer, compared_plans)]
-
-
-def _plan_fields(item: PlansCompared) -> dict[str, Any]:
-    return {
-        **pick_fields(item, "environment reference cell alike"),
-        "differences": [
-            {
-                **pick_fields(each, "statement=plan.statement changes"),
-                "plan": pick_fields(each.plan, _PLAN),
-                "reference_plan": pick_fields(each.reference_plan, _PLAN),
-            }
-            for each in item.differences
-        ],
-        "unsteady": list(item.unsteady),
-        "unexplained": [{"statement": text, "why": why} for text, why in item.unexplained],
-    }
+    return [
+        {
+            **pick_fields(item, "environment reference cell alike"),
+            "differences": [
+                {
+                    **pick_fields(each, "statement=plan.statement changes"),
+                    "plan": pick_fields(each.plan, _PLAN),
+                    "reference_plan": pick_fields(each.reference_plan, _PLAN),
+                }
+                for each in item.differences
+            ],
+            "unsteady": list(item.unsteady),
+            "unexplained": [{"statement": text, "why": why} for text, why in item.unexplained],
+        }
+        for item in _compare_all(answer, compared_plans)
+    ]
 
 
 def _printable(text: str, width: int = 0) -> str:

@@ -3,7 +3,7 @@
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
     differing_facts,
@@ -30,7 +30,6 @@ from pgstrata.report.blocks.model import (
     Tone,
     Verbatim,
 )
-from pgstrata.report.sentences.limits import unmeasured
 from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.units import render_duration
 
@@ -110,11 +109,6 @@ def unusual_section(study: Study) -> Section:
     more = (Paragraph(f"… and {left} more.", Tone.HELP),) if left > 0 else ()
     blocks: tuple[Block, ...] = (table, *more) if runs else (Paragraph("None.", Tone.NOTE),)
     return Section("Runs that are not simply valid", blocks)
-
-
-def limits_section(answer: Answer) -> Section:
-    """What nobody may read out of this study."""
-    return Section("What this does not say", (Listing(unmeasured(answer)),))
 
 
 def time_section(study: Study) -> OnPage | None:

@@ -287,7 +287,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "seconds": [],
         "effects": [],
         "axes": [
-            axis_fields(axis, cell=_cell_field(axis.cell, whole=is_over_all(answer, axis))) for axis in answer.axes
+            axis_fields(axis, cell=_cell_field(axis.cell, single=_is_single(answer, axis))) for axis in answer.axes
         ],
         "anomalies": [],
         "shift": [],
@@ -296,8 +296,9 @@ def decision_json(answer: ImportAnswer) -> str:
     return render_document(document)
 
 
-def _cell_field(cell: str, *, whole: bool) -> dict[str, Any] | str:
-    return ALL_CELLS if whole else {"identity": cell}
+def _cell_field(cell: str, *, single: bool) -> dict[str, Any] | str:
+    """A file may have a single cell that is called "all", too."""
+    return cell if cell == ALL_CELLS and not single else {"identity": cell}
 
 
 def _environment(name: str) -> dict[str, Any]:
@@ -310,7 +311,7 @@ def _comparison(answer: ImportAnswer, item: Comparison) -> dict[str, Any]:
             item,
             environment=_environment(item.environment),
             reference=answer.question.baseline,
-            cell=_cell_field(item.cell, whole=_is_whole(item)),
+            cell=_cell_field(item.cell, single=item.exploratory),
             direction=answer.question.direction,
         ),
         **pick_fields(item, "values baseline_values"),
@@ -380,8 +381,3 @@ def _say_step(answer: ImportAnswer, step: AxisStep) -> str:
     what = "" if answer.question.metric == UNNAMED else f" {named}"
     said = STEP_WORDS.get(step.verdict, step.verdict)
     return f"{step.after} brought {say_step(step)}{what} ({said}, p = {step.p:.2g})"
-
-
-def is_over_all(answer: ImportAnswer, axis: OrderedAxis) -> bool:
-    """Whether an axis is about the whole file; a file may have a cell that is called "all" too."""
-    return axis.cell == ALL_CELLS and not _is_single(answer, axis)

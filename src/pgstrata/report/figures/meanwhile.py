@@ -101,7 +101,8 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     names = [item.name for item in experiment.environments][:MOST_ENVIRONMENTS]
     if experiment.baseline not in names:
         names[-1] = experiment.baseline
-    runs = {name: [_Courses.of(run) for run in study.runs if _counts(run, name, cell)] for name in names}
+    usable = [run for run in study.runs if run.cell == cell and may_enter(run)]
+    runs = {name: [_Courses.of(run) for run in usable if run.environment == name] for name in names}
     keys = {key for found in runs.values() for run in found for key in run.series if key[0] in COURSES}
     lines = {key: line for key in sorted(keys) if (line := _timelines(runs, key))}
     told = [key for key in lines if _tells(key, lines)]
@@ -147,10 +148,6 @@ class _Courses:
 
 _Runs = Mapping[str, Sequence[_Courses]]
 """By environment."""
-
-
-def _counts(run: RunRecord, environment: str, cell: str) -> bool:
-    return run.cell == cell and run.environment == environment and may_enter(run)
 
 
 def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:

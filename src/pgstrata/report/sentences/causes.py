@@ -9,7 +9,6 @@ from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
     Contribution,
-    CountedUse,
     Method,
     Obstacle,
     Part,
@@ -253,25 +252,10 @@ def name_among_rows(item: Contribution) -> str:
     return name_row(item) if item.query or item.part in _OF_NO_STATEMENT else f"{name_part(item)} in other statements"
 
 
-def name_state(*, resolved: bool) -> str:
-    """Whether more than chance is in it."""
-    return "resolved" if resolved else "unresolved"
-
-
 def say_left(left: Sequence[Contribution], size: float, unit: str) -> str:
     """How many rows are not shown, and what they add together."""
     rest = sum(row.difference for row in left) / size
     return f"and {count(len(left), 'smaller row')}, {render_signed(rest, 1)} {unit} together"
-
-
-def name_beside(item: CountedUse) -> str:
-    """The name of its metric, without the words that the head of the table says."""
-    return METRICS[item.metric].title.removesuffix(" per transaction").replace(" during the run", " in a run")
-
-
-def is_clear(item: CountedUse) -> bool:
-    """Whether its interval leaves out zero."""
-    return item.interval.low > 0 or item.interval.high < 0
 
 
 def render_amount(value: float, metric: str) -> str:

@@ -5,7 +5,7 @@ from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study
+from pgstrata.model.answer import ALL_CELLS, Answer, Lane, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.report.sentences.names import count, name_where
@@ -136,17 +136,13 @@ def _say_stopping(answer: Answer) -> Iterator[str]:
             "A comparison was looked at after each block and ended at its verdict, which the intervals allow for; "
             "effects that ended one early are a little larger on average than they are in truth"
         )
-    if measured < planned and not all(_is_decided(item) for item in primary):
+    if measured < planned and any(item.decided_at is None for item in primary):
         yield f"After {measured} of {count(planned, 'planned block')}: what is undecided may still be decided"
     if any(item.lane is Lane.FAST for item in primary):
         yield (
             "The fast lane (3 to 6 blocks, all far beyond the noise floor) gives a coarse interval of no stated "
             "confidence, and its errors are not counted among those below"
         )
-
-
-def _is_decided(comparison: Comparison) -> bool:
-    return comparison.decided_at is not None
 
 
 def _say_multiplicity(answer: Answer) -> Iterator[str]:
