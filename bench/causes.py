@@ -32,7 +32,7 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import reparse
 from pgstrata.collectors.pgstat.sampler import parse_counters
-from pgstrata.diagnosis.query_plans import compare_plans
+from pgstrata.diagnosis.queries import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import Attribution, Contribution
 from pgstrata.model.plan import Plan

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from floor_studies import FILE, WORKLOADS, finish, fresh
-from pgstrata.app.floor import FloorWishes, choose_study, plan_floor
+from pgstrata.app.floor import choose_study, plan_floor
 from pgstrata.app.host_floors import (
     CONDITIONS,
     floor_keys,
@@ -21,6 +21,7 @@ from pgstrata.app.host_floors import (
 )
 from pgstrata.app.question import load_plan
 from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.experiment.compose import Wishes
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Interleave
 from pgstrata.model.floor import FloorRecord
@@ -51,7 +52,7 @@ def file(place):
 
 
 def test_the_baseline_of_a_file_stands_beside_itself_in_the_designs_of_the_experiment(file):
-    asked, twice = load_plan(file), plan_floor(file, FloorWishes(), None)
+    asked, twice = load_plan(file), plan_floor(file, Wishes(), None)
     base, control = twice.experiment.environments
     assert base == asked.experiment.environment("pg18")
     assert control == replace(base, name="pg18-control", control=ControlKind.SAME)
@@ -65,12 +66,12 @@ def test_the_baseline_of_a_file_stands_beside_itself_in_the_designs_of_the_exper
 def test_environments_that_cannot_be_up_together_are_measured_run_by_run_in_the_floor_too(place):
     text = FILE.replace("[factors]", "interleave = 'runs'\n[factors]")
     (place / "runs.toml").write_text(text)
-    twice = plan_floor(place / "runs.toml", FloorWishes(), None)
+    twice = plan_floor(place / "runs.toml", Wishes(), None)
     assert {design.interleave for design in twice.designs} == {Interleave.RUNS}
 
 
 def test_cells_that_are_named_make_the_same_floor_as_those_of_a_file(place):
-    named = plan_floor(None, FloorWishes(workloads=("select-only",), scale=1, clients=2, run="1s", server="18"), None)
+    named = plan_floor(None, Wishes(workloads=("select-only",), scale=1, clients=2, run="1s"), None, "18")
     (place / "plain.toml").write_text(
         'blocks = 7\n[factors]\nserver = ["18", "16"]\n[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\nrun = "1s"\n'
     )
@@ -80,7 +81,7 @@ def test_cells_that_are_named_make_the_same_floor_as_those_of_a_file(place):
 
 
 def test_without_any_wish_reading_and_writing_are_measured(place):
-    made = plan_floor(None, FloorWishes(), 12)
+    made = plan_floor(None, Wishes(), 12)
     assert [cell.workload for cell in made.experiment.cells] == ["select-only", "simple-update"]
     assert len(made.blocks) == 12
 
@@ -88,17 +89,17 @@ def test_without_any_wish_reading_and_writing_are_measured(place):
 @pytest.mark.parametrize("blocks", [0, 11, 61])
 def test_too_few_or_too_many_blocks_are_refused(place, blocks):
     with pytest.raises(UsageError, match="cannot be made") as caught:
-        plan_floor(None, FloorWishes(), blocks)
+        plan_floor(None, Wishes(), blocks)
     assert "12 to 60" in caught.value.remedy
 
 
 def test_a_file_and_cells_together_are_refused(file):
     with pytest.raises(UsageError, match="says what is measured"):
-        plan_floor(file, FloorWishes(scale=2), None)
+        plan_floor(file, Wishes(scale=2), None)
 
 
 def test_a_password_stays_out_of_the_file_and_in_the_plan(place):
-    made = plan_floor(None, FloorWishes(workloads=("select-only",), server="dsn:host=h,g password=canary-81"), None)
+    made = plan_floor(None, Wishes(workloads=("select-only",)), None, "dsn:host=h,g password=canary-81")
     assert "canary-81" not in made.experiment.text
     conninfo = made.experiment.environments[1].server.conninfo
     assert conninfo is not None
@@ -114,7 +115,7 @@ def measured(file):
 
     def make(name="study", blocks=12, conditions=None, **more):
         file.write_text(FILE.replace("[factors]", "interleave = 'runs'\n[factors]"))
-        plan = plan_floor(file, FloorWishes(), max(12, blocks))
+        plan = plan_floor(file, Wishes(), max(12, blocks))
         with StudyStore.create(file.parent / name, plan, "0") as store:
             store.keep_fingerprint(CONDITIONS, conditions or observe_here())
             for run in plan.runs:
@@ -252,7 +253,7 @@ def floors_of(plan, days, count=12):
 
 
 def test_an_interrupted_measurement_goes_on_and_a_complete_one_is_followed_by_a_new(file):
-    plan = plan_floor(file, FloorWishes(), None)
+    plan = plan_floor(file, Wishes(), None)
     first = choose_study(STUDIES, plan, file)
     assert str(first) == f"studies/floor-asked-{plan.identity[:8]}"
     with StudyStore.create(first.path, plan, "0") as store:
@@ -264,7 +265,7 @@ def test_an_interrupted_measurement_goes_on_and_a_complete_one_is_followed_by_a_
 
 
 def test_an_interrupted_measurement_of_last_week_is_not_taken_up(file):
-    plan = plan_floor(file, FloorWishes(), None)
+    plan = plan_floor(file, Wishes(), None)
     first = choose_study(STUDIES, plan, file)
     StudyStore.create(first.path, plan, "0").close()
     path = first.path / "plan.json"
@@ -274,7 +275,7 @@ def test_an_interrupted_measurement_of_last_week_is_not_taken_up(file):
 
 
 def test_a_damaged_study_in_the_way_is_left_alone(file):
-    plan = plan_floor(file, FloorWishes(), None)
+    plan = plan_floor(file, Wishes(), None)
     first = choose_study(STUDIES, plan, file)
     first.path.mkdir(parents=True)
     (first.path / "plan.json").write_text("{")

@@ -8,10 +8,11 @@ import pytest
 
 from floor_studies import FILE, WORKLOADS, finish, fresh
 from pgstrata.app import site
-from pgstrata.app.floor import FloorWishes, plan_floor
+from pgstrata.app.floor import plan_floor
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.question import load_plan
 from pgstrata.errors import HostLostError, PlanRefusedError
+from pgstrata.experiment.compose import Wishes
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.planning.plan import render_plan
@@ -60,7 +61,7 @@ def file(tmp_path, network):
 @pytest.fixture
 def study(file):
     """A finished A/A study of the file; D is ±1 % in turn."""
-    plan = plan_floor(file, FloorWishes(), None)
+    plan = plan_floor(file, Wishes(), None)
     with StudyStore.create(file.parent / "study", plan, "0") as store:
         store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         for run in plan.runs:
@@ -74,7 +75,7 @@ def said(plan):
 
 
 def test_are_measured_there_with_the_baseline_twice_in_the_designs_of_the_experiment(file):
-    asked, twice = load_plan(file), plan_floor(file, FloorWishes(), None)
+    asked, twice = load_plan(file), plan_floor(file, Wishes(), None)
     assert {each.host.text for each in twice.experiment.environments} == {"ssh:db1"}
     assert twice.designs == asked.designs
     assert [design.sliced for design in twice.designs] == [True, False]
@@ -124,4 +125,4 @@ def test_are_not_of_servers_on_several_machines(file):
     assert "floors are of servers on one machine" in said(plan)
     assert not has_control(plan)
     with pytest.raises(PlanRefusedError, match="servers on one machine, and these are on local and ssh:db1"):
-        plan_floor(file, FloorWishes(), None)
+        plan_floor(file, Wishes(), None)

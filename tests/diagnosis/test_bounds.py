@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.diagnosis.bounds import Bounds, bound
+from pgstrata.diagnosis.attribution import Bounds, bound
 from pgstrata.model.attribution import Part
 
 CLIENT, WAIT = (Part.CLIENT, "", ""), (Part.WAIT, "IO/X", "A")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.diagnosis.query_plans import compare_plans, describe_change
+from pgstrata.diagnosis.queries import compare_plans, describe_change
 from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
 
 INDEX = ("Update on t", "  Index Scan using t_pkey on t")

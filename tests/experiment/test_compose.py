@@ -5,12 +5,12 @@ import tomllib
 import pytest
 
 from pgstrata.errors import UsageError
-from pgstrata.experiment.compose import compose_try, fitting_run
+from pgstrata.experiment.compose import Wishes, compose_try, fitting_run
 from pgstrata.model.secret import Secret
 
 
 def test_versions_become_a_file_that_can_be_parsed(parse):
-    composed = compose_try(["server=16,18"], workload=["simple-update", "select-only"], budget="10m", seed=4)
+    composed = compose_try(["server=16,18"], Wishes(workloads=("simple-update", "select-only"), budget="10m", seed=4))
     experiment = parse(composed.text)
     assert [environment.name for environment in experiment.environments] == ["pg16", "pg18"]
     assert [cell.workload for cell in experiment.cells] == ["simple-update", "select-only"]
@@ -25,13 +25,7 @@ def test_whatever_is_no_factor_is_a_setting(parse):
 def test_everything_said_is_in_the_file():
     composed = compose_try(
         ["checksums=true,false"],
-        workload=["tpcb-like"],
-        scale=50,
-        clients=8,
-        run="7s",
-        blocks=9,
-        threshold="2 %",
-        controls=["same"],
+        Wishes(workloads=("tpcb-like",), scale=50, clients=8, run="7s", blocks=9, threshold="2 %", controls=("same",)),
     )
     document = tomllib.loads(composed.text)
     assert document["factors"] == {"checksums": [True, False]}
@@ -102,7 +96,7 @@ def test_nothing_to_vary_is_refused():
 
 def test_a_bad_budget_is_refused():
     with pytest.raises(UsageError, match="duration"):
-        compose_try(["server=16,18"], budget="soon")
+        compose_try(["server=16,18"], Wishes(budget="soon"))
 
 
 def test_the_length_of_a_run_follows_from_the_budget():

@@ -10,8 +10,7 @@ from pgstrata.collectors.hostfacts.abilities import judge_layers
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.layers import LAYERS
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import one_of
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together, one_of
 from pgstrata.experiment.needs import HostLine, file_needed
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema

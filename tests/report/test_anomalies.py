@@ -13,7 +13,7 @@ from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.report.figures.run_points import find_axes
 from pgstrata.report.figures.runs import draw_along
 from pgstrata.report.json.answer import answer_json
-from pgstrata.report.sentences.anomalies import MOST_SAID, anomaly_sentences
+from pgstrata.report.sentences.answer import MOST_SAID, anomaly_sentences
 from rendering import render_html, render_terminal, render_text
 
 CELL = "simple-update-s10-c{}"

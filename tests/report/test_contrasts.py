@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Verdict
-from pgstrata.report.sentences.contrasts import contrast_rows, contrast_sentences
+from pgstrata.report.answer.tables import contrast_table
+from pgstrata.report.sentences.factors import contrast_sentences, primary_effects
 
 
 def with_effects(desk, *effects, cells=1):
@@ -55,11 +56,16 @@ def test_every_main_effect_can_be_said(desk, verdict, expected):
     assert expected in contrast_sentences(with_effects(desk, effect))[0]
 
 
+def table_of(answer):
+    return contrast_table(primary_effects(answer), answer.study.plan.experiment)
+
+
 def test_sentences_are_about_all_cells_together_and_the_table_holds_the_rest(desk):
     answer = with_effects(desk, desk.effect(effect=1.9), desk.effect(cell=ALL_CELLS), cells=2)
     (text,) = contrast_sentences(answer)
     assert "+3.1 %" in text
-    assert [row.cell for row in contrast_rows(answer)] == ["all cells together", "simple-update"]
+    assert primary_effects(answer)[0].cell == ALL_CELLS
+    assert table_of(answer).columns[-1].cells == ("all cells together", "simple-update")
 
 
 def test_many_factors_are_counted(desk):
@@ -69,12 +75,12 @@ def test_many_factors_are_counted(desk):
 
 
 def test_a_row_has_the_figures_of_the_contrast(desk):
-    main, other = contrast_rows(with_effects(desk, desk.interaction(decided_at=None, repeated_p=None), desk.effect()))
-    assert (main.name, main.effect, main.interval) == ("huge_pages: on against off", "+3.1 %", "[+2.0, +4.2]")
-    assert (main.decided, main.p) == ("after 9", "≤ 0.01")
-    assert other.name == "huge_pages: on against off; with server 18 instead of 16"
-    assert (other.decided, other.p) == ("not in 9", "-")
+    found = table_of(with_effects(desk, desk.interaction(decided_at=None, repeated_p=None), desk.effect()))
+    effect, interval, _, decided, p = (column.cells for column in found.columns)
+    main, other = "huge_pages: on against off", "huge_pages: on against off; with server 18 instead of 16"
+    assert (found.names.cells, effect[0], interval[0]) == ((main, other), "+3.1 %", "[+2.0, +4.2]")
+    assert (decided, p) == (("after 9", "not in 9"), ("≤ 0.01", "-"))
 
 
 def test_contrasts_of_other_metrics_are_left_out(desk):
-    assert contrast_rows(with_effects(desk, desk.effect(metric="latency_p99"))) == ()
+    assert primary_effects(with_effects(desk, desk.effect(metric="latency_p99"))) == []

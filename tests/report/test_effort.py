@@ -6,7 +6,7 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.runs import Validity
-from pgstrata.report.answer.effort import measure_effort
+from pgstrata.report.sentences.comparisons import measure_effort
 
 _CELL = "simple-update-s10-c2"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -9,22 +10,34 @@ from hypothesis import strategies as st
 
 from pgstrata.model.answer import Interval, Verdict
 from pgstrata.model.doubts import NamedDoubt
-from pgstrata.report.json.comparisons import comparison_fields
-from pgstrata.report.json.fields import interval_field, number_field, render_document
+from pgstrata.report.json.answer import comparison_fields
+from pgstrata.report.json.fields import pick_fields, render_document
 from pgstrata.report.sentences.verdicts import Words, verdict_label, verdict_word
 from pgstrata.units import Direction
 
 
+@dataclass
+class Something:
+    value: float | None
+    interval: Interval | None
+
+
 @given(st.floats() | st.none(), st.floats())
 def test_what_is_no_number_becomes_null(value, other):
-    document = {"value": number_field(value), "interval": interval_field(Interval(low=other, high=value or 1.0))}
+    document = pick_fields(Something(value, Interval(low=other, high=value or 1.0)), "value interval")
     assert json.loads(render_document(document)) == document
 
 
-def test_an_interval_without_one_end_is_none():
-    assert interval_field(Interval(low=0.9, high=math.inf)) is None
-    assert interval_field(None) is None
-    assert interval_field(Interval(low=0.9, high=1.1)) == [0.9, 1.1]
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        (Interval(low=0.9, high=math.inf), None),
+        (None, None),
+        (Interval(low=0.9, high=1.1), [0.9, 1.1]),
+    ],
+)
+def test_an_interval_without_one_end_is_none(interval, expected):
+    assert pick_fields(Something(1.0, interval), "interval") == {"interval": expected}
 
 
 def test_a_document_with_something_that_is_no_number_is_refused():

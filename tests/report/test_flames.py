@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.model.stacks import RunStacks
+from pgstrata.model.attribution import RunStacks
 from pgstrata.report.figures.flames import draw_flames, make_flames
 from pgstrata.report.figures.frames import LEAST_WIDTH, MOST_FRAMES, arrange_frames, compare_stacks
 from rendering import render_html

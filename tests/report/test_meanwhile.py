@@ -7,7 +7,7 @@ import pytest
 
 from pgstrata.model.metrics import Series
 from pgstrata.model.runs import Validity
-from pgstrata.report.figures.host_courses import find_meanwhile
+from pgstrata.report.figures.meanwhile import find_meanwhile
 from rendering import render_html
 
 SECONDS = tuple(float(second) for second in range(1, 31))

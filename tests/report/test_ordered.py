@@ -4,8 +4,8 @@ import dataclasses
 import math
 
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.report.figures.ladders import draw_axis
-from pgstrata.report.sentences.ordered import level_points, say_axis, step_sentences
+from pgstrata.report.figures.effects import draw_axis
+from pgstrata.report.sentences.factors import level_points, say_axis, step_sentences
 
 _CELL = "simple-update-s10-c2"
 

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.report.figures.panels import arrange_panels, choose_ticks
 from pgstrata.report.figures.run_points import Dot
-from pgstrata.report.figures.runs import are_far_apart, choose_seconds, draw_by_block, draw_over_time
+from pgstrata.report.figures.runs import (
+    are_far_apart,
+    arrange_panels,
+    choose_seconds,
+    choose_ticks,
+    draw_by_block,
+    draw_over_time,
+)
 
 _VALUES = st.floats(1e-6, 1e9)
 

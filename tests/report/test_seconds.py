@@ -6,8 +6,7 @@ import random
 import re
 
 from pgstrata.model.metrics import Series
-from pgstrata.report.answer.notes import cell_notes
-from pgstrata.report.answer.run_seconds import say_seconds
+from pgstrata.report.answer.notes import cell_notes, say_seconds
 from pgstrata.report.json.answer import answer_json
 
 _CELL = "simple-update-s10-c2"

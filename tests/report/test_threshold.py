@@ -8,7 +8,7 @@ import pytest
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.report.planning.plan import render_plan
-from pgstrata.report.planning.threshold import say_threshold
+from pgstrata.report.planning.power import say_threshold
 
 UPDATE, SELECT = "simple-update-s10-c2", "select-only-s10-c2"
 # s0 / sqrt(2) of 2 %

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.report.blocks.ties import TIE, tie, untie
+from pgstrata.report.blocks.layout import TIE, tie, untie
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.model.attribution import Attribution, Contribution, Method, Part, ValueInterval
-from pgstrata.report.figures.time_parts import MOST_PARTS, cut_name, fold_parts, name_part, say_difference, stack_levels
-from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
+from pgstrata.report.figures.waterfalls import (
+    MOST_PARTS,
+    Stack,
+    cut_name,
+    draw_stacks,
+    draw_waterfall,
+    fold_parts,
+    name_part,
+    say_difference,
+    stack_levels,
+)
 
 _US = 1e-6
 _EVIL = "<script>alert('x')</script>"

@@ -14,10 +14,13 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.sentences.causes import (
     cause_sentences,
+    name_query,
+    name_row,
+    render_change,
+    render_half,
     say_attribution,
     say_causes,
 )
-from pgstrata.report.sentences.contributions import name_query, name_row, render_change, render_half
 from rendering import render_html, render_why
 from studies import make_environment, make_plan, make_run
 

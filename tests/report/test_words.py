@@ -8,8 +8,7 @@ import pytest
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
 from pgstrata.model.experiment import ControlKind
-from pgstrata.report.sentences.answer import answer_sentences, say_comparison
-from pgstrata.report.sentences.doubts import doubt_sentences
+from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
 
 _COMMON = "All at scale 10 with 2 clients"
 

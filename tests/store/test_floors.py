@@ -99,7 +99,7 @@ DAMAGE = {
     "no text": lambda path: path.write_bytes(b"\xff\xfe\x00"),
     "no object": lambda path: path.write_text("[1]"),
     "deep": lambda path: path.write_text("[" * 100_000),
-    "another format": lambda path: changed(path, format=3),
+    "another format": lambda path: changed(path, format=1),
     "no number": lambda path: changed(path, differences=[0.1, "0.2"]),
     "not a number": lambda path: path.write_text(path.read_text().replace("0.01", "NaN")),
     "beyond all numbers": lambda path: path.write_text(path.read_text().replace("0.01", "1" + "0" * 400)),
@@ -108,7 +108,7 @@ DAMAGE = {
     "no time": lambda path: changed(path, measured="yesterday"),
     "no offset": lambda path: changed(path, measured="2026-03-01T12:00:00"),
     "no host": lambda path: changed(path, host={"kernel": 6}),
-    "keys missing": lambda path: path.write_text('{"format": 1}'),
+    "keys missing": lambda path: path.write_text('{"format": 2}'),
     "too large": lambda path: path.write_bytes(b" " * (1024 * 1024 + 1)),
 }
 
@@ -201,11 +201,11 @@ def test_components_of_rounds_and_runs_are_kept_with_the_floor(floors):
     assert sorted(floors.load(KEY).records, key=lambda one: one.study) == [sliced, alone]
 
 
-def test_a_floor_of_an_earlier_format_is_one_without_components(floors):
+def test_the_file_of_a_floor_may_lack_components(floors):
     path = floors.keep(replace(RECORD, slices=SLICES), oldest=LONG_AGO)
     content = json.loads(path.read_text())
     del content["slices"], content["runs"]
-    path.write_text(json.dumps({**content, "format": 1}))
+    path.write_text(json.dumps(content))
     assert floors.load(KEY) == FoundFloors(records=(RECORD,), notes=())
 
 

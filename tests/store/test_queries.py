@@ -3,7 +3,7 @@ from dataclasses import replace
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.store import catalogue
-from pgstrata.store.queries import load_query_counts, load_query_plans
+from pgstrata.store.details import load_details, load_query_plans
 
 
 def plan(statement, *shape, error=""):
@@ -46,7 +46,7 @@ def test_counts_are_read_back_as_they_were(tmp_path, bench):
     counts = QueryCounts(queries=(count("U", wal_bytes=7.5), count("S", jit_seconds=0.5)), lost="some")
     nothing = QueryCounts(queries=(), lost="")
     connection = save(tmp_path, *make_records(bench, {"queries": counts}, {"queries": nothing}, {}))
-    assert load_query_counts(connection) == {1: counts, 2: nothing}
+    assert {run: found["queries"] for run, found in load_details(connection).items()} == {1: counts, 2: nothing}
     with_counts = catalogue.load_runs(connection, metrics=(), series=False, sessions=True)
     assert [record.queries for record in with_counts] == [counts, nothing, None]
     assert {record.queries for record in catalogue.load_runs(connection, metrics=(), series=False, sessions=False)} == {

@@ -31,7 +31,7 @@ from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord
 from pgstrata.ports.studies import StoredStudy
-from pgstrata.report.figures.host_courses import MEANWHILE
+from pgstrata.report.figures.meanwhile import MEANWHILE
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
 _NO_QUERIES: Final = frozenset(

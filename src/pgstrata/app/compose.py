@@ -11,7 +11,7 @@ from typing import Final
 from pgstrata.app.places import capacity_here, expand_home
 from pgstrata.app.question import load_plan
 from pgstrata.errors import PgstrataError, UsageError
-from pgstrata.experiment.compose import compose_try
+from pgstrata.experiment.compose import Composed, Wishes, compose_try
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model import sizes
 from pgstrata.model.plan import Plan
@@ -43,21 +43,6 @@ run      = "10s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What the user said besides the factors; None where nothing was said."""
-
-    workloads: tuple[str, ...] = ()
-    scale: int | None = None
-    clients: int | None = None
-    run: str | None = None
-    blocks: int | None = None
-    threshold: str | None = None
-    budget: str | None = None
-    seed: int | None = None
-    controls: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComposedFile:
     """The file that was written (or was there with the same text), and its plan."""
 
@@ -68,20 +53,7 @@ class ComposedFile:
 
 def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path | None) -> ComposedFile:
     """Write the experiment file of a line of assignments; passwords stay out of it, and in the plan."""
-    composed = compose_try(
-        assignments,
-        workload=wishes.workloads,
-        scale=wishes.scale,
-        clients=wishes.clients,
-        run=wishes.run,
-        budget=wishes.budget,
-        blocks=wishes.blocks,
-        threshold=wishes.threshold,
-        seed=wishes.seed,
-        controls=wishes.controls,
-        cpus=capacity_here().cpus,
-        resolve_path=lambda path: str(expand_home(path).absolute()),
-    )
+    composed = compose_here(assignments, wishes)
     file = output or _free_name(assignments, composed.text)
     _write_new(file, composed.text)
     try:
@@ -91,6 +63,12 @@ def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path 
         remove_file(file)
         raise
     return ComposedFile(file=file, plan=plan, remarks=composed.remarks)
+
+
+def compose_here(assignments: Sequence[str], wishes: Wishes) -> Composed:
+    """The text of the file, with this machine's CPUs and whole paths."""
+    cpus = capacity_here().cpus
+    return compose_try(assignments, wishes, cpus=cpus, resolve_path=lambda path: str(expand_home(path).absolute()))
 
 
 def write_example(file: Path) -> None:

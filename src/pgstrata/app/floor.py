@@ -9,14 +9,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from pgstrata.app.compose import compose_here
 from pgstrata.app.host_floors import harvest_floors, keep_floors, with_floors
-from pgstrata.app.places import capacity_here, expand_home
+from pgstrata.app.places import capacity_here
 from pgstrata.app.question import plan_text, read_experiment
 from pgstrata.app.run import run_experiment
 from pgstrata.conduct.loop import Ending
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError, StudyError, UsageError
-from pgstrata.experiment.compose import compose_try
+from pgstrata.experiment.compose import Wishes
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import HORIZON, Plan
@@ -38,17 +39,6 @@ _MOST_FOLDERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloorWishes:
-    """The cells that the user named; nothing where an experiment file says it."""
-
-    workloads: tuple[str, ...] = ()
-    scale: int | None = None
-    clients: int | None = None
-    run: str | None = None
-    server: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FloorOutcome:
     """What came of it: the floors that plans will find now, of every metric, the plan's own first.
 
@@ -65,7 +55,7 @@ class FloorOutcome:
     lack: str
 
 
-def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Plan:
+def plan_floor(file: Path | None, wishes: Wishes, blocks: int | None, server: str | None = None) -> Plan:
     """The A/A plan of an experiment file, or of the cells that were named.
 
     Raises:
@@ -80,8 +70,8 @@ def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Pl
             remedy=f"each gives one difference: use {LEAST_DIFFERENCES} to {HORIZON}",
         )
     if file is None:
-        return _plan_named(wishes, blocks)
-    if wishes != FloorWishes():
+        return _plan_named(wishes, server or _SERVER, blocks)
+    if server or wishes != Wishes():
         raise UsageError(
             "an experiment file says what is measured",
             where=str(file),
@@ -90,19 +80,17 @@ def plan_floor(file: Path | None, wishes: FloorWishes, blocks: int | None) -> Pl
     return _plan_twice(file, blocks)
 
 
-def _plan_named(wishes: FloorWishes, blocks: int) -> Plan:
-    composed = compose_try(
-        ["server=" + (wishes.server or _SERVER).replace(",", "\\,")],
-        workload=wishes.workloads or _WORKLOADS,
-        scale=wishes.scale,
-        clients=wishes.clients,
+def _plan_named(wishes: Wishes, server: str, blocks: int) -> Plan:
+    asked = replace(
+        wishes,
+        workloads=wishes.workloads or _WORKLOADS,
         run=wishes.run or _RUN,
         blocks=blocks,
         controls=(str(ControlKind.SAME),),
         question=_QUESTION,
-        cpus=capacity_here().cpus,
-        resolve_path=lambda path: str(expand_home(path).absolute()),
     )
+    level = server.replace(",", "\\,")
+    composed = compose_here([f"server={level}"], asked)
     workloads = builtin_workloads()
     return plan_text(composed.text, "pgstrata floor", workloads, folder=Path.cwd(), conninfo=composed.conninfo)
 

@@ -1,14 +1,12 @@
 """`pgstrata bisect`."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from pathlib import Path
 from typing import NoReturn
 
 from pgstrata.app.bisect import Question, ask_commits, ask_factor, carry_out, search_folder
-from pgstrata.cli.ending import end_with
+from pgstrata.cli.options import end_with
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import UsageError
 from pgstrata.report.commands.bisect import bisection_json, render_bisection

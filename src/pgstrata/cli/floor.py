@@ -1,16 +1,15 @@
 """`pgstrata floor`."""
 
-from __future__ import annotations
-
 import gc
 import json as json_module
 import sys
 from pathlib import Path
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.floor import FloorOutcome, FloorWishes, choose_study, measure_floor, plan_floor
+from pgstrata.app.floor import FloorOutcome, choose_study, measure_floor, plan_floor
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import ExitCode, UsageError
+from pgstrata.experiment.compose import Wishes
 from pgstrata.model.floor import FLOOR_LIFETIME
 from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import measured_json, say_measured
@@ -21,8 +20,9 @@ from pgstrata.units import render_duration
 
 def measure_and_tell(
     file: Path | None,
-    wishes: FloorWishes,
+    wishes: Wishes,
     *,
+    server: str | None,
     blocks: int | None,
     study: Path | None,
     budget: float | None,
@@ -33,7 +33,7 @@ def measure_and_tell(
     if events and json:
         raise UsageError("both --events and --json were given", remedy="give one of them: each has standard output")
     gc.enable()
-    plan = plan_floor(file, wishes, blocks)
+    plan = plan_floor(file, wishes, blocks, server)
     stored = StudyFolder(study) if study else choose_study(StudyFolders(), plan, file)
     out = sys.stderr if events or json else sys.stdout
     print(f"study: {stored}", file=out)

@@ -1,12 +1,10 @@
 """`pgstrata host status | restore`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
-from pgstrata.cli.options import Destination
+from pgstrata.cli.options import Destination, Json, end_with
 
 host_app = typer.Typer(
     help="What pgstrata has changed on a host, and its undoing.", no_args_is_help=True, rich_markup_mode=None
@@ -16,14 +14,13 @@ host_app = typer.Typer(
 @host_app.command("status")
 def host_status(
     host: Destination = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
+    json: Json = False,
 ) -> None:
     """Show what is changed on this host, by whom, and how it is undone.
 
     Exit code 4: something is left over of a pgstrata that is no longer at work.
     """
     from pgstrata.app.host import show_host
-    from pgstrata.cli.ending import end_with
     from pgstrata.errors import ExitCode
     from pgstrata.report.commands.host import host_state_json, render_host_state
 

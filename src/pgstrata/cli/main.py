@@ -1,15 +1,16 @@
 """Commands and options; everything behind them lives in `app`."""
 
-from __future__ import annotations
-
 import sys
+from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
 
 from pgstrata.cli.host import host_app
-from pgstrata.cli.options import Destination, NoQueryText, duration_of, ratio_of
+from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
+from pgstrata.cli.servers import servers_app
 
 app = typer.Typer(
     name="pgstrata",
@@ -19,7 +20,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 
@@ -29,8 +29,10 @@ StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
 EventsOption = Annotated[bool, typer.Option("--events", help="Progress as JSON lines on standard output.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 Pairs = Annotated[bool, typer.Option("--pairs", help="Also every environment against every other; exploratory.")]
+Scale = Annotated[int | None, typer.Option(help="Scale of the dataset.")]
+Clients = Annotated[int | None, typer.Option(help="Number of clients.")]
+RunLength = Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")]
 Threshold = Annotated[
     str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
 ]
@@ -53,11 +55,11 @@ def try_(
     workload: Annotated[
         list[str] | None, typer.Option("--workload", "-w", help="select-only, simple-update, tpcb-like (repeatable).")
     ] = None,
-    scale: Annotated[int | None, typer.Option(help="Scale of the dataset.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Number of clients.")] = None,
-    run: Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")] = None,
+    scale: Scale = None,
+    clients: Clients = None,
+    run: RunLength = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks, at most.")] = None,
-    threshold: Annotated[str | None, typer.Option(help="Difference that matters, such as '3 %'.")] = None,
+    threshold: Threshold = None,
     control: Annotated[bool, typer.Option("--control", help="Add the baseline a second time.")] = False,
     budget: Budget = None,
     seed: Seed = None,
@@ -66,8 +68,9 @@ def try_(
     events: EventsOption = False,
 ) -> None:
     """Ask in one line: write the experiment file and run it."""
-    from pgstrata.app.compose import Wishes, compose_experiment
+    from pgstrata.app.compose import compose_experiment
     from pgstrata.cli.progress import run_with_progress
+    from pgstrata.experiment.compose import Wishes
 
     wishes = Wishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, blocks=blocks,
                     threshold=threshold, budget=budget, seed=seed, controls=("same",) if control else ())  # fmt: skip
@@ -122,9 +125,38 @@ def show(
     no_query_text: NoQueryText = False,
 ) -> None:
     """The answer: in words, then a table for each cell."""
-    from pgstrata.cli.answer import show_answer
+    from pgstrata.app.answer import load_answer
+    from pgstrata.errors import UsageError
+    from pgstrata.store.repository import StudyFolder
 
-    show_answer(study, json=json, form=format_, pairs=pairs, why=why, query_text=not no_query_text)
+    if format_ not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
+    if why and pairs and not json:
+        raise UsageError(
+            "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
+        )
+    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+    if json:
+        from pgstrata.report.json.answer import answer_json
+
+        print(answer_json(answer, why=why))
+    elif why or format_ or not sys.stdout.isatty():
+        from pgstrata.report.answer.causes import make_why_document
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.markdown import emit_markdown
+        from pgstrata.report.blocks.text import emit_text
+
+        emit = emit_markdown if format_ == "markdown" else emit_text
+        print(emit(make_why_document(answer) if why else make_document(answer)))
+    else:
+        from rich.console import Console
+
+        from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.terminal import emit_terminal
+
+        console = Console()
+        console.print(emit_terminal(make_document(answer), console.width))
 
 
 @app.command()
@@ -135,9 +167,11 @@ def report(
     no_query_text: NoQueryText = False,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
-    from pgstrata.cli.answer import report_answer
+    from pgstrata.app.report import write_report
+    from pgstrata.store.repository import StudyFolder
 
-    report_answer(study, output, pairs=pairs, query_text=not no_query_text)
+    target = output or study / "report.html"
+    print(f"report: {write_report(StudyFolder(study), target, pairs=pairs, query_text=not no_query_text)}")
 
 
 @app.command()
@@ -148,9 +182,9 @@ def floor(
     workload: Annotated[
         list[str] | None, typer.Option("--workload", "-w", help="select-only and simple-update if none (repeatable).")
     ] = None,
-    scale: Annotated[int | None, typer.Option(help="Scale of the dataset.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Number of clients.")] = None,
-    run: Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")] = None,
+    scale: Scale = None,
+    clients: Clients = None,
+    run: RunLength = None,
     server: Annotated[
         str | None,
         typer.Option(
@@ -168,11 +202,12 @@ def floor(
     It is kept for 30 days; `plan` and `show` say what it lets a study see, and `run` relies on it. Exit code 3: too few
     differences.
     """
-    from pgstrata.app.floor import FloorWishes
     from pgstrata.cli.floor import measure_and_tell
+    from pgstrata.experiment.compose import Wishes
 
-    wishes = FloorWishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run, server=server)
-    measure_and_tell(file, wishes, blocks=blocks, study=study, budget=duration_of(budget), events=events, json=json)
+    wishes = Wishes(workloads=tuple(workload or ()), scale=scale, clients=clients, run=run)
+    time = duration_of(budget)
+    measure_and_tell(file, wishes, server=server, blocks=blocks, study=study, budget=time, events=events, json=json)
 
 
 @app.command()
@@ -203,12 +238,19 @@ def decide(
     The file begins with a header: block, environment, value, and cell and metric where there are several, in any
     order; separated by comma, semicolon or tabulator. Exit code 1: something is worse; 3: undecided; 0: neither.
     """
-    from pgstrata.cli.decide import decide_and_end
+    from pgstrata.app.decide import decide_file
+    from pgstrata.compare.gate import gate_code
+    from pgstrata.compare.one_look import ImportTerms
+    from pgstrata.report.commands.decide import decision_json, render_decision
 
-    decide_and_end(
-        file, baseline=baseline, threshold=ratio_of(threshold), lower_is_better=lower_is_better, metric=metric,
-        ordered=ordered, sequential=sequential, json=json,
-    )  # fmt: skip
+    terms = ImportTerms(
+        baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered, sequential=sequential
+    )
+    if (given := ratio_of(threshold)) is not None:
+        terms = replace(terms, threshold=given)
+    answer = decide_file(file, terms)
+    code = gate_code(item.verdict for item in answer.headlines)
+    end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
 @app.command()
@@ -225,9 +267,12 @@ def gate(
     0: nothing is worse by the metric and the threshold of the plan. 1: something is. 3: undecided, or a control
     differs, or nothing is worse by another metric or threshold than the plan's.
     """
-    from pgstrata.cli.gate import gate_and_end
+    from pgstrata.app.gate import load_gate
+    from pgstrata.report.commands.gate import gate_json, render_gate
+    from pgstrata.store.repository import StudyFolder
 
-    gate_and_end(study, metric=metric, threshold=ratio_of(threshold), json=json)
+    found = load_gate(StudyFolder(study), metric=metric, threshold=ratio_of(threshold))
+    end_with(gate_json(found) if json else render_gate(found), found.code)
 
 
 @app.command()
@@ -259,9 +304,10 @@ def bisect(
 @app.command()
 def reparse(study: StudyArgument) -> None:
     """Derive everything anew from the evidence of a study."""
-    from pgstrata.cli.answer import derive_anew
+    from pgstrata.app.wiring import reparse as derive_anew
+    from pgstrata.store.repository import StudyFolder
 
-    derive_anew(study)
+    print(f"{derive_anew(StudyFolder(study))} runs derived anew from their evidence")
 
 
 @app.command()
@@ -271,39 +317,18 @@ def doctor(host: Destination = None, json: Json = False) -> None:
     It takes about ten seconds, changes nothing, says what would make the rest possible and what would be run with
     sudo. Exit code 4: nothing can be measured there.
     """
-    from pgstrata.cli.doctor import examine_and_tell
+    from pgstrata.app.doctor import examine_here
+    from pgstrata.app.remote_doctor import examine_there
+    from pgstrata.errors import ExitCode
+    from pgstrata.report.commands.doctor import MOST_COLUMNS, doctor_json, render_text
 
-    examine_and_tell(host, json=json)
-
-
-@servers_app.command("list")
-def servers_list(json: Json = False) -> None:
-    """Servers that can be used as levels here."""
-    from pgstrata.cli.servers import list_servers
-
-    list_servers(json=json)
-
-
-@servers_app.command("fetch")
-def servers_fetch(
-    levels: Annotated[
-        list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18, maven:9.6 ... maven:18")
-    ],
-) -> None:
-    """Fetch servers ahead of time; afterwards no network is needed."""
-    from pgstrata.cli.servers import fetch_servers
-
-    fetch_servers(levels)
-
-
-@servers_app.command("check")
-def servers_check(
-    levels: Annotated[list[str] | None, typer.Argument(metavar="LEVEL...", help="All that are there if none.")] = None,
-) -> None:
-    """Check that programs start and what they say of themselves."""
-    from pgstrata.cli.servers import check_servers
-
-    check_servers(levels or [])
+    if sys.stderr.isatty():
+        print(f"examining {host or 'this host'}: about ten seconds", file=sys.stderr)
+    examination = examine_here() if host is None else examine_there(host)
+    columns = max(80, min(MOST_COLUMNS, get_terminal_size().columns)) if sys.stdout.isatty() else MOST_COLUMNS
+    print(doctor_json(examination) if json else render_text(examination, columns))
+    if examination.unfit:
+        sys.exit(ExitCode.HOST_NOT_FIT)
 
 
 @app.callback(invoke_without_command=True)

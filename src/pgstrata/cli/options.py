@@ -1,8 +1,8 @@
-"""Values of options that several commands have."""
+"""What several commands have: options and their values, and an end whose exit code is the answer."""
 
-from __future__ import annotations
-
-from typing import Annotated
+import sys
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -10,6 +10,7 @@ Destination = Annotated[
     str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
 ]
 
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 NoQueryText = Annotated[bool, typer.Option("--no-query-text", help="Hashes instead of texts of queries.")]
 
 
@@ -41,3 +42,10 @@ def ratio_of(text: str | None) -> float | None:
     if not 0 < ratio < 1:
         raise UsageError(f"a threshold of {ratio * 100:g} % makes no sense", where="--threshold", remedy=remedy)
     return ratio
+
+
+def end_with(text: str, code: int) -> NoReturn:
+    """Print, and end with a code that holds even where the reader has gone: a gate must not open for that."""
+    with suppress(BrokenPipeError):
+        print(text, end="", flush=True)
+    sys.exit(code)

@@ -1,7 +1,5 @@
 """Output to a terminal: no text from servers, files or names can control it, except its colours and its weight."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any, Final, TextIO, cast

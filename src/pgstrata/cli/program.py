@@ -1,7 +1,5 @@
 """The program as it is started: its streams, its signals, its exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

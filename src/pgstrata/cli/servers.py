@@ -1,18 +1,23 @@
 """`pgstrata servers list | fetch | check`."""
 
-from __future__ import annotations
-
-import json as json_module
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from typing import Annotated
 
-from pgstrata.app.machine import check_levels, open_machine
-from pgstrata.errors import ExitCode
+import typer
+
+from pgstrata.cli.options import Json
+
+servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
 
 
-def list_servers(*, json: bool) -> None:
-    """A line for each server that an experiment could name here."""
+@servers_app.command("list")
+def servers_list(json: Json = False) -> None:
+    """Servers that can be used as levels here."""
+    import json as json_module
+    from dataclasses import asdict
+
+    from pgstrata.app.machine import open_machine
+
     with open_machine(_tell) as machine:
         rows = machine.servers.list()
     if json:
@@ -25,18 +30,31 @@ def list_servers(*, json: bool) -> None:
     print("more: prefix:DIR for any installation, dsn:SERVICE for a running server")
 
 
-def fetch_servers(levels: Sequence[str]) -> None:
-    """Fetch, and say what came."""
+@servers_app.command("fetch")
+def servers_fetch(
+    levels: Annotated[
+        list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18, maven:9.6 ... maven:18")
+    ],
+) -> None:
+    """Fetch servers ahead of time; afterwards no network is needed."""
+    from pgstrata.app.machine import open_machine
+
     with open_machine(_tell) as machine:
         for build in machine.servers.fetch(levels):
             print(f"{build.spec.text}: {build.version.text}, {build.compiler}, in {build.prefix}")
 
 
-def check_servers(levels: Sequence[str]) -> None:
-    """A line for each program; exit code 1 if one does not start."""
+@servers_app.command("check")
+def servers_check(
+    levels: Annotated[list[str] | None, typer.Argument(metavar="LEVEL...", help="All that are there if none.")] = None,
+) -> None:
+    """Check that programs start and what they say of themselves."""
+    from pgstrata.app.machine import check_levels, open_machine
+    from pgstrata.errors import ExitCode
+
     healthy = True
     with open_machine(_tell) as machine:
-        for level, build, programs in tuple(check_levels(machine, levels)):
+        for level, build, programs in tuple(check_levels(machine, levels or [])):
             print(f"{level}: {build.version.text}, {build.compiler or 'compiler unknown'}")
             for program in programs:
                 healthy = healthy and program.works

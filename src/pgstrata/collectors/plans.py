@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.diagnosis.query_plans import JIT
+from pgstrata.diagnosis.queries import JIT
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.errors import ParseError, SqlError
 from pgstrata.model.experiment import Protocol

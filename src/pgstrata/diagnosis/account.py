@@ -1,7 +1,5 @@
 """The account of a window: which share of a transaction's time went into which part, event and query."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Samples of sessions counted by part, event and statement, and under which of these they are shown."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

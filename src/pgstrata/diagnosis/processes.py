@@ -1,7 +1,5 @@
 """What the server's processes that serve no client were seen doing, per transaction: beside the account, not in it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

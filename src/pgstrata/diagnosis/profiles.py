@@ -1,7 +1,5 @@
 """Windows whose samples were taken by the server itself: many, without statements, which the few of pgstrata's tell."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

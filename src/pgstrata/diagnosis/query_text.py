@@ -10,8 +10,6 @@ What cannot be told for sure is taken for a constant to the end of the text: a b
 constant or not depending on a setting, a comment within a comment, what follows a quote of dollars with a tag.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field
@@ -39,35 +37,9 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 # After these words a sign belongs to the number behind it; after any other word it is an operator.
-_NO_OPERANDS: Final = frozenset(
-    [
-        "all",
-        "and",
-        "any",
-        "between",
-        "by",
-        "case",
-        "distinct",
-        "else",
-        "from",
-        "having",
-        "in",
-        "is",
-        "like",
-        "limit",
-        "not",
-        "offset",
-        "on",
-        "or",
-        "returning",
-        "select",
-        "set",
-        "some",
-        "then",
-        "values",
-        "when",
-        "where",
-    ]
+_NO_OPERANDS: Final = re.compile(
+    r"all|and|any|between|by|case|distinct|else|from|having|in|is|like|"
+    r"limit|not|offset|on|or|returning|select|set|some|then|values|when|where"
 )
 _LIST: Final = re.compile(r"\b(in ?\(|array ?\[) ?\?(?: ?, ?\?)* ?([)\]])")
 
@@ -143,7 +115,7 @@ class _Line:
         """Whether the sign at the end stands between two operands."""
         before = next((part for part in reversed(self.parts[:-1]) if part != " "), "")
         if before[:1].isalpha() or before[:1] == "_":
-            return before not in _NO_OPERANDS
+            return not _NO_OPERANDS.fullmatch(before)
         return before in {")", "]", "?"} or before.startswith('"')
 
     def _append(self, text: str) -> None:

@@ -1,7 +1,5 @@
 """The tables [[cells]]: lists expand to one cell for each combination; identities are made unique."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,8 +7,7 @@ from itertools import product
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, suggest
-from pgstrata.experiment.naming import slug
+from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
 from pgstrata.model.experiment import Cell, Script

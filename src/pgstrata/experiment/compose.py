@@ -4,8 +4,6 @@ What belongs here: assignments to TOML text, and the choice of run length where 
 parsed like any other file, so nothing is checked here that `parse` checks.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -33,6 +31,26 @@ _WARMUP_SHARE: Final = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a user says besides the factors, as on the command line; None or nothing where nothing was said.
+
+    By default the workload is simple-update, the scale 10, or as many as there are clients, clients one per CPU, at
+    least 4. `run` is the length of a run, such as 10s, `budget` the time to spend; `blocks` are at most so many.
+    """
+
+    workloads: tuple[str, ...] = ()
+    scale: int | None = None
+    clients: int | None = None
+    run: str | None = None
+    blocks: int | None = None
+    threshold: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    controls: tuple[str, ...] = ()
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """An experiment file, without passwords; `conninfo` restores them by their masked form; `remarks` for people."""
 
@@ -41,39 +59,17 @@ class Composed:
     remarks: tuple[str, ...]
 
 
-def compose_try(  # noqa: PLR0913 - the options of the command
-    assignments: Sequence[str],
-    *,
-    workload: Sequence[str] = (),
-    scale: int | None = None,
-    clients: int | None = None,
-    run: str | None = None,
-    budget: str | None = None,
-    blocks: int | None = None,
-    threshold: str | None = None,
-    seed: int | None = None,
-    controls: Sequence[str] = (),
-    question: str | None = None,
-    cpus: int = 1,
-    resolve_path: Callable[[str], str] = str,
+def compose_try(
+    assignments: Sequence[str], wishes: Wishes = Wishes(), *, cpus: int = 1, resolve_path: Callable[[str], str] = str
 ) -> Composed:
     r"""The experiment file for assignments such as server=16,18 or shared_buffers=1GB,4GB.
 
-    A comma inside of a level is written `\,`; a key may be given more than once. Without `run` its length follows from
-    the budget (10 minutes if none is given): see `fitting_run`.
+    A comma inside of a level is written `\,`; a key may be given more than once. Without a length of runs it follows
+    from the budget (10 minutes if none is given): see `fitting_run`.
 
     Args:
         assignments: KEY=LEVEL,LEVEL... each; a key that is no factor is a PostgreSQL setting.
-        workload: names of workloads; simple-update if there is none.
-        scale: default 10, or as many as there are clients.
-        clients: default one per CPU, at least 4.
-        run: length of a run, such as 10s.
-        budget: time to spend, such as 10m.
-        blocks: at most so many.
-        threshold: difference that matters, such as 3 %.
-        seed: of the order of runs.
-        controls: such as same.
-        question: as one sentence; made from the assignments if there is none.
+        wishes: everything else; the question is made from the assignments if there is none.
         cpus: CPUs of this machine.
         resolve_path: makes the path of an installation absolute.
 
@@ -83,19 +79,19 @@ def compose_try(  # noqa: PLR0913 - the options of the command
     factors = _collect(assignments)
     secrets: dict[str, Secret] = {}
     lines = [_factor_line(key, levels, resolve_path, secrets) for key, levels in factors.items()]
-    names = tuple(workload) or ("simple-update",)
-    clients = clients or max(4, cpus)
-    remarks: list[str] = []
+    names = wishes.workloads or ("simple-update",)
+    clients = wishes.clients or max(4, cpus)
+    run, remarks = wishes.run, list[str]()
     if run is None:
-        run, remark = _choose_run(budget or _DEFAULT_BUDGET, factors, len(names), len(controls))
+        run, remark = _choose_run(wishes.budget or _DEFAULT_BUDGET, factors, len(names), len(wishes.controls))
         remarks.append(remark)
     head = {
-        "question": question or _question(factors),
-        "threshold": threshold,
-        "blocks": blocks,
-        "budget": budget or (None if blocks else _DEFAULT_BUDGET),
-        "controls": list(controls) or None,
-        "seed": seed,
+        "question": wishes.question or _question(factors),
+        "threshold": wishes.threshold,
+        "blocks": wishes.blocks,
+        "budget": wishes.budget or (None if wishes.blocks else _DEFAULT_BUDGET),
+        "controls": wishes.controls or None,
+        "seed": wishes.seed,
     }
     text = [
         "# Written by pgstrata try. Change what you like, look at it with `pgstrata plan FILE`,",
@@ -108,7 +104,7 @@ def compose_try(  # noqa: PLR0913 - the options of the command
     ]
     for name in names:
         text += ["", "# What is measured in every environment.", "[[cells]]", f"workload = {_toml(name)}"]
-        text += [f"scale = {scale or max(10, clients)}", f"clients = {clients}", f"run = {_toml(run)}"]
+        text += [f"scale = {wishes.scale or max(10, clients)}", f"clients = {clients}", f"run = {_toml(run)}"]
     return Composed(text="\n".join(text) + "\n", conninfo=secrets, remarks=tuple(remarks))
 
 

@@ -4,8 +4,6 @@ What belongs here: choices that follow from the size of the machines, and defaul
 Nothing depends on what changes from day to day, such as free disk: the same machine gives the same plan tomorrow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -27,7 +25,7 @@ _BY_MEMORY: Final = ("shared_buffers", "effective_cache_size")
 _NEWEST: Final = 18  # the embedded server's major
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A setting that pgstrata gives, and why. `since` is the first major version that knows it, 0 for all."""
 
@@ -162,15 +160,11 @@ def _sized(experiment: Experiment, least: _Memory) -> tuple[Choice, ...]:
     connections = max(_MIN_CONNECTIONS, clients + _SPARE_CONNECTIONS)
     memory = f"{render_bytes(usable)} of memory{least.whose}"
     return (
-        Choice(setting="shared_buffers", value=f"{buffers}MB", reason=f"a quarter of {memory}, at most 8 GB"),
-        Choice(setting="effective_cache_size", value=f"{cache}MB", reason=f"three quarters of {memory}"),
-        Choice(setting="max_connections", value=f"{connections}", reason=f"enough for {clients} and some more"),
-        Choice(setting="random_page_cost", value="1.1", reason="data in memory or on flash; the default is for disks"),
-        Choice(
-            setting="huge_pages",
-            value="off",
-            reason="with the default, try, one start may get huge pages and the next may not",
-        ),
+        Choice("shared_buffers", f"{buffers}MB", f"a quarter of {memory}, at most 8 GB"),
+        Choice("effective_cache_size", f"{cache}MB", f"three quarters of {memory}"),
+        Choice("max_connections", f"{connections}", f"enough for {clients} and some more"),
+        Choice("random_page_cost", "1.1", "data in memory or on flash; the default is for disks"),
+        Choice("huge_pages", "off", "with the default, try, one start may get huge pages and the next may not"),
     )
 
 
@@ -182,25 +176,23 @@ def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
 def _for_writing() -> tuple[Choice, ...]:
     """What keeps checkpoints alike in all runs."""
     return (
-        Choice(setting="max_wal_size", value="4GB", reason="the default of 1 GB forces checkpoints during a run"),
-        Choice(
-            setting="checkpoint_timeout", value="15min", reason="a checkpoint by the clock would hit some runs only"
-        ),
-        Choice(setting="checkpoint_completion_target", value="0.9", reason="0.5 before 14"),
+        Choice("max_wal_size", "4GB", "the default of 1 GB forces checkpoints during a run"),
+        Choice("checkpoint_timeout", "15min", "a checkpoint by the clock would hit some runs only"),
+        Choice("checkpoint_completion_target", "0.9", "0.5 before 14"),
     )
 
 
 def _normalised() -> tuple[Choice, ...]:
     """Defaults that differ between major versions, or between machines, and that matter."""
     return (
-        Choice(setting="timezone", value="GMT", reason="otherwise taken from the machine"),
-        Choice(setting="log_timezone", value="GMT", reason="otherwise taken from the machine"),
-        Choice(setting="log_line_prefix", value="%m [%p] ", reason="empty before 10; events of the log have a time"),
-        Choice(setting="log_checkpoints", value="on", reason="off before 15; checkpoints are counted"),
-        Choice(setting="effective_io_concurrency", value="16", reason="1 before 18"),
-        Choice(setting="jit", value="off", reason="off before 12; compiling short queries only adds noise", since=11),
-        Choice(setting="hash_mem_multiplier", value="2.0", reason="1.0 before 15", since=13),
-        Choice(setting="maintenance_io_concurrency", value="16", reason="10 before 18", since=13),
+        Choice("timezone", "GMT", "otherwise taken from the machine"),
+        Choice("log_timezone", "GMT", "otherwise taken from the machine"),
+        Choice("log_line_prefix", "%m [%p] ", "empty before 10; events of the log have a time"),
+        Choice("log_checkpoints", "on", "off before 15; checkpoints are counted"),
+        Choice("effective_io_concurrency", "16", "1 before 18"),
+        Choice("jit", "off", "off before 12; compiling short queries only adds noise", since=11),
+        Choice("hash_mem_multiplier", "2.0", "1.0 before 15", since=13),
+        Choice("maintenance_io_concurrency", "16", "10 before 18", since=13),
     )
 
 

@@ -1,23 +1,19 @@
 """From factors, or a list, to environments; which of them is the baseline; which may stand side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
+from pgstrata.experiment.conflicts import check_hosts, check_storage, usual_connection
 from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, WrongValueError, suggest
-from pgstrata.experiment.naming import slug, unique
+from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest, unique
 from pgstrata.experiment.registry import factor_keys, is_of_host
-from pgstrata.experiment.remote import check_hosts, usual_connection
 from pgstrata.experiment.schema import AllowTable, ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo, parse_server, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
-from pgstrata.experiment.storage import check_storage
 from pgstrata.model.experiment import (
     ConnectionKind,
     ControlKind,

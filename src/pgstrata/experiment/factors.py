@@ -1,19 +1,16 @@
 """The table [factors]: each key a factor, each level a part of an environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import Path, WrongValueError
+from pgstrata.experiment.keys import Path, WrongValueError, slug, unique
 from pgstrata.experiment.layers import find_layer_key
-from pgstrata.experiment.naming import slug, unique
-from pgstrata.experiment.registry import OWN_TABLES, table_factors
+from pgstrata.experiment.registry import OWN_TABLES, factor_keys
 from pgstrata.experiment.servers import mask_conninfo, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
-from pgstrata.experiment.values import LEVELS, Levels
+from pgstrata.experiment.values import LEVELS, TABLE, Levels
 from pgstrata.model.experiment import Level, ServerSpec
 from pgstrata.units import parse_bytes
 
@@ -40,10 +37,11 @@ def read_factors(table: Mapping[str, Any], reader: StackReader) -> tuple[Factor,
     """All factors that can be read, in the order of the file; the others are noted."""
     path: Path = ("factors",)
     factors: list[Factor] = []
+    known = factor_keys()
     for key, value in table.items():
         if key == "settings":
             factors.extend(_read_settings(value, reader))
-        elif key in table_factors():
+        elif key in known and known[key].kind is TABLE:
             for name, levels in _named_levels(value):
                 factors.append(_read_factor(f"{key}.{name}", (*path, key, name), levels, reader))
         else:

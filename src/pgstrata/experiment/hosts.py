@@ -3,8 +3,6 @@
 Whether there is such a machine is found out when it is connected to.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError

@@ -1,9 +1,7 @@
-"""Names that an experiment file may use, and the nearest right one for a name that it may not.
+"""Names that an experiment file may use, the nearest right one for a name that it may not, and names made of them.
 
 What belongs here: spelling only; what a key means stands in the modules that read it.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable
@@ -66,3 +64,26 @@ def render_path(path: Path) -> str:
         else:
             text += f".{part}" if text else part
     return text
+
+
+_LONGEST = 60
+
+
+def slug(text: str) -> str:
+    """`text` with only letters, digits, dot, underscore, plus and hyphen, never starting with a dot or hyphen."""
+    safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", text)
+    safe = re.sub(r"-{2,}", "-", safe).strip("-.")
+    return safe[:_LONGEST].rstrip("-.") or "environment"
+
+
+def unique(names: Iterable[str]) -> tuple[str, ...]:
+    """The names in order, later ones numbered where they would repeat an earlier one, whatever the case of letters."""
+    taken: set[str] = set()
+    result: list[str] = []
+    for name in names:
+        candidate, number = name, 2
+        while candidate.lower() in taken:
+            candidate, number = f"{name}-{number}", number + 1
+        taken.add(candidate.lower())
+        result.append(candidate)
+    return tuple(result)

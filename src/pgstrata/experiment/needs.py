@@ -4,8 +4,6 @@ Hosts with controllers of cgroup version 2, with cpufreq, or where sudo is neede
 them follows their documentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

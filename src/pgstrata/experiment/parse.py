@@ -3,8 +3,6 @@
 What belongs here: the order in which the parts are read, and what concerns the experiment as a whole.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,8 +10,7 @@ from dataclasses import asdict
 
 from pgstrata.experiment.cells import read_cells
 from pgstrata.experiment.environments import Environments, read_environments
-from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.positions import ENCODING, locate_strings
+from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader

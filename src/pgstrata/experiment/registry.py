@@ -1,7 +1,5 @@
 """The keys of environments and factors: one registry, which the schema, parsing and the reference derive from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 
@@ -78,8 +76,3 @@ def is_of_host(key: str) -> bool:
 
 OWN_TABLES: Final = ("settings", "initdb", "options")
 """Tables whose names are PostgreSQL's or a workload's."""
-
-
-def table_factors() -> tuple[str, ...]:
-    """Those that are tables of keys."""
-    return tuple(name for name, key in factor_keys().items() if key.kind is TABLE)

@@ -7,8 +7,6 @@ belongs to the modules that read them.
 
 # ruff: noqa: RUF009  calls make the fields: each with its kind, meaning and default
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping
@@ -199,15 +197,11 @@ def table_keys(table: str) -> Mapping[str, Key]:
     keys = {}
     for name, one in factor_keys().items():
         kind = LEVELS if table == "factors" and one.kind is not TABLE else one.kind
-        kind = kind if kind is TABLE else replace(kind, read=_as_it_is)
+        kind = kind if kind is TABLE else replace(kind, read=lambda value: value)
         keys[name] = Key(meaning=(table == "factors" and one.levels) or one.meaning, kind=kind)
     if table == "environments":
         keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
     return keys
-
-
-def _as_it_is(value: object) -> object:
-    return value
 
 
 TABLES: Final = ("", "factors", "common", "environments", "cells", "cells.scripts", "allow")

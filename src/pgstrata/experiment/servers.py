@@ -3,8 +3,6 @@
 What belongs here: text to `ServerSpec`. Whether such a server exists is found out by the servers' own room.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final

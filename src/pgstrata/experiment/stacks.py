@@ -4,8 +4,6 @@ What belongs here: server, host, connection, checksums, settings, initdb and opt
 How environments are made of them belongs to `environments`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

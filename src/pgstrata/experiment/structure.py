@@ -4,8 +4,6 @@ What belongs here: syntax, unknown keys, values of the wrong type. Leaving the m
 the meaning go on, so that all that is wrong is told at once.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ What belongs here: one TOML value to one typed value, or an error that names a r
 and the same in the words of JSON Schema.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping

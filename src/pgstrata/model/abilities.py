@@ -1,7 +1,5 @@
 """What of a host decides which of its layers can be changed there, and by whom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

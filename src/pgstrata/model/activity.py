@@ -1,7 +1,5 @@
 """What sessions were seen doing: samples counted by state, wait event and query."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

@@ -1,7 +1,5 @@
 """Runs and points of curves that look wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

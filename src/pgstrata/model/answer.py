@@ -1,20 +1,17 @@
 """Verdicts, comparisons, and the study that they answer for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.anomaly import Anomaly
-from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
+from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Unattributed
 from pgstrata.model.doubts import Doubt
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.model.query_plans import PlanUse
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
-from pgstrata.model.stacks import RunStacks
 
 ALL_CELLS: Final = "all"
 """The cell of a headline: the geometric mean over all cells of a block."""

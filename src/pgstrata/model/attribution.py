@@ -1,7 +1,6 @@
 """Where the time of a transaction goes, and where the difference between two environments comes from."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -199,3 +198,20 @@ class LevelAccount:
     blocks: int
     method: Method
     account: Account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStacks:
+    """Samples by stack, outermost first ("session;main;PostgresMain"), of one run.
+
+    `seconds` is the CPU time per transaction that one sample stands for. `user_only`: the kernel was not seen.
+    `lacking` says why there are none.
+    """
+
+    environment: str
+    cell: str
+    block: int
+    seconds: float
+    stacks: Mapping[str, int]
+    user_only: bool = False
+    lacking: str = ""

@@ -1,7 +1,5 @@
 """A search for the step between two neighbouring levels: what was compared, and what came of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

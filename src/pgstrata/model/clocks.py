@@ -1,7 +1,5 @@
 """How two machines' clocks differ, and how far apart the machines are; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 The converter follows the type hints of the model, so that a new field needs no work here.
 """
 
-from __future__ import annotations
-
 import json
 import types
 import typing

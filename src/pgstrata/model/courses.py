@@ -1,7 +1,5 @@
 """Kinds of series of one run beside its throughput: what the host and the server did, second by second."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

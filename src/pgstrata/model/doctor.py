@@ -1,7 +1,5 @@
 """What an examination of a host found: which layers can be factors there, what measuring costs, how quiet it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

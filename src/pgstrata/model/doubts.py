@@ -4,8 +4,6 @@ What each code is against stands in `model.guards`. Ratios are value / baseline 
 environments the one that is compared comes first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

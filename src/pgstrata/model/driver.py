@@ -1,7 +1,5 @@
 """What a load generator can do, as far as a plan depends on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

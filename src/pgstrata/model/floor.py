@@ -1,7 +1,5 @@
 """The noise floor: what a rig can see, what it was measured from, and what it belongs to."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What is mounted where on a host, as its kernel says: proc_pid_mountinfo(5)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

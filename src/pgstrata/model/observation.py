@@ -3,8 +3,6 @@
 Sources yield them (`pgstrata.sources`), and comparisons are made of nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which Debian package brings a program, so that a missing one can be named with its remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Evidence that is kept packed by gzip."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

@@ -1,7 +1,5 @@
 """All that will be done, before anything is touched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """What a server counts of each statement while transactions run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pgstrata.model.attribution import ValueInterval

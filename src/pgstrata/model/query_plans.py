@@ -1,7 +1,5 @@
 """How a server would carry out the statements of a workload: plans as EXPLAIN shows them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """What observations are asked: by which metric, against what, and what difference counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A text that never shows itself."""
 
-from __future__ import annotations
-
 from typing import Final
 
 

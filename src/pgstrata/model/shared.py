@@ -1,7 +1,5 @@
 """What a server's host and the client's may have in common although one reaches the other through a network; pure."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """The largest inputs that are read: bytes of a file unless a line says otherwise. Larger ones are refused unread."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _MIB: Final = 1 << 20

@@ -1,7 +1,5 @@
 """Which parts of a server lie on storage of their own, and on what."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Practical thresholds of metrics that are noisier by nature than throughput."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

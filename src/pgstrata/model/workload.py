@@ -1,7 +1,5 @@
 """What the clients do, described."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Everything in it is derived from files beside it. Open it with any SQLite client for questions of your own.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -14,7 +12,6 @@ import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,10 +20,8 @@ from pgstrata.model.codec import decode
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.store.details import TABLES, load_details, save_details
 from pgstrata.store.failures import damaged_catalogue
-from pgstrata.store.queries import QUERY_TABLES, load_query_counts, save_query_counts, save_query_plans
-from pgstrata.store.sessions import SESSION_TABLES, load_processes, load_sessions, save_sessions
-from pgstrata.store.waits import WAIT_TABLES, load_waits, save_waits
 from pgstrata.system.files import save_for_all
 from pgstrata.system.users import UserIds, acting_as
 from pgstrata.system.ways import as_owner, find_owner
@@ -72,7 +67,7 @@ CREATE TABLE statement (
     seconds REAL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
-{SESSION_TABLES}{QUERY_TABLES}{WAIT_TABLES}CREATE TABLE fingerprint (
+{TABLES}CREATE TABLE fingerprint (
     name TEXT NOT NULL,
     fact TEXT NOT NULL,
     value TEXT NOT NULL,
@@ -257,10 +252,7 @@ def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
         "INSERT INTO statement (run, position, text, seconds) VALUES (?, ?, ?, ?)",
         [(key, place, item.text, item.seconds) for place, item in enumerate(record.statements)],
     )
-    save_sessions(connection, key, record)
-    save_query_plans(connection, record)
-    save_query_counts(connection, key, record)
-    save_waits(connection, key, record)
+    save_details(connection, key, record)
 
 
 def _floats(numbers: Sequence[float]) -> bytes:
@@ -272,11 +264,6 @@ def save_fingerprint(connection: sqlite3.Connection, name: str, fingerprint: Fin
     connection.execute("DELETE FROM fingerprint WHERE name = ?", (name,))
     rows = [(name, fact, value) for fact, value in fingerprint.facts.items()]
     connection.executemany("INSERT INTO fingerprint (name, fact, value) VALUES (?, ?, ?)", rows)
-
-
-def load_identities(connection: sqlite3.Connection) -> frozenset[str]:
-    """Identities of all runs."""
-    return frozenset(identity for (identity,) in connection.execute("SELECT identity FROM run"))
 
 
 def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprint]:
@@ -299,31 +286,23 @@ def load_runs(
     named = metrics if isinstance(series, bool) else tuple(series)
     lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
-    seen = load_sessions(connection) if sessions else {}
-    beside = load_processes(connection) if sessions else {}
-    rows = connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
-    counted = load_query_counts(connection) if sessions else {}
-    waits = load_waits(connection) if sessions else {}
+    details = load_details(connection) if sessions else {}
     return tuple(
         [
-            replace(
-                _read_run(row[1:], measured.get(row[0], ()), lines.get(row[0], ()), profiles.get(row[0], ())),
-                sessions=tuple(seen.get(row[0], ())),
-                processes=tuple(beside.get(row[0], ())),
-                queries=counted.get(row[0]),
-                waits=waits.get(row[0]),
+            _read_run(
+                row,
+                measurements=tuple(measured.get(key, ())),
+                series=tuple(lines.get(key, ())),
+                statements=tuple(profiles.get(key, ())),
+                **details.get(key, {}),
             )
-            for row in rows
+            for key, *row in connection.execute(f"SELECT {_RUN_COLUMNS} FROM run ORDER BY id")
         ]
     )
 
 
-def _read_run(
-    row: tuple[Any, ...],
-    measured: Sequence[Measurement],
-    lines: Sequence[Series],
-    statements: Sequence[StatementLatency],
-) -> RunRecord:
+def _read_run(row: Sequence[Any], **beside: Any) -> RunRecord:
+    """A run from its row, and `beside` it what other tables hold."""
     identity, block, environment, cell, status, validity, reasons, started, seconds, dead_time, together = row
     return RunRecord(
         identity=identity,
@@ -335,11 +314,9 @@ def _read_run(
         reasons=() if reasons == "[]" else _parse_reasons(reasons),
         started=started,
         measured_seconds=seconds,
-        measurements=tuple(measured),
-        series=tuple(lines),
         dead_time=decode(dict[str, float], json.loads(dead_time)),
-        statements=tuple(statements),
         together=together,
+        **beside,
     )
 
 

@@ -1,7 +1,5 @@
 """What differs between the plan that a study was made for and the one that somebody wants to go on with."""
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import fields
 from pathlib import Path

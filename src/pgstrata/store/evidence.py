@@ -1,6 +1,7 @@
-"""The evidence of runs as folders: written aside, made durable, and visible by one rename."""
+"""The evidence of runs as folders: written aside, made durable, and visible by one rename.
 
-from __future__ import annotations
+Fingerprints are files beside it, from which the catalogue takes them: fingerprints/host.json, .../environment/NAME.json
+"""
 
 import errno
 import hashlib
@@ -11,9 +12,10 @@ from pathlib import Path, PurePosixPath
 
 from pgstrata.errors import StudyError
 from pgstrata.model import sizes
+from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 from pgstrata.store.failures import storage_errors
-from pgstrata.store.serialise import render_header
+from pgstrata.store.serialise import parse_fingerprint, render_fingerprint, render_header
 from pgstrata.system import files
 from pgstrata.system.ways import as_owner_inside
 
@@ -84,12 +86,10 @@ class PartialEvidence:
             files.make_folders(target.parent)
             files.rename(self._folder, target)
             # New folders are entries of their parents, up to the root of the evidence.
-            for parent in _parents_up_to(target, self._study / EVIDENCE):
+            for parent in target.parents:
                 files.sync_file(parent)
-
-
-def _parents_up_to(target: Path, root: Path) -> tuple[Path, ...]:
-    return tuple(parent for parent in target.parents if parent == root or root in parent.parents)
+                if parent == self._study / EVIDENCE:
+                    break
 
 
 def _check_free(name: str) -> str:
@@ -183,3 +183,22 @@ def _changed(shared: Path) -> StudyError:
         where=str(shared),
         remedy="restore it from a backup of the study, or begin a new study",
     )
+
+
+def save_fingerprint_file(study: Path, name: str, fingerprint: Fingerprint) -> None:
+    """Create or replace the file of a fingerprint; name is host, client, or environment/NAME."""
+    files.write_atomically(study / FINGERPRINTS / f"{check_name(name)}.json", render_fingerprint(fingerprint))
+
+
+@as_owner_inside
+def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:
+    """All fingerprints by name."""
+    root = study / FINGERPRINTS
+    with storage_errors(study):
+        return {
+            path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(
+                files.read_regular(path, most=sizes.FINGERPRINT_FILE), where=str(path)
+            )
+            for path in sorted(root.rglob("*.json"))
+            if not path.name.startswith(".")
+        }

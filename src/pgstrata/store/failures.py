@@ -1,7 +1,5 @@
 """Errors of a file system and of SQLite, and what they mean for a study."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

@@ -4,8 +4,6 @@ What is found there may be of another pgstrata, or damaged: such a file is left 
 Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -24,8 +22,6 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.system import files
 
 FORMAT: Final = 2
-# without components, which are optional
-_OLDER: Final = 1
 # Another pgstrata on this machine may be writing a floor, which takes no time
 _DRAFT_SECONDS: Final = 3600.0
 _T = TypeVar("_T")
@@ -139,38 +135,29 @@ def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
     data = parse_json(content)
     if not isinstance(data, dict):
         raise TypeError("expected an object")
-    if data["format"] not in (FORMAT, _OLDER):
+    if data["format"] != FORMAT:
         raise ValueError(f"it has format {data['format']}, this pgstrata knows {FORMAT}")
-    there = (_text(data, "metric"), _text(data, "design"), _texts(data, "conditions"))
-    if there != (key.metric, key.design, dict(key.conditions)):
+    metric, design, measured, study, source, version = (
+        decode(str, data[name]) for name in ("metric", "design", "measured", "study", "source", "version")
+    )
+    if (metric, design, decode(dict[str, str], data["conditions"])) != (key.metric, key.design, dict(key.conditions)):
         return None
-    measured = _text(data, "measured")
     if datetime.fromisoformat(measured).tzinfo is None:
         raise ValueError(f"{measured} has no offset")
+    differences = decode(tuple[float, ...], data["differences"])
+    if not differences or not all(map(math.isfinite, differences)):
+        raise ValueError("differences are not finite numbers")
     return FloorRecord(
         key=key,
-        host=Fingerprint(facts=_texts(data, "host")),
+        host=Fingerprint(facts=decode(dict[str, str], data["host"])),
         measured=measured,
-        differences=tuple(_differences(data)),
-        study=_text(data, "study"),
-        source=_text(data, "source"),
-        version=_text(data, "version"),
+        differences=differences,
+        study=study,
+        source=source,
+        version=version,
         slices=_components(data, "slices", SlicesMeasured),
         runs=_components(data, "runs", RunsMeasured),
     )
-
-
-def _text(data: Mapping[str, Any], name: str) -> str:
-    if not isinstance(data[name], str):
-        raise TypeError(f"{name} is not a text")
-    return str(data[name])
-
-
-def _texts(data: Mapping[str, Any], name: str) -> dict[str, str]:
-    found = data[name]
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise TypeError(f"{name} are not texts by name")
-    return found
 
 
 def _components(data: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None:
@@ -192,13 +179,3 @@ def _numbers(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield from _numbers(value)
         elif isinstance(value, int | float):
             yield key, value
-
-
-def _differences(data: Mapping[str, Any]) -> Iterator[float]:
-    found = data["differences"]
-    if not isinstance(found, list) or not found:
-        raise TypeError("differences are not a list of numbers")
-    for value in found:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{value!r:.40} is not a difference")
-        yield float(value)

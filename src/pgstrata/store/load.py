@@ -1,20 +1,16 @@
 """A study read for showing: no lock, no write, also while another process is measuring."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
 from pgstrata.store import catalogue
+from pgstrata.store.details import load_query_plans
 from pgstrata.store.failures import catalogue_errors
-from pgstrata.store.queries import load_query_plans
 from pgstrata.store.study import load_plan_file
 
-_ENVIRONMENT = "environment/"
-_NETWORK = "network/"
 _NOTHING = Fingerprint(facts={})
 
 
@@ -50,17 +46,13 @@ def load_study(
         runs=runs,
         host=fingerprints.get("host", _NOTHING),
         client=fingerprints.get("client", _NOTHING),
-        environments={
-            name.removeprefix(_ENVIRONMENT): fingerprint
-            for name, fingerprint in fingerprints.items()
-            if name.startswith(_ENVIRONMENT)
-        },
+        environments=_below(fingerprints, "environment/"),
         created=file.created,
         version=file.version,
-        networks={
-            name.removeprefix(_NETWORK): fingerprint
-            for name, fingerprint in fingerprints.items()
-            if name.startswith(_NETWORK)
-        },
+        networks=_below(fingerprints, "network/"),
         query_plans=query_plans,
     )
+
+
+def _below(fingerprints: Mapping[str, Fingerprint], folder: str) -> dict[str, Fingerprint]:
+    return {name.removeprefix(folder): found for name, found in fingerprints.items() if name.startswith(folder)}

@@ -1,7 +1,5 @@
 """One writer at a time: the lock of a study, with the identity of its holder for the one who comes second."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

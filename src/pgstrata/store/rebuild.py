@@ -1,7 +1,5 @@
 """A catalogue made anew from evidence, and swapped in so that readers see the old one or the new one."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +9,6 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.ports.studies import Derive
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.failures import is_damage
-from pgstrata.store.fingerprints import load_fingerprint_files
 from pgstrata.store.serialise import parse_header
 from pgstrata.system.files import remove_file, rename
 from pgstrata.system.ways import as_owner
@@ -42,7 +39,7 @@ def _fill(folder: Path, path: Path, derive: Derive, plan: str) -> int:
         for identity in evidence.list_runs(folder):
             catalogue.save_run(connection, derive_run(folder, identity, derive, plan))
             count += 1
-        for name, fingerprint in load_fingerprint_files(folder).items():
+        for name, fingerprint in evidence.load_fingerprint_files(folder).items():
             catalogue.save_fingerprint(connection, name, fingerprint)
     return count
 

@@ -1,7 +1,5 @@
 """Studies as folders: implements ports.StudyRepository and ports.StoredStudy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
@@ -11,8 +9,7 @@ from pgstrata.model.answer import Study
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.studies import Derive, StudyHead
-from pgstrata.store.evidence import list_runs, load_file
-from pgstrata.store.fingerprints import load_fingerprint_files
+from pgstrata.store.evidence import list_runs, load_file, load_fingerprint_files
 from pgstrata.store.load import load_study
 from pgstrata.store.study import PLAN_FILE, StudyStore, is_begun, load_plan_file, reparse_study
 

@@ -1,7 +1,5 @@
 """Plans, run headers and fingerprints as the JSON files of a study."""
 
-from __future__ import annotations
-
 import json
 
 from pgstrata.errors import StudyError

@@ -4,8 +4,6 @@ A run is part of the study from the moment its evidence folder is renamed to its
 follows; where that could not be written, the next `open` derives it from the evidence.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Mapping
@@ -28,7 +26,6 @@ from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store import catalogue, evidence
 from pgstrata.store.difference import explain_difference
 from pgstrata.store.failures import catalogue_errors, storage_errors
-from pgstrata.store.fingerprints import load_fingerprint_files, save_fingerprint_file
 from pgstrata.store.lock import LOCK_FILE, StudyLock
 from pgstrata.store.rebuild import derive_run, rebuild_catalogue
 from pgstrata.store.serialise import damaged_plan, parse_plan_file, render_plan_file
@@ -169,7 +166,7 @@ class StudyStore:
             return
         self._require_there()
         with storage_errors(self.folder):
-            save_fingerprint_file(self.folder, name, fingerprint)
+            evidence.save_fingerprint_file(self.folder, name, fingerprint)
             with catalogue.transaction(self._connection):
                 catalogue.save_fingerprint(self._connection, name, fingerprint)
         self._fingerprints[name] = fingerprint
@@ -273,7 +270,7 @@ def _write_plan(folder: Path, file: StudyHead) -> None:
 
 def _reconcile(folder: Path, connection: sqlite3.Connection, derive: Derive | None, plan: str) -> None:
     there = frozenset(evidence.list_runs(folder))
-    known = catalogue.load_identities(connection)
+    known = {identity for (identity,) in connection.execute("SELECT identity FROM run")}
     if lost := sorted(known - there):
         raise _out_of_step(folder, f"the evidence of {len(lost)} catalogued runs is missing, such as {lost[0]}")
     missing = sorted(there - known)
@@ -284,7 +281,7 @@ def _reconcile(folder: Path, connection: sqlite3.Connection, derive: Derive | No
         record = derive_run(folder, identity, derive, plan)
         with catalogue.transaction(connection):
             catalogue.save_run(connection, record)
-    fingerprints = load_fingerprint_files(folder)
+    fingerprints = evidence.load_fingerprint_files(folder)
     if fingerprints != catalogue.load_fingerprints(connection):
         with catalogue.transaction(connection):
             for name, fingerprint in fingerprints.items():

@@ -4,8 +4,6 @@ What belongs here: spelling and ranges. What a host has of what is asked for, th
 stands under the same name in `pgstrata.layers.registry`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

@@ -1,13 +1,10 @@
 """How a server is built: nothing of the host is changed for it."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import level_text, one_of, read_options
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text, one_of, read_options
 from pgstrata.experiment.values import TABLE, Scalar
 
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.+/-]*")
@@ -31,8 +28,8 @@ BUILD: Final = Layer(
         )
     },
     keys={
-        "build.compiler": LayerKey(read=_read_program, meaning="the C compiler, by name or path"),
-        "build.flags": LayerKey(read=read_options, meaning="flags of the compiler, as one text"),
-        "build.system": LayerKey(read=one_of("meson", "configure"), meaning='`"meson"`, `"configure"`'),
+        "build.compiler": LayerKey(_read_program, "the C compiler, by name or path"),
+        "build.flags": LayerKey(read_options, "flags of the compiler, as one text"),
+        "build.system": LayerKey(one_of("meson", "configure"), '`"meson"`, `"configure"`'),
     },
 )

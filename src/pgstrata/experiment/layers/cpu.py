@@ -1,13 +1,10 @@
 """On which CPUs server and client run, how much of them the server gets, and how fast they are."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import level_text, one_of, read_word
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together, level_text, one_of, read_word
 from pgstrata.experiment.needs import (
     SEVERAL_CPUS,
     HostLine,
@@ -73,23 +70,19 @@ CPU: Final = Layer(
     },
     keys={
         "cpu.server": LayerKey(
-            read=_read_cpus,
-            meaning='a list such as `"0-3,8"`: the CPUs that the server may use',
-            together=Together.DIFFERENT,
+            _read_cpus, 'a list such as `"0-3,8"`: the CPUs that the server may use', Together.DIFFERENT
         ),
-        "cpu.client": LayerKey(read=_read_cpus, meaning="the same for the client", together=Together.DIFFERENT),
+        "cpu.client": LayerKey(_read_cpus, "the same for the client", Together.DIFFERENT),
         "cpu.quota": LayerKey(
-            read=_read_quota,
-            meaning='CPUs that the server may use up: `0.5` or `"50 %"` is half of one',
-            together=Together.BY_PERIODS,
+            _read_quota, 'CPUs that the server may use up: `0.5` or `"50 %"` is half of one', Together.BY_PERIODS
         ),
         "cpu.policy": LayerKey(
-            read=_read_policy,
-            meaning='`"other"`, `"batch"`, `"idle"`, `"fifo:N"`, `"rr:N"`: how the server is scheduled',
-            together=Together.DIFFERENT,
+            _read_policy,
+            '`"other"`, `"batch"`, `"idle"`, `"fifo:N"`, `"rr:N"`: how the server is scheduled',
+            Together.DIFFERENT,
         ),
-        "cpu.governor": LayerKey(read=read_word, meaning="a governor of cpufreq, as the kernel calls it"),
-        "cpu.turbo": LayerKey(read=one_of("on", "off"), meaning='`"on"`, `"off"`'),
+        "cpu.governor": LayerKey(read_word, "a governor of cpufreq, as the kernel calls it"),
+        "cpu.turbo": LayerKey(one_of("on", "off"), '`"on"`, `"off"`'),
     },
     host=(
         HostLine(

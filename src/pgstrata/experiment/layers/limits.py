@@ -1,12 +1,11 @@
 """Limits around the server: memory with its page cache counted, and traffic of its disk."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import level_text, size
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together, level_text, size
 from pgstrata.experiment.needs import group_line
 from pgstrata.experiment.values import TABLE, Scalar
 
@@ -20,6 +19,7 @@ def _read_operations(value: Scalar) -> str:
     return str(value)
 
 
+_key: Final[Callable[..., LayerKey]] = partial(LayerKey, together=Together.FOR_ONE)
 LIMITS: Final = Layer(
     factors={
         "limits": FactorKey(
@@ -30,31 +30,13 @@ LIMITS: Final = Layer(
         )
     },
     keys={
-        "limits.memory": LayerKey(
-            read=size(16 * 1024**2),
-            meaning="a size: memory around the server, page cache counted",
-            together=Together.FOR_ONE,
+        "limits.memory": _key(size(16 * 1024**2), "a size: memory around the server, page cache counted"),
+        "limits.read_bytes": _key(size(4096), 'a size per second, such as `"100MB"`'),
+        "limits.write_bytes": _key(
+            size(4096), "the same for writes; refused with cgroup version 1, where buffered writes escape"
         ),
-        "limits.read_bytes": LayerKey(
-            read=size(4096),
-            meaning='a size per second, such as `"100MB"`',
-            together=Together.FOR_ONE,
-        ),
-        "limits.write_bytes": LayerKey(
-            read=size(4096),
-            meaning="the same for writes; refused with cgroup version 1, where buffered writes escape",
-            together=Together.FOR_ONE,
-        ),
-        "limits.read_operations": LayerKey(
-            read=_read_operations,
-            meaning="a number per second",
-            together=Together.FOR_ONE,
-        ),
-        "limits.write_operations": LayerKey(
-            read=_read_operations,
-            meaning="the same for writes",
-            together=Together.FOR_ONE,
-        ),
+        "limits.read_operations": _key(_read_operations, "a number per second"),
+        "limits.write_operations": _key(_read_operations, "the same for writes"),
     },
     host=(
         group_line("limits.memory", "memory", "CONFIG_MEMCG"),

@@ -1,12 +1,9 @@
 """Memory pages of the server's shared memory, and transparent huge pages."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import bytes_or_none, level_text, one_of
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, bytes_or_none, level_text, one_of
 from pgstrata.experiment.needs import HostLine, file_needed, writable
 from pgstrata.experiment.values import Scalar
 
@@ -43,13 +40,10 @@ MEMORY: Final = Layer(
         ),
     },
     keys={
-        "pages": LayerKey(
-            read=_read_pages,
-            meaning='`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on',
-        ),
+        "pages": LayerKey(_read_pages, '`"4kB"`, `"2MB"`, `"1GB"`: what the server\'s shared memory lies on'),
         "thp": LayerKey(
-            read=one_of("always", "madvise", "never"),
-            meaning='`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
+            one_of("always", "madvise", "never"),
+            '`"always"`, `"madvise"`, `"never"`: transparent huge pages, for anonymous and shared memory',
         ),
     },
     host=(

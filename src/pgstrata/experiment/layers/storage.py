@@ -1,15 +1,22 @@
 """File systems for parts of a server, the devices below them, I/O scheduler and read-ahead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, Together
-from pgstrata.experiment.levels import level_text, one_of, read_options, read_word, size
+from pgstrata.experiment.layers.declaration import (
+    FactorKey,
+    Layer,
+    LayerKey,
+    Together,
+    level_text,
+    one_of,
+    read_options,
+    read_word,
+    size,
+)
 from pgstrata.experiment.needs import (
     DEVICE_LISTED,
     SCHEDULERS_NEEDED,
@@ -63,32 +70,25 @@ STORAGE: Final = Layer(
     },
     keys={
         "filesystem": _key(
-            read=one_of(*_FILE_SYSTEMS),
-            meaning='`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
+            one_of(*_FILE_SYSTEMS),
+            '`"ext4"`, `"xfs"`, `"btrfs"`: made anew for each run, on a loop device with direct I/O',
         ),
-        "storage.mkfs": _key(
-            read=read_options, meaning="options of mkfs, as one text; for every file system that is made"
-        ),
-        "storage.mount": _key(read=read_options, meaning='mount options, such as `"noatime"`; the same'),
-        "storage.size": _key(
-            read=size(64 * 1024**2),
-            meaning="size of the data's file system; else what the data and the WAL need",
-        ),
+        "storage.mkfs": _key(read_options, "options of mkfs, as one text; for every file system that is made"),
+        "storage.mount": _key(read_options, 'mount options, such as `"noatime"`; the same'),
+        "storage.size": _key(size(64 * 1024**2), "size of the data's file system; else what the data and the WAL need"),
         "storage.device": _key(
-            read=_read_device,
-            meaning="a block device that `/etc/pgstrata/devices` allows, instead of a loop device",
+            _read_device, "a block device that `/etc/pgstrata/devices` allows, instead of a loop device"
         ),
-        "storage.scheduler": _key(read=read_word, meaning="I/O scheduler of the device on which the data lie"),
-        "storage.read_ahead": _key(read=size(0), meaning="a size: read-ahead of that device"),
+        "storage.scheduler": _key(read_word, "I/O scheduler of the device on which the data lie"),
+        "storage.read_ahead": _key(size(0), "a size: read-ahead of that device"),
         "storage.wal": _key(
-            read=_read_place,
-            meaning='`"same"` (with the data), `"loop"` (an image of its own), `"memory"`, or a device that '
+            _read_place,
+            '`"same"` (with the data), `"loop"` (an image of its own), `"memory"`, or a device that '
             "`/etc/pgstrata/devices` allows: where the WAL lies",
         ),
         "storage.installation": _key(
-            read=_read_place,
-            meaning='`"same"` (where it is), `"loop"`, `"memory"` or such a device: from where a copy of '
-            "the server is started",
+            _read_place,
+            '`"same"` (where it is), `"loop"`, `"memory"` or such a device: from where a copy of the server is started',
         ),
     },
     host=(

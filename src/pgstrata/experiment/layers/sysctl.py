@@ -1,11 +1,8 @@
 """Parameters of the kernel, whose names are its own."""
 
-from __future__ import annotations
-
 from typing import Final
 
-from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey
-from pgstrata.experiment.levels import level_text
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text
 from pgstrata.experiment.needs import HostLine, writable
 from pgstrata.experiment.values import TABLE, Scalar
 
@@ -25,6 +22,6 @@ SYSCTL: Final = Layer(
             wrong_levels='{ "vm/../x" = [1] }',
         )
     },
-    keys={"sysctl.*": LayerKey(read=_read_parameter, meaning="a kernel parameter as `sysctl -a` writes it")},
+    keys={"sysctl.*": LayerKey(_read_parameter, "a kernel parameter as `sysctl -a` writes it")},
     host=(HostLine(key="sysctl.*", needs=(writable("/proc/sys"),)),),
 )

@@ -15,8 +15,8 @@ from secrets import token_hex
 from typing import Final
 
 from pgstrata.errors import LevelNotTakenError, UsageError
+from pgstrata.experiment.conflicts import meaningless
 from pgstrata.experiment.layers import LAYERS
-from pgstrata.experiment.storage import meaningless
 from pgstrata.model.experiment import Environment
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 from pgstrata.plan.load import image_bytes

@@ -1,37 +1,31 @@
 """Where the time of a transaction went: a difference as sentences, a chart and tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 
 from pgstrata.compare.factors.axes import group_levels
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
+from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, begin, end
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
+    PART_NAMES,
+    choose_decimals,
     choose_rows,
-    is_clear,
+    choose_unit,
+    half_of,
     name_among_rows,
-    name_beside,
-    name_state,
+    name_query,
+    name_row,
     render_amount,
+    render_half,
+    render_signed,
     say_attribution,
     say_causes,
     say_left,
     say_samples,
-)
-from pgstrata.report.sentences.contributions import (
-    PART_NAMES,
-    choose_decimals,
-    choose_unit,
-    half_of,
-    name_query,
-    name_row,
-    render_half,
-    render_signed,
 )
 from pgstrata.report.sentences.names import count, name_factor
 
@@ -99,7 +93,7 @@ def account_table(
         names=Column(title=title, cells=tuple(names)),
         columns=(
             *(Column(title=heading, cells=tuple(texts)) for heading, texts in cells.items()),
-            Column(title="state", cells=tuple(name_state(resolved=each) for each in resolved), words=True),
+            Column(title="state", cells=tuple("resolved" if each else "unresolved" for each in resolved), words=True),
         ),
         soft=frozenset(place for place, each in enumerate(resolved) if not each),
         hints=hints,
@@ -115,11 +109,11 @@ def _counted(items: Sequence[CountedUse]) -> Table:
         "change": [render_amount(item.difference, item.metric) for item in items],
         "±": [render_amount(half_of(item.interval), item.metric) for item in items],
     }
-    names = list(map(name_beside, items))
-    return account_table("per transaction or run", names, cells, list(map(is_clear, items)))
-
-
-# ------------------------------------------------------------------------------------------------ levels
+    # without the words that the head of the table says
+    titles = (METRICS[item.metric].title.removesuffix(" per transaction") for item in items)
+    names = [title.replace(" during the run", " in a run") for title in titles]
+    clear = [item.interval.low > 0 or item.interval.high < 0 for item in items]
+    return account_table("per transaction or run", names, cells, clear)
 
 
 def level_sections(answer: Answer, cell: str) -> Iterator[Section]:

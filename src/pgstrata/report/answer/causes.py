@@ -1,7 +1,5 @@
 """Why environments differ: the sections of a report, and the document that answers nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,8 +9,7 @@ from pgstrata.model.answer import Answer, OrderedAxis
 from pgstrata.model.attribution import Attribution, LevelAccount
 from pgstrata.model.experiment import Cell
 from pgstrata.report.answer.accounts import account_blocks, account_table, level_sections
-from pgstrata.report.answer.queries import query_blocks
-from pgstrata.report.answer.query_plans import differing_plans, plan_blocks, plan_text_blocks, say_plan
+from pgstrata.report.answer.queries import differing_plans, plan_blocks, plan_text_blocks, query_blocks, say_plan
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -28,13 +25,12 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.flames import FlamePart, make_flames, signed_duration
-from pgstrata.report.figures.time_parts import stack_levels
-from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall
+from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall, stack_levels
 from pgstrata.report.sentences.answer import answer_sentences, capitalise
 from pgstrata.report.sentences.causes import say_missing
+from pgstrata.report.sentences.factors import primary_axes
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
-from pgstrata.report.sentences.ordered import primary_axes
 from pgstrata.units import render_duration
 
 _MOST_DRAWN: Final = 12
@@ -142,9 +138,6 @@ def plans_section(answer: Answer) -> Section | None:
     return Section("Plans", (Paragraph(_PLANS, Tone.HELP), *blocks))
 
 
-# ------------------------------------------------------------------------------------------------ levels
-
-
 def _draw_levels(answer: Answer) -> list[Figure]:
     """Along each ordered factor the stacked time per transaction, cell by cell, all else being equal."""
     experiment = answer.study.plan.experiment
@@ -176,9 +169,6 @@ def _draw_group(
     beside = f", {', '.join(sorted(rest))}" if rest else ""
     blocks = count(max(item.blocks for item in named.values()), "block")
     return draw_stacks(stacks, f"Along {name_factor(axis.factor)}: {cell}{beside} (means over {blocks})")
-
-
-# ------------------------------------------------------------------------------------------------ nothing but causes
 
 
 def make_why_document(answer: Answer) -> Document:

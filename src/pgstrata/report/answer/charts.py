@@ -1,7 +1,5 @@
 """The sections that are charts: along the load, along ordered factors, and how the study went."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -9,33 +7,28 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.answer.slice_scatter import find_scatter, name_scatter
 from pgstrata.report.blocks.model import (
     Block,
-    Column,
     Details,
     Figure,
     Inline,
     Marked,
     Paragraph,
     Section,
-    Table,
     Tone,
     begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_effects_along
-from pgstrata.report.figures.host_charts import draw_meanwhile
-from pgstrata.report.figures.ladders import draw_axis
+from pgstrata.report.figures.effects import draw_axis, draw_effects_along
+from pgstrata.report.figures.meanwhile import draw_meanwhile
 from pgstrata.report.figures.run_points import find_axes, spread
-from pgstrata.report.figures.runs import draw_along, draw_by_block, draw_over_time
-from pgstrata.report.figures.slices import MOST_VISITS, draw_rounds
+from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.figures.verdict_looks import tell_stories
 from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.factors import primary_axes, say_axis
 from pgstrata.report.sentences.names import name_cell
-from pgstrata.report.sentences.ordered import primary_axes, say_axis
-from pgstrata.report.sentences.verdicts import render_spread, render_threshold
+from pgstrata.report.sentences.verdicts import render_threshold
 
 MOST_PANELS = 240
 _MOST_AXES = 8
@@ -59,11 +52,6 @@ _COURSES = (
 _ROUNDS = (
     "Some visits with every slice: the environments took turns within seconds, and what the machine did hit all of "
     "them alike. A visit counts once, with the median of its rounds."
-)
-_SCATTER = (
-    "Robust standard deviations of the differences: of single rounds within a visit, of the visits as they were seen, "
-    "and between the starts of visits beyond what their rounds explain, with its upper 90\xa0% limit. More rounds help "
-    "against the first only."
 )
 _TIMES = (
     "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
@@ -134,9 +122,6 @@ def drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...]
     return tuple(spread(cells, max(1, most * len(cells) // max(1, marks))))
 
 
-# ------------------------------------------------------------------------------------------------ how the study went
-
-
 def how_it_went(answer: Answer) -> tuple[Section, ...]:
     """How the verdicts came about, slices, seconds, host and server meanwhile, blocks: those that can be drawn."""
     plan = answer.study.plan
@@ -150,7 +135,7 @@ def how_it_went(answer: Answer) -> tuple[Section, ...]:
     dots = drawable_cells(answer, marks=len(answer.study.runs), most=_MOST_DOTS)
     parts = (
         _courses(answer),
-        _folded(answer, "Turn by turn", _ROUNDS, draw_rounds, slices, of=sliced, more=_scatter(answer)),
+        _folded(answer, "Turn by turn", _ROUNDS, draw_rounds, slices, of=sliced),
         _folded(answer, "Over time", _TIMES, draw_over_time, lines),
         _folded(answer, "What host and server did meanwhile", _MEANWHILE, draw_meanwhile, courses),
         _folded(answer, "Block by block", _BLOCKS, draw_by_block, dots),
@@ -166,7 +151,6 @@ def _folded(
     cells: Iterable[Cell],
     *,
     of: int = 0,
-    more: tuple[Block, ...] = (),
 ) -> Section | None:
     """A chart for each cell, folded where there are many; None without any. `of` so many cells charts can be drawn."""
     experiment = answer.study.plan.experiment
@@ -177,7 +161,7 @@ def _folded(
     whole = of or len(experiment.cells)
     left = f" Only {len(figures)} of {whole} cells are drawn." if len(figures) < whole else ""
     text = (*((explained,) if isinstance(explained, str) else explained), left)
-    return Section(title, (Paragraph(text, Tone.HELP), *_fold(answer, figures), *more))
+    return Section(title, (Paragraph(text, Tone.HELP), *_fold(answer, figures)))
 
 
 def _fold(answer: Answer, figures: Iterable[Figure]) -> list[Details]:
@@ -208,28 +192,3 @@ def _courses(answer: Answer) -> Section | None:
     left = len(primary) - len(chosen)
     explained = f"{_COURSES} {left} more are not drawn." if left else _COURSES
     return Section("How the verdicts came about", (Paragraph(explained, Tone.HELP), *_fold(answer, figures)))
-
-
-def _scatter(answer: Answer) -> tuple[Block, ...]:
-    """Where the scatter of all cells in slices comes from."""
-    experiment = answer.study.plan.experiment
-    found = [(cell, item) for cell in experiment.cells for item in find_scatter(answer.study, cell.identity)]
-    if not found:
-        return ()
-    parts = [item.components for _, item in found]
-    spreads = {
-        "between rounds": [part.sigma_round for part in parts],
-        "of visits, as seen": [part.sigma_visit for part in parts],
-        "between starts": [part.sigma_start for part in parts],
-        "at most": [part.sigma_start_upper for part in parts],
-    }
-    table = Table(
-        names=Column(title="environment", cells=tuple(name_scatter(item, answer.study) for _, item in found)),
-        columns=(
-            Column(title="cell", cells=tuple(name_cell(cell, experiment) for cell, _ in found), words=True),
-            *(Column(title=title, cells=tuple(map(render_spread, values))) for title, values in spreads.items()),
-            Column(title="visits", cells=tuple(str(part.visits) for part in parts)),
-        ),
-    )
-    title = "Where the scatter of the differences comes from"
-    return (Details(title, (Paragraph(_SCATTER, Tone.HELP), table)),)

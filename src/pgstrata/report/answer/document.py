@@ -1,7 +1,5 @@
 """The report of a study as one document, for every emitter."""
 
-from __future__ import annotations
-
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS
@@ -17,15 +15,12 @@ from pgstrata.report.answer.charts import (
 from pgstrata.report.answer.environment_rows import (
     CellRows,
     arrange_cells,
-    arrange_headlines,
     arrange_pairs,
-    note_pairs,
-    title_pairs,
+    comparison_row,
 )
-from pgstrata.report.answer.notes import cell_notes, headline_note, say_values
+from pgstrata.report.answer.notes import cell_notes, floor_note, say_values
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
-    limits_section,
     measured_where,
     reproduction,
     settings_section,
@@ -54,14 +49,12 @@ from pgstrata.report.blocks.model import (
     begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_effects
-from pgstrata.report.figures.percentiles import draw_quantiles
-from pgstrata.report.sentences.anomalies import anomaly_sentences
-from pgstrata.report.sentences.answer import Sentence, answer_sentences, capitalise
+from pgstrata.report.figures.effects import draw_effects, draw_quantiles
+from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, capitalise, doubt_sentences
 from pgstrata.report.sentences.causes import cause_sentences
-from pgstrata.report.sentences.contrasts import contrast_rows
-from pgstrata.report.sentences.doubts import doubt_sentences
-from pgstrata.report.sentences.names import count, name_cell
+from pgstrata.report.sentences.factors import primary_effects
+from pgstrata.report.sentences.limits import unmeasured
+from pgstrata.report.sentences.names import count, name_cell, name_place
 from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
@@ -97,7 +90,7 @@ def make_document(answer: Answer) -> Document:
         _contrasts(answer),
         step_section(answer),
         OnPage(lambda: how_it_went(answer)),
-        limits_section(answer),
+        Section("What this does not say", (Listing(unmeasured(answer)),)),
         measured_where(study),
         settings_section(study),
         unusual_section(study),
@@ -137,12 +130,9 @@ def _band(answer: Answer) -> str:
     return _BAND.format(render_threshold(answer.study.plan.experiment.threshold))
 
 
-# ------------------------------------------------------------------------------------------------ comparisons
-
-
 def _headlines(answer: Answer) -> Section | None:
     """The environments over all cells together, where there are several."""
-    rows = arrange_headlines(answer)
+    rows = [comparison_row(answer, item) for item in headline_comparisons(answer)]
     if not rows:
         return None
     experiment = answer.study.plan.experiment
@@ -157,7 +147,7 @@ def _headlines(answer: Answer) -> Section | None:
         _help(explained),
         *([chart] if chart else []),
         headline_table(rows),
-        *_notes((headline_note(answer),)),
+        *_notes((floor_note(answer, ALL_CELLS),)),
     )
     return Section(f"All {count(cells, 'cell')} together (geometric mean), against {baseline}", blocks, brief=True)
 
@@ -231,11 +221,15 @@ def _pairs(answer: Answer) -> Section | None:
     if not rows:
         return None
     explained = _help("Of each pair the first is compared with the second.")
-    return Section(title_pairs(answer), (explained, pair_table(rows), *_notes((note_pairs(answer),))), brief=True)
+    title = f"Environments against each other: {name_place(answer.pairs[0].cell, answer.study.plan.experiment)}"
+    number = count(len(answer.pairs), "pair")
+    note = f"Exploratory: each pair by itself; adjusted p allows for their number ({number})"
+    return Section(title, (explained, pair_table(rows), *_notes((note,))), brief=True)
 
 
 def _contrasts(answer: Answer) -> Section | None:
-    rows = contrast_rows(answer)
-    if not rows:
+    effects = primary_effects(answer)
+    if not effects:
         return None
-    return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), contrast_table(rows)))
+    table = contrast_table(effects, answer.study.plan.experiment)
+    return Section("Factors and what they depend on (exploratory)", (_help(_CONTRASTS), table))

@@ -1,7 +1,5 @@
 """A study arranged for showing: one row per environment in each cell, runs by validity, facts of the rig."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,13 +7,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
+from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, Study
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.report.blocks.model import Fact, Facts
-from pgstrata.report.sentences.names import count, name_environment, name_place
+from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import name_reference
 from pgstrata.sources.runs import may_enter
 from pgstrata.units import render_bytes, render_value
@@ -88,29 +86,14 @@ def usable_runs(study: Study) -> defaultdict[tuple[str, str], list[RunRecord]]:
     return runs
 
 
-def arrange_headlines(answer: Answer) -> tuple[EnvironmentRow, ...]:
-    """The environments over all cells together, against the baseline; none where there is only one cell."""
-    return tuple(_comparison_row(answer, item) for item in headline_comparisons(answer))
-
-
 def arrange_pairs(answer: Answer) -> tuple[EnvironmentRow, ...]:
     """All pairs of environments, where they were asked for; named with what they are compared with."""
     experiment = answer.study.plan.experiment
-    return tuple(_comparison_row(answer, item, f" against {name_reference(item, experiment)}") for item in answer.pairs)
+    return tuple(comparison_row(answer, item, f" against {name_reference(item, experiment)}") for item in answer.pairs)
 
 
-def title_pairs(answer: Answer) -> str:
-    """What the pairs are compared in."""
-    return f"Environments against each other: {name_place(answer.pairs[0].cell, answer.study.plan.experiment)}"
-
-
-def note_pairs(answer: Answer) -> str:
-    """What to make of them, as a sentence without a full stop."""
-    number = count(len(answer.pairs), "pair")
-    return f"Exploratory: each pair by itself; adjusted p allows for their number ({number})"
-
-
-def _comparison_row(answer: Answer, comparison: Comparison, suffix: str = "") -> EnvironmentRow:
+def comparison_row(answer: Answer, comparison: Comparison, suffix: str = "") -> EnvironmentRow:
+    """One comparison by itself."""
     experiment = answer.study.plan.experiment
     environment = experiment.environment(comparison.environment)
     return EnvironmentRow(
@@ -154,9 +137,6 @@ def setup_overhead(study: Study) -> list[tuple[str, Sequence[float]]]:
         for step, seconds in run.dead_time.items():
             steps[step].append(seconds)
     return sorted(steps.items(), key=lambda item: -sum(item[1]))
-
-
-# ------------------------------------------------------------------------------------------------ facts
 
 
 def rig_facts(study: Study) -> tuple[Fact, ...]:

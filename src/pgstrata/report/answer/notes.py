@@ -1,14 +1,99 @@
-"""What stands beside every table: how the cell was measured and why so, and what this rig can see of it."""
+"""What stands beside every table: how the cell was measured, what its seconds are worth, what the rig can see of it.
 
-from __future__ import annotations
+Of visits in slices also where their scatter comes from.
+"""
 
-from pgstrata.model.answer import ALL_CELLS, Answer
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pgstrata.compare.noise.within_run import weigh_seconds
+from pgstrata.model.answer import Answer, Study
 from pgstrata.model.experiment import Cell
+from pgstrata.model.floor import SliceComponents
 from pgstrata.model.plan import Plan
-from pgstrata.report.answer.run_seconds import say_seconds
-from pgstrata.report.answer.slice_scatter import say_scatter
+from pgstrata.model.runs import RunRecord
+from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.verdicts import render_spread
+from pgstrata.sources.runs import may_enter
+from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.variance import slice_components
+from pgstrata.units import render_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """The components of one environment against the baseline in one cell."""
+
+    environment: str
+    cell: str
+    components: SliceComponents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitRounds:
+    """All usable runs of one cell that took turns with each other, by environment."""
+
+    block: int
+    runs: Mapping[str, RunRecord]
+
+
+def visits_in_slices(study: Study, cell: str) -> tuple[VisitRounds, ...]:
+    """The visits of a cell in which environments took turns, by block."""
+    groups: dict[tuple[int, str], dict[str, RunRecord]] = {}
+    for run in study.runs:
+        if run.cell == cell and run.together and may_enter(run) and run.rounds():
+            groups.setdefault((run.block, run.together), {})[run.environment] = run
+    return tuple(VisitRounds(block=block, runs=runs) for (block, _), runs in sorted(groups.items()))
+
+
+def find_scatter(study: Study, cell: str) -> tuple[Scatter, ...]:
+    """For each environment but the baseline; nothing where too few visits are there."""
+    experiment = study.plan.experiment
+    visits = visits_in_slices(study, cell)
+    found = []
+    for environment in experiment.environments:
+        logs = [
+            log_ratios(visit.runs[environment.name], visit.runs[experiment.baseline])
+            for visit in visits
+            if {environment.name, experiment.baseline} <= visit.runs.keys()
+        ]
+        components = slice_components(logs) if environment.name != experiment.baseline else None
+        if components is not None:
+            found.append(Scatter(environment=environment.name, cell=cell, components=components))
+    return tuple(found)
+
+
+def log_ratios(run: RunRecord, base: RunRecord) -> FloatArray:
+    """ln(A_r / B_r) of each round; NaN where one has no logarithm, empty where the rounds do not belong together."""
+    own, other = np.array(run.rounds()), np.array(base.rounds())
+    if own.shape != other.shape:
+        return np.empty(0)
+    known = (own > 0) & (other > 0)
+    return np.asarray(np.where(known, np.log(np.where(known, own / np.where(known, other, 1.0), 1.0)), np.nan))
+
+
+def say_scatter(study: Study, cell: str) -> str:
+    """Between rounds 2.3 %, between starts 0.40 %, at most 0.9 %: of one environment, or from smallest to largest."""
+    found = [item.components for item in find_scatter(study, cell)]
+    if not found:
+        return ""
+    rounds = _range([item.sigma_round for item in found])
+    between = _range([item.sigma_start for item in found])
+    most = render_spread(max(item.sigma_start_upper for item in found))
+    visits = max(item.visits for item in found)
+    seen = f"{count(visits, 'visit')} of {count(found[0].rounds, 'round')}"
+    scatter = f"between rounds {rounds}, beyond that between starts {between}, at most {most}"
+    return f"Scatter of the differences: {scatter} ({seen})"
+
+
+def _range(spreads: Sequence[float]) -> str:
+    low, high = render_spread(min(spreads)), render_spread(max(spreads))
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def say_design(plan: Plan, cell: Cell) -> str:
@@ -34,11 +119,6 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     return tuple(note for note in notes if note)
 
 
-def headline_note(answer: Answer) -> str:
-    """What stands beside the table of the headlines; empty without a floor for them."""
-    return floor_note(answer, ALL_CELLS)
-
-
 def floor_note(answer: Answer, cell: str) -> str:
     """Noise floor 0.4 %: differences from 1.2 % on could be seen with 9 blocks; or why it is not relied upon."""
     plan = answer.study.plan
@@ -55,3 +135,21 @@ def _say_sight(sight: Sight) -> str:
     if sight.effect is None:
         return f"{count(sight.blocks, 'block')} too few to show anything"
     return f"differences from {render_effect(sight.effect)} on could be seen with {count(sight.blocks, 'block')}"
+
+
+def say_seconds(study: Study, cell: str) -> str:
+    """A run (1 min) is worth about 9 independent seconds.
+
+    Empty for a cell in slices, and for runs that are too short to tell.
+    """
+    found = weigh_seconds(study.runs, cell)
+    if found is None or found.worth is None:
+        return ""
+    worth = count(max(1, round(found.worth)), "independent second")
+    return f"A run ({render_duration(found.seconds)}) is worth about {worth}"
+
+
+def seconds_json(study: Study, cell: str) -> dict[str, Any] | None:
+    """As `say_seconds`; lengths in seconds, None where nothing is known."""
+    found = weigh_seconds(study.runs, cell)
+    return None if found is None else {"cell": cell, **pick_fields(found, "runs seconds worth")}

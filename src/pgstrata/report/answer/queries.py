@@ -1,18 +1,20 @@
-"""More calls or slower calls: statements as their servers counted them, in blocks and fields."""
+"""Statements of two environments: more calls or slower calls, and plans that differ; in words, blocks and fields."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from pgstrata.compare.causes.queries import compare_queries
+from pgstrata.diagnosis.queries import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
-from pgstrata.model.queries import QueriesCompared, QueryChange
-from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Table, Tone
+from pgstrata.model.queries import QueriesCompared
+from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
+from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone, Verbatim, begin
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.causes import half_of, name_query, readable
+from pgstrata.report.sentences.names import count, name_both
 
+_Compared = TypeVar("_Compared", QueriesCompared, PlansCompared)
 _MOST_ROWS: Final = 12
 _QUERY_WIDTH: Final = 36
 _MICROSECOND: Final = 1e-6
@@ -50,22 +52,26 @@ def query_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ..
 
 def query_fields(answer: Answer) -> list[dict[str, Any]]:
     """For the JSON document: each environment and cell that has counts; seconds, and calls per transaction."""
-    experiment = answer.study.plan.experiment
-    found = (
-        compared_queries(answer, environment.name, cell.identity)
-        for environment in experiment.environments
-        if environment.name != experiment.baseline
-        for cell in experiment.cells
-    )
     return [
         {
             **pick_fields(item, "environment reference cell blocks"),
             "queries": [pick_fields(change, _FIELDS) for change in item.changes],
             "lost": list(item.lost),
         }
-        for item in found
-        if item is not None
+        for item in _compare_all(answer, compared_queries)
     ]
+
+
+def _compare_all(answer: Answer, compare: Callable[[Answer, str, str], _Compared | None]) -> list[_Compared]:
+    """What is compared with the baseline, in each environment and cell that has something."""
+    experiment = answer.study.plan.experiment
+    found = (
+        compare(answer, environment.name, cell.identity)
+        for environment in experiment.environments
+        if environment.name != experiment.baseline
+        for cell in experiment.cells
+    )
+    return [item for item in found if item is not None]
 
 
 def _say_missing(answer: Answer) -> str:
@@ -90,9 +96,9 @@ def _table(found: QueriesCompared) -> Iterator[Block]:
         Column(title="after", cells=tuple(_micro(change.latency) for change in shown)),
         Column(title="by calls", cells=tuple(_change(change.by_calls) for change in shown)),
         Column(title="by latency", cells=tuple(_change(change.by_latency) for change in shown)),
-        Column(title="±", cells=tuple(_half(change) for change in shown)),
+        Column(title="±", cells=tuple(_micro(half_of(each.interval)) if each.interval else "" for each in shown)),
     )
-    names = Column(title="µs per transaction", cells=tuple(_name(change.query) for change in shown))
+    names = Column(title="µs per transaction", cells=tuple(name_query(change.query, _QUERY_WIDTH) for change in shown))
     yield Table(names=names, columns=columns)
     if left:
         rest = sum(change.difference for change in left)
@@ -104,11 +110,6 @@ def _table(found: QueriesCompared) -> Iterator[Block]:
     )
 
 
-def _name(query: str) -> str:
-    line = "".join(mark if mark.isprintable() else "?" for mark in query)
-    return line if len(line) <= _QUERY_WIDTH else f"{line[: _QUERY_WIDTH - 3].rstrip()}..."
-
-
 def _micro(seconds: float) -> str:
     return f"{seconds / _MICROSECOND:,.1f}"
 
@@ -117,5 +118,94 @@ def _change(seconds: float) -> str:
     return f"{seconds / _MICROSECOND:+,.1f}"
 
 
-def _half(change: QueryChange) -> str:
-    return "" if change.interval is None else _micro((change.interval.high - change.interval.low) / 2)
+_MOST_LINES: Final = 40
+_STATEMENT_WIDTH: Final = 200
+_PLAN: Final = "planned_with shape text"
+
+
+def compared_plans(answer: Answer, environment: str, cell: str) -> PlansCompared | None:
+    """The plans of an environment beside the baseline's; None where one of both has none."""
+    study = answer.study
+    baseline = study.plan.experiment.baseline
+    return compare_plans(study.query_plans, environment=environment, reference=baseline, cell=cell)
+
+
+def say_plan(item: PlanDifference) -> str:
+    """The plan of UPDATE ... differs: Index Scan using ... -> Seq Scan on ..."""
+    text = f"the plan of {_printable(item.plan.statement, _STATEMENT_WIDTH)} differs: {'; '.join(item.changes)}"
+    if item.plan.planned_with is not item.reference_plan.planned_with:
+        asked = {PlannedWith.PARAMETERS: "parameters of any value", PlannedWith.VALUES: "one value of each variable"}
+        text += f" (planned for {asked[item.plan.planned_with]}, before for {asked[item.reference_plan.planned_with]})"
+    return _printable(text)
+
+
+def say_plans(item: PlansCompared) -> list[str]:
+    """What else there is to be said: how many are alike, which changed from run to run, which could not be had."""
+    texts = []
+    if item.alike:
+        verb = "has the same plan" if item.alike == 1 else "have the same plans"
+        texts.append(f"{count(item.alike, 'statement')} {verb} in both")
+    steady = "was not the same in all runs of an environment"
+    texts += [f"the plan of {_printable(text, _STATEMENT_WIDTH)} {steady}" for text in item.unsteady]
+    texts += [f"no plan of {_printable(text, _STATEMENT_WIDTH)}: {_printable(why)}" for text, why in item.unexplained]
+    return texts
+
+
+def plan_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...]:
+    """Differing plans with both texts, then the others in a sentence."""
+    found = compared_plans(answer, environment, cell)
+    if found is None:
+        return ()
+    after, before = name_both(environment, found.reference, answer.study.plan.experiment)
+    blocks: list[Block] = []
+    for item in found.differences:
+        blocks += [Listing((f"{begin(say_plan(item))}.",)), *plan_text_blocks(item, before, after)]
+    others = tuple(f"{begin(text)}." for text in say_plans(found))
+    return (*blocks, *([Listing(others)] if others else []))
+
+
+def plan_text_blocks(item: PlanDifference, before: str, after: str) -> tuple[Block, ...]:
+    """Both plans, each below the name of its environment."""
+    texts = ((before, item.reference_plan), (after, item.plan))
+    return tuple(Section(f"{name}:", (Verbatim("\n".join(plan_texts(plan))),)) for name, plan in texts)
+
+
+def differing_plans(answer: Answer) -> list[PlanDifference]:
+    """Those of all environments and cells that differ from the baseline's."""
+    return [item for compared in _compare_all(answer, compared_plans) for item in compared.differences]
+
+
+def plan_texts(plan: QueryPlan) -> list[str]:
+    """The lines of a plan, without anything that cannot be printed; of a very long one the first."""
+    lines = [
+        "".join(mark if mark.isprintable() else " " if mark == "\t" else "?" for mark in line)
+        for line in plan.text.splitlines()
+    ]
+    left = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"... and {count(left, 'line')} more"] if left > 0 else lines
+
+
+def plan_fields(answer: Answer) -> list[dict[str, Any]]:
+    """For the JSON document: each environment and cell that has plans."""
+    return [
+        {
+            **pick_fields(item, "environment reference cell alike"),
+            "differences": [
+                {
+                    **pick_fields(each, "statement=plan.statement changes"),
+                    "plan": pick_fields(each.plan, _PLAN),
+                    "reference_plan": pick_fields(each.reference_plan, _PLAN),
+                }
+                for each in item.differences
+            ],
+            "unsteady": list(item.unsteady),
+            "unexplained": [{"statement": text, "why": why} for text, why in item.unexplained],
+        }
+        for item in _compare_all(answer, compared_plans)
+    ]
+
+
+def _printable(text: str, width: int = 0) -> str:
+    """In one line, without what cannot be printed."""
+    line = readable(text)
+    return f"{line[: width - 3].rstrip()}..." if width and len(line) > width else line

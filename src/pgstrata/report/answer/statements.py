@@ -1,7 +1,5 @@
 """The statements of a cell with their latencies, where the cell asks for a profile."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping

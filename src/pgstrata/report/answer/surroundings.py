@@ -1,11 +1,9 @@
 """What stands at the end of a report: rig, servers, settings, runs that are not simply valid, limits, reproduction."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
     differing_facts,
@@ -16,7 +14,6 @@ from pgstrata.report.answer.environment_rows import (
     setup_overhead,
     unusual_runs,
 )
-from pgstrata.report.answer.experiment_text import fold_experiment
 from pgstrata.report.blocks.model import (
     Block,
     Column,
@@ -33,7 +30,6 @@ from pgstrata.report.blocks.model import (
     Tone,
     Verbatim,
 )
-from pgstrata.report.sentences.limits import unmeasured
 from pgstrata.report.sentences.names import count, name_environment
 from pgstrata.units import render_duration
 
@@ -56,9 +52,6 @@ def measured_where(study: Study) -> Section:
     rig = Facts(rig_facts(study) or (Fact(name="nothing is known", value=""),))
     groups = (Section("Rig", (rig,)), Section("Servers", group_servers(study)))
     return Section("Where it was measured", groups, parallel=True)
-
-
-# ------------------------------------------------------------------------------------------------ settings
 
 
 def settings_section(study: Study) -> Section:
@@ -98,9 +91,6 @@ def _fingerprints(study: Study) -> tuple[Block, ...]:
     return (Details(title, tuple(blocks)),) if blocks else ()
 
 
-# ------------------------------------------------------------------------------------------------ runs
-
-
 def unusual_section(study: Study) -> Section:
     """Runs that are not simply valid, with the reasons."""
     found = unusual_runs(study)
@@ -119,11 +109,6 @@ def unusual_section(study: Study) -> Section:
     more = (Paragraph(f"… and {left} more.", Tone.HELP),) if left > 0 else ()
     blocks: tuple[Block, ...] = (table, *more) if runs else (Paragraph("None.", Tone.NOTE),)
     return Section("Runs that are not simply valid", blocks)
-
-
-def limits_section(answer: Answer) -> Section:
-    """What nobody may read out of this study."""
-    return Section("What this does not say", (Listing(unmeasured(answer)),))
 
 
 def time_section(study: Study) -> OnPage | None:
@@ -156,13 +141,7 @@ def reproduction(study: Study) -> Section:
     blocks: tuple[Block, ...] = (
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
         Paragraph(how),
-        Verbatim(experiment.text.rstrip("\n"), _fold),
+        Verbatim(experiment.text.rstrip("\n"), exact=True),
         *([OnPage(lambda: (Listing(experiment.notes),))] if experiment.notes else []),
     )
     return Section("How to reproduce", blocks)
-
-
-def _fold(text: str, width: int) -> list[str]:
-    """The experiment within so many columns; how it is to be read where lines had to be cut."""
-    lines, is_cut = fold_experiment(text, width)
-    return [*(["(lines that end in a backslash go on in the next one)"] if is_cut else []), *lines]

@@ -1,19 +1,17 @@
 """Tables of comparisons: effects of environments, of pairs, of factors, costs and percentiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pgstrata.compare.headlines import headline_comparisons
-from pgstrata.model.answer import Answer, QuantileShift
-from pgstrata.model.experiment import Cell
+from pgstrata.model.answer import Answer, FactorEffect, QuantileShift
+from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
 from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, Place, Shape, Table
-from pgstrata.report.figures.percentiles import name_percentile, shifts_of
-from pgstrata.report.sentences.contrasts import ContrastRow
-from pgstrata.report.sentences.names import name_cell, name_environment
+from pgstrata.report.figures.effects import name_percentile, shifts_of
+from pgstrata.report.sentences.factors import label_contrast, name_contrast
+from pgstrata.report.sentences.names import name_cell, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
     render_adjusted,
     render_decided,
@@ -84,19 +82,29 @@ def glance_table(answer: Answer, cells: Sequence[CellRows]) -> Table:
     return Table(names=names, columns=tuple(columns))
 
 
-def contrast_table(rows: Sequence[ContrastRow]) -> Table:
+def contrast_table(effects: Sequence[FactorEffect], experiment: Experiment) -> Table:
     """Main effects and interactions; those of single cells say so."""
-    verdicts = tuple(row.kind for row in rows)
+    decided = (f"after {one.decided_at}" if one.decided_at is not None else f"not in {one.blocks}" for one in effects)
     columns = [
-        Column(title="effect", cells=tuple(row.effect for row in rows), joint=": "),
-        Column(title="interval, %", cells=tuple(row.interval for row in rows), joint=" "),
-        Column(title="verdict", cells=tuple(row.verdict for row in rows), verdicts=verdicts, words=True),
-        Column(title="decided", cells=tuple(row.decided for row in rows), words=True),
-        Column(title="p", cells=tuple(row.p for row in rows), joint=", p "),
+        Column(title="effect", cells=tuple(_change(one.effect, "-") for one in effects), joint=": "),
+        Column(title="interval, %", cells=tuple(render_interval(one.interval) or "-" for one in effects), joint=" "),
+        Column(
+            title="verdict",
+            cells=tuple(map(label_contrast, effects)),
+            verdicts=tuple(one.verdict.value if one.given is None else one.kind.value for one in effects),
+            words=True,
+        ),
+        Column(title="decided", cells=tuple(decided), words=True),
+        Column(
+            title="p",
+            cells=tuple("-" if p is None else f"≤ {p:.2g}" for p in (one.repeated_p for one in effects)),
+            joint=", p ",
+        ),
     ]
-    if len({row.cell for row in rows}) > 1:
-        columns.append(Column(title="cell", cells=tuple(row.cell for row in rows), words=True, joint=", on "))
-    names = Column(title="contrast", cells=tuple(row.name for row in rows))
+    if len({one.cell for one in effects}) > 1:
+        cells = tuple(name_where(one.cell, experiment) for one in effects)
+        columns.append(Column(title="cell", cells=cells, words=True, joint=", on "))
+    names = Column(title="contrast", cells=tuple(map(name_contrast, effects)))
     return Table(names=names, columns=tuple(columns), shape=Shape.SENTENCES)
 
 
@@ -145,9 +153,6 @@ def percentile_table(answer: Answer, cell: Cell, rows: Sequence[EnvironmentRow])
     return Table(names=_names(shown), columns=tuple(columns))
 
 
-# ------------------------------------------------------------------------------------------------ columns
-
-
 def _names(rows: Sequence[EnvironmentRow], title: str = "environment") -> Column:
     return Column(title=title, cells=tuple(row.name for row in rows))
 
@@ -155,7 +160,7 @@ def _names(rows: Sequence[EnvironmentRow], title: str = "environment") -> Column
 def _effect_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
     """Effect, interval and verdict of each environment."""
     found = [row.comparison for row in rows]
-    effects = (("-" if item.effect is None else render_percent_change(item.effect)) if item else "" for item in found)
+    effects = (_change(item.effect, "-") if item else "" for item in found)
     intervals = ((render_interval(shown_interval(item)) or "-") if item else "" for item in found)
     return [
         Column(title="effect", cells=tuple(effects)),
@@ -189,5 +194,5 @@ def _duration(seconds: float | None) -> str:
     return "-" if seconds is None else render_duration(seconds)
 
 
-def _change(ratio: float | None) -> str:
-    return "" if ratio is None else render_percent_change(ratio)
+def _change(ratio: float | None, unknown: str = "") -> str:
+    return unknown if ratio is None else render_percent_change(ratio)

@@ -1,7 +1,5 @@
 """Blocks as Markdown with the tables of GitHub, for issues, wikis and pull requests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -70,10 +70,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Text that can be copied: lines stay as they are, in plain text within its width as `wrapped` has them."""
+    """Text that can be copied: lines stay as they are, in plain text, which is narrow, only where they are `exact`."""
 
     text: str
-    wrapped: Callable[[str, int], list[str]] | None = None
+    exact: bool = False
 
 
 class Place(StrEnum):

@@ -1,13 +1,11 @@
 """Blocks as one HTML file that needs nothing else: no script, no network, no fonts from elsewhere."""
 
-from __future__ import annotations
-
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from pgstrata.model.answer import Verdict
+from pgstrata.report.blocks.layout import tie
 from pgstrata.report.blocks.model import Document
-from pgstrata.report.blocks.ties import tie
 
 # Colour never stands alone.
 _SIGNS = {

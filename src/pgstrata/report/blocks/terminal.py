@@ -1,7 +1,5 @@
 """Blocks for a terminal: the answer, what is brief of the rest, doubts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
@@ -73,9 +71,6 @@ def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
             return [_wrapped([block.plain], width, first=" ", style="dim")]
         case _:
             return []
-
-
-# ------------------------------------------------------------------------------------------------ tables
 
 
 def _table(table: Table, width: int, shown: int) -> list[RenderableType]:

@@ -1,6 +1,4 @@
-"""Blocks as plain text, ready for a mailing list: no line is longer than 78 columns."""
-
-from __future__ import annotations
+"""Blocks as plain text, ready for a mailing list: no line but those to be copied is longer than 78 columns."""
 
 from collections.abc import Iterable, Sequence
 
@@ -102,17 +100,13 @@ def _facts_lines(facts: Sequence[Fact], title: str) -> list[str]:
 
 
 def _verbatim_lines(block: Verbatim) -> list[str]:
-    room = WIDTH - len(_INDENT)
-    if block.wrapped is not None:
-        return [f"{_INDENT}{line}".rstrip() for line in block.wrapped(block.text, room)]
+    if block.exact:
+        return [f"{_INDENT}{line}".rstrip() for line in block.text.splitlines()]
     lines = []
     for line in block.text.splitlines():
         indent = _INDENT + " " * min(len(line) - len(line.lstrip()), WIDTH // 2)
         lines += wrap(line.strip(), first=indent, rest=f"{indent}    ")
     return lines
-
-
-# ------------------------------------------------------------------------------------------------ tables
 
 
 def _table_lines(table: Table) -> list[str]:

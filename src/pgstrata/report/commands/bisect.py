@@ -1,7 +1,5 @@
 """A search along levels as words and JSON: where the step is, by what evidence, what could not be measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -111,9 +109,6 @@ def _say_skipped(found: Bisection) -> list[str]:
     if any(step.comparison is None for step in found.skipped):
         lines += wrap_text(f"They are tried again where {found.folder}/{_SKIPPED_FILE} is removed.", WIDTH)
     return lines
-
-
-# ------------------------------------------------------------------------------------------------ JSON
 
 
 def bisection_json(found: Bisection) -> str:

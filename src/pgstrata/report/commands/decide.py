@@ -1,6 +1,4 @@
-"""The answer on other tools' results: sentences, a table, doubts, in plain text of 78 columns; and the same as JSON."""
-
-from __future__ import annotations
+"""The answer on other tools' results: sentences, steps, tables, doubts, in plain text of 78 columns; and JSON."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -8,16 +6,16 @@ from typing import Any, Final
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.compare.import_doubts import fewest_values
 from pgstrata.compare.one_look import BaselineFrom, ImportAnswer
-from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
+from pgstrata.model.answer import ALL_CELLS, AxisStep, Comparison, OrderedAxis, Verdict
 from pgstrata.model.doubts import DependentValues
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import Column, begin
 from pgstrata.report.blocks.text import wrap
-from pgstrata.report.commands.decide_steps import is_over_all, say_main_steps, say_order, say_single_steps
-from pgstrata.report.json.comparisons import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
+from pgstrata.report.sentences.factors import STEP_WORDS, say_out_of_reach, say_step, say_trend
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import (
@@ -34,6 +32,7 @@ from pgstrata.report.sentences.verdicts import (
 )
 from pgstrata.sources.table import UNNAMED
 from pgstrata.stats.boundaries import ALPHA
+from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import Direction, render_percent_change
 
 _MOST_SENTENCES: Final = 8
@@ -288,7 +287,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "seconds": [],
         "effects": [],
         "axes": [
-            axis_fields(axis, cell=_cell_field(axis.cell, whole=is_over_all(answer, axis))) for axis in answer.axes
+            axis_fields(axis, cell=_cell_field(axis.cell, single=_is_single(answer, axis))) for axis in answer.axes
         ],
         "anomalies": [],
         "shift": [],
@@ -297,8 +296,9 @@ def decision_json(answer: ImportAnswer) -> str:
     return render_document(document)
 
 
-def _cell_field(cell: str, *, whole: bool) -> dict[str, Any] | str:
-    return ALL_CELLS if whole else {"identity": cell}
+def _cell_field(cell: str, *, single: bool) -> dict[str, Any] | str:
+    """A file may have a single cell that is called "all", too."""
+    return cell if cell == ALL_CELLS and not single else {"identity": cell}
 
 
 def _environment(name: str) -> dict[str, Any]:
@@ -311,8 +311,73 @@ def _comparison(answer: ImportAnswer, item: Comparison) -> dict[str, Any]:
             item,
             environment=_environment(item.environment),
             reference=answer.question.baseline,
-            cell=_cell_field(item.cell, whole=_is_whole(item)),
+            cell=_cell_field(item.cell, single=item.exploratory),
             direction=answer.question.direction,
         ),
         **pick_fields(item, "values baseline_values"),
     }
+
+
+_MOST_AXES: Final = 8
+_MOST_LEVELS: Final = 12
+
+
+def say_main_steps(answer: ImportAnswer) -> Iterator[str]:
+    """What holds of the whole file; without blocks of every cell, because nothing ties them together."""
+    axes = [axis for axis in answer.axes if not _is_single(answer, axis)]
+    yield from (_say_axis(answer, axis) for axis in axes[:_MOST_AXES])
+    left = len(axes) - _MOST_AXES
+    if left > 0:
+        yield f"--json has the steps of {count(left, 'more cell')}"
+
+
+def say_single_steps(answer: ImportAnswer) -> list[str]:
+    """Of single cells behind a headline over several, exploratory."""
+    axes = [axis for axis in answer.axes if _is_single(answer, axis)]
+    said = [_say_axis(answer, axis) for axis in axes[:_MOST_AXES]]
+    left = len(axes) - _MOST_AXES
+    return [*said, f"--json has {left} more"] if left > 0 else said
+
+
+def say_order(answer: ImportAnswer) -> str:
+    """In which order the levels were taken, and at which level steps were looked for."""
+    if not answer.axes:
+        return ""
+    named = ", ".join(answer.levels[:_MOST_LEVELS]) + (", ..." if len(answer.levels) > _MOST_LEVELS else "")
+    shared = f", shared by {len(answer.axes)} cells" if not answer.paired and len(answer.axes) > 1 else ""
+    blocks = "within blocks" if answer.paired else "of all values, because there are no blocks"
+    level = f"{LEVEL * 100:g} %{shared}"
+    return f"Ordered as they first appear in the file: {named}; steps by permutation {blocks}, at {level}"
+
+
+def _is_single(answer: ImportAnswer, axis: OrderedAxis) -> bool:
+    return answer.paired and len(answer.cells) > 1 and axis is not answer.axes[0]
+
+
+def _say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
+    """Along the environments: 17 brought +4.2 % [+3.1, +5.3] throughput (better, p = 0.002), over 9 blocks."""
+    head = f"along the environments{_place_of(answer, axis)}"
+    if axis.p is None or axis.smallest_p is None:
+        return f"{head}: fewer than 3 levels have values to compare, too few for a step"
+    over = f", over {count(axis.blocks, 'block')}" if answer.paired else ", without blocks"
+    if axis.steps:
+        return f"{head}: {', '.join(_say_step(answer, step) for step in axis.steps)}{over}{say_out_of_reach(axis)}"
+    ends = f"{head} from {axis.levels[0]} to {axis.levels[-1]}"
+    if axis.smallest_p > (LEVEL if answer.paired else LEVEL / len(answer.axes)):
+        few = count(axis.blocks, "block") if answer.paired else "so few values"
+        return f"{ends}: too early for any step, the clearest one in {few} has p = {axis.smallest_p:.2g}"
+    return f"{ends}: no step stands out (p = {axis.p:.2g}){over}{say_trend(axis)}{say_out_of_reach(axis)}"
+
+
+def _place_of(answer: ImportAnswer, axis: OrderedAxis) -> str:
+    if len(answer.cells) <= 1:
+        return ""
+    return f" on {axis.cell}" if _is_single(answer, axis) or not answer.paired else f" over {TOGETHER}"
+
+
+def _say_step(answer: ImportAnswer, step: AxisStep) -> str:
+    """The level, what it brought, and whether that is good."""
+    named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
+    what = "" if answer.question.metric == UNNAMED else f" {named}"
+    said = STEP_WORDS.get(step.verdict, step.verdict)
+    return f"{step.after} brought {say_step(step)}{what} ({said}, p = {step.p:.2g})"

@@ -1,36 +1,21 @@
 """What an examination of a host found: a verdict in a line, tables for people, JSON for programs. Pure."""
 
-from __future__ import annotations
-
 import json
 import shlex
-from collections.abc import Iterator, Sequence
-
-from rich import box
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Sequence
+from typing import Final
 
 from pgstrata.model.changes import LOCAL
-from pgstrata.model.doctor import Examination, Fitness, Possible, Probe
+from pgstrata.model.doctor import Examination, Fitness, Probe
 from pgstrata.report.blocks.layout import wrap_text
 from pgstrata.report.json.fields import pick_fields
 
-_STYLES = {Possible.YES: "green", Possible.NOT_FOR_USER: "yellow", Possible.NOT_ON_HOST: "red"}
-_FACTORS = ("factor", "possible", "what there is, or what it takes")
-_PROBES = ("probe", "found")
-_ELEVATED = ("factor", "with sudo")
-_TEXT_WIDTH = 100
-# Titles and rows; the style of a cell on a terminal stands beside its text.
-_Table = tuple[Sequence[str], Sequence[Sequence[str | tuple[str, str]]]]
+MOST_COLUMNS: Final = 100
 _GAP = 2
 ONE_CLIENT = (
     "With clients = 1 a processor falls asleep between two transactions, and what is measured is mostly how fast it "
     "wakes up; two clients or more, or both ends on one CPU, measure PostgreSQL."
 )
-
-
 _SUDO_NOTE = (
     "pgstrata would run this with sudo and nothing else, as `sudo -n /bin/sh -c SCRIPT …`: {list} has every command. "
     "Who may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
@@ -48,43 +33,30 @@ def say_verdict(examination: Examination) -> str:
     return f"{head}, because {'; '.join(against)}." if against else f"{head}."
 
 
-def render_terminal(examination: Examination, width: int) -> RenderableType:
-    """Something that a rich console of so many columns can print."""
-    alarm = examination.fitness is not Fitness.YES
-    verdict = Text("\n".join(wrap_text(say_verdict(examination), width)), style="bold yellow" if alarm else "bold")
-    parts = (
-        Text("\n".join(wrap_text(part, width)), style="dim") if isinstance(part, str) else _table(part)
-        for part in _parts(examination)
-    )
-    return Group(verdict, *(Padding(part, (1, 0, 0, 0)) for part in parts))
-
-
-def _parts(examination: Examination) -> Iterator[_Table | str]:
-    """Tables and notes, in the order in which they are shown."""
-    yield (
-        _FACTORS,
-        [(one.key, (str(one.possible), _STYLES.get(one.possible, "dim")), one.note) for one in examination.layers],
-    )
-    yield (
-        _PROBES,
-        [(one.title, (_found(one), "yellow" if one.doubt or one.failure else "")) for one in examination.probes],
-    )
-    yield ONE_CLIENT
+def render_text(examination: Examination, columns: int = MOST_COLUMNS) -> str:
+    """The verdict, then tables and notes, in lines of at most so many characters."""
+    factors = [(one.key, str(one.possible), one.note) for one in examination.layers]
+    parts = [
+        wrap_text(say_verdict(examination), columns),
+        _table([("factor", "possible", "what there is, or what it takes"), *factors], columns),
+        _table([("probe", "found"), *((one.title, _found(one)) for one in examination.probes)], columns),
+        wrap_text(ONE_CLIENT, columns),
+    ]
     if examination.elevated:
-        yield _ELEVATED, _elevated_rows(examination)
-        yield _say_sudo(examination)
+        parts.append(_table([("factor", "with sudo"), *_elevated_rows(examination)], columns))
+        parts.append(wrap_text(_say_sudo(examination), columns))
+    return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _table(part: _Table) -> Table:
-    titles, rows = part
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles[:-1]:
-        table.add_column(title, no_wrap=True)
-    table.add_column(titles[-1], overflow="fold")
+def _table(rows: Sequence[tuple[str, ...]], columns: int) -> list[str]:
+    """Columns side by side; the last one goes on below itself where it is too long."""
+    widths = [max(len(row[place]) for row in rows) + _GAP for place in range(len(rows[0]) - 1)]
+    indent = " " * sum(widths)
+    lines = []
     for row in rows:
-        # Text, not str: square brackets would be read as markup
-        table.add_row(*(Text(cell) if isinstance(cell, str) else Text(cell[0], style=cell[1]) for cell in row))
-    return table
+        head = "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
+        lines += wrap_text(row[-1], columns, first=head, rest=indent) if row[-1] else [head.rstrip()]
+    return lines
 
 
 def _elevated_rows(examination: Examination) -> list[tuple[str, str]]:
@@ -103,31 +75,6 @@ def _say_sudo(examination: Examination) -> str:
 
 def _found(probe: Probe) -> str:
     return f"not measured: {probe.failure}" if probe.failure else f"{'! ' if probe.doubt else ''}{probe.text}"
-
-
-def render_text(examination: Examination) -> str:
-    """The same as plain text."""
-    parts = [
-        wrap_text(part, _TEXT_WIDTH) if isinstance(part, str) else _plain(part)
-        for part in (say_verdict(examination), *_parts(examination))
-    ]
-    return "\n\n".join("\n".join(lines) for lines in parts)
-
-
-def _plain(part: _Table) -> list[str]:
-    """Columns side by side; the last one goes on below itself where it is too long."""
-    titles, styled = part
-    rows = [tuple(cell if isinstance(cell, str) else cell[0] for cell in row) for row in styled]
-    widths = [max(len(row[place]) for row in (titles, *rows)) + _GAP for place in range(len(titles) - 1)]
-    indent = " " * sum(widths)
-    lines = []
-    for row in (titles, *rows):
-        head = "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
-        lines += wrap_text(row[-1], _TEXT_WIDTH, first=head, rest=indent) if row[-1] else [head.rstrip()]
-    return lines
-
-
-# ---------------------------------------------------------------------------------------------------- JSON
 
 
 def doctor_json(examination: Examination) -> str:

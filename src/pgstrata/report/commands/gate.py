@@ -1,7 +1,5 @@
 """A study as a gate: one line for each headline, and the exit code with its reason."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, assert_never

@@ -1,7 +1,5 @@
 """What is changed on a host as words and JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

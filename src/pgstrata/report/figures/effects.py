@@ -1,23 +1,23 @@
-"""Charts of differences from the baseline, with their intervals.
+"""Charts of differences from the baseline, with their intervals; along percentiles, and along ordered axes.
 
 An axis that reaches to one huge difference would squeeze all others to dots at its zero. So it covers what lies around
 the threshold, where the doubt is, and whatever lies farther out is an arrow at its edge with its figures beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import Answer, Comparison, Verdict
+from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_points import Axis, break_label, label_environments
 from pgstrata.report.figures.vega import INK, Spec
-from pgstrata.report.sentences.names import name_environment
+from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
+from pgstrata.report.sentences.names import name_environment, name_factor, name_place
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
     render_shown,
@@ -174,3 +174,109 @@ def _along_axis(answer: Answer, rows: Sequence[dict[str, Any]]) -> Spec:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_IN_TITLE else "the baseline"
+
+
+_FEWEST = 3
+_GAP = 0.6
+
+
+def shifts_of(answer: Answer, cell: str) -> tuple[QuantileShift, ...]:
+    """All percentiles of a cell that were compared: by environment, then from the lowest to the highest."""
+    return tuple(item for item in answer.shifts if item.cell == cell)
+
+
+def name_percentile(shift: QuantileShift) -> str:
+    """p50, p99."""
+    return f"p{shift.quantile * 100:.0f}"
+
+
+def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
+    """The shift function: difference of each percentile, with its pointwise interval; None with fewer than three."""
+    experiment = answer.study.plan.experiment
+    labels = label_environments(experiment)
+    shown = [(item, item.effect) for item in shifts_of(answer, cell) if item.effect is not None]
+    steps = [name for _, name in sorted({(item.quantile, name_percentile(item)) for item, _ in shown})]
+    if len(steps) < _FEWEST:
+        return None
+    names = list(dict.fromkeys(item.environment for item, _ in shown))
+    rows = [
+        {
+            "name": labels[item.environment],
+            "x": steps.index(name_percentile(item))
+            + (names.index(item.environment) + 1) / (len(names) + 1) * _GAP
+            - _GAP / 2,
+            "y": vega.percent(effect),
+            "low": vega.percent(item.interval.low) if item.interval else None,
+            "high": vega.percent(item.interval.high) if item.interval else None,
+        }
+        for item, effect in shown
+    ]
+    described = {"title": "latency, difference, %", "axis": vega.percent_axis(tickCount=6)}
+    y, low = (vega.number(field, **described) for field in ("y", "low"))
+    layers = [
+        vega.mark("rule", {"color": INK}, row={"at": 0}, x=None, color=None, y=vega.number("at")),
+        vega.mark("rule", {"strokeWidth": 1.6}, where="datum.low !== null", y=low, y2={"field": "high"}),
+        vega.mark("point", {"filled": True, "size": 50, "opacity": 1}, y=y, **vega.by_environment(experiment, "shape")),
+    ]
+    shared = {"x": vega.named_places("percentile of latency", steps, 0.5), **vega.by_environment(experiment, "color")}
+    chart = vega.layered(layers, width=vega.WHOLE, height=190, encoding=shared)
+    label = "Difference of each percentile of latency with its pointwise interval; below zero is faster"
+    return vega.figure(title, label, chart, rows)
+
+
+_SPREAD = 0.4
+_BLOCKS, _MEDIANS = "datum.kind === 'block'", "datum.kind === 'median'"
+
+
+def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
+    """Levels in their order: a dot for each block, a bar at the median, a line where a step stands out."""
+    experiment = answer.study.plan.experiment
+    points = level_points(answer, axis)
+    if not points:
+        return None
+    rows = _level_rows(points, len(axis.levels))
+    factor = name_factor(axis.factor)
+    y = vega.number("y", title="difference from the block's mean, %", axis=vega.percent_axis(tickCount=6))
+    stair = {"strokeWidth": 1.2, "color": INK, "opacity": 0.5}
+    bar = {"strokeWidth": 4, "color": INK, "strokeCap": "round"}
+    ends: Spec = {"x": vega.number("left"), "x2": {"field": "right"}}
+    layers = [
+        vega.mark("point", {"filled": True, "size": 34, "opacity": 0.55, "color": vega.OPEN}, where=_BLOCKS, y=y),
+        vega.mark("line", stair, where=_MEDIANS, y=y),
+        vega.mark("rule", bar, where=_MEDIANS, y=y, **ends),
+        *_step_lines(axis, max(row["y"] for row in rows)),
+    ]
+    shared = {"x": vega.named_places(factor, axis.levels, 0.6, labelFontSize=13)}
+    chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
+    title = f"Along {factor}: {name_place(axis.cell, experiment)}"
+    return vega.figure(title, say_axis(axis, experiment), chart, rows)
+
+
+def _level_rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any]]:
+    """Blocks side by side within their level, then the medians."""
+    blocks = sorted({point.block for point in points})
+    offset = {block: (place - (len(blocks) - 1) / 2) * _SPREAD / len(blocks) for place, block in enumerate(blocks)}
+    rows = [
+        {"kind": "block", "x": round(point.place + offset[point.block], 4), "y": vega.percent(point.ratio)}
+        for point in points
+    ]
+    for place in range(levels):
+        middle = median(point.ratio for point in points if point.place == place)
+        ends = {"left": place - _SPREAD / 1.5, "right": place + _SPREAD / 1.5}
+        rows.append({"kind": "median", "x": place, "y": vega.percent(middle), **ends})
+    return rows
+
+
+def _step_lines(axis: OrderedAxis, top: float) -> list[Spec]:
+    """A line between the levels of each step, with its size above."""
+    rule = {"color": vega.BETTER, "strokeDash": [4, 3], "strokeWidth": 1.6}
+    text = {"dx": 5, "dy": -4, "align": "left", "baseline": "bottom", "fontSize": 12, "color": INK}
+    layers = []
+    for step in axis.steps:
+        at = axis.levels.index(step.after) - 0.5
+        row = {"x": at, "y": top, "text": [f"{step.after}:", say_step(step)]}
+        layers += [
+            vega.mark("rule", rule, row=row, x=vega.number("x")),
+            vega.mark("text", text, row=row, x=vega.number("x"), y=vega.number("y"), text={"field": "text"}),
+        ]
+    return layers

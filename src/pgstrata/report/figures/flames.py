@@ -1,18 +1,16 @@
 """Differential flame graphs: who used the CPU in one environment, and where that changed against another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.stacks import RunStacks
+from pgstrata.model.attribution import RunStacks
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
-from pgstrata.report.figures.time_parts import cut_name
 from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
+from pgstrata.report.figures.waterfalls import cut_name
 from pgstrata.report.sentences.names import count, name_both, name_difference
 from pgstrata.units import render_duration
 
@@ -117,9 +115,6 @@ def _readable(name: str) -> str:
     """Names of functions come from programs: cut, and without control characters."""
     kernel = name.endswith("_[k]")
     return cut_name(name.removesuffix("_[k]"), _LONGEST) + (" (kernel)" if kernel else "")
-
-
-# ------------------------------------------------------------------------------------------------ the drawing
 
 
 def draw_flames(flames: Flames, title: str, reference: str) -> Figure:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from statistics import fmean, variance
 from typing import Final
 
-from pgstrata.model.stacks import RunStacks
+from pgstrata.model.attribution import RunStacks
 from pgstrata.stats.moderated import moderated_error
 from pgstrata.stats.student import two_sided_point
 
@@ -182,9 +182,6 @@ def _size(counts: _Counts, blocks: Sequence[int]) -> float:
 
 def _differences(counts: _Counts, blocks: Sequence[int]) -> list[float]:
     return [counts.value.get(block, 0.0) - counts.reference.get(block, 0.0) for block in blocks]
-
-
-# ------------------------------------------------------------------------------------------------ where they stand
 
 
 def arrange_frames(flames: Flames) -> tuple[Frame, ...]:

@@ -1,7 +1,5 @@
 """What charts are drawn from: few enough points that a report stays small, chosen so that dips stay visible."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,22 +1,108 @@
-"""Charts of the runs themselves: over their seconds, block by block, along clients or scale."""
+"""Charts of the runs themselves: over their seconds, turn by turn, block by block, along clients or scale.
 
-from __future__ import annotations
+Block by block, what lies far from the rest has a panel of its own, on one relative scale.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.answer import Answer
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.metrics import METRICS, ROUND_TPS
+from pgstrata.model.runs import RunRecord
+from pgstrata.report.answer.notes import visits_in_slices
 from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.panels import Panel, arrange_panels, choose_ticks
-from pgstrata.report.figures.run_points import Axis, Dot, Step, choose_lines, label_environments, place_dots, take_steps
+from pgstrata.report.figures.run_points import (
+    Axis,
+    Dot,
+    Step,
+    choose_lines,
+    label_environments,
+    place_dots,
+    spread,
+    take_steps,
+)
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
+
+# A panel is split where its span is more than so many times what the runs of one environment scatter over.
+_MOST_SCATTERS = 12
+_LEAST_SCATTER = 0.02
+_PADDING = 1.12
+_LEAST_SPAN = 0.04
+_WIDE = 8.0
+_MOST_LABELS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Environments that lie near each other, and the stretch of the axis that shows all their usable runs."""
+
+    environments: tuple[str, ...]
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+
+def arrange_panels(dots: Sequence[Dot]) -> tuple[Panel, ...]:
+    """Panels from the highest values to the lowest, all with the same ratio between their ends.
+
+    Empty where nothing has a logarithm. Of an environment without any usable run the others are taken.
+    """
+    ranges = _ranges(dots)
+    if not ranges:
+        return ()
+    scatter = max(_LEAST_SCATTER, median(high - low for low, high in ranges.values()))
+    groups = _split(sorted(ranges, key=lambda name: ranges[name]), ranges, _MOST_SCATTERS * scatter)
+    ends = [(min(ranges[name][0] for name in group), max(ranges[name][1] for name in group)) for group in groups]
+    span = max(_LEAST_SPAN, _PADDING * max(high - low for low, high in ends))
+    return tuple(
+        _panel(group, (low + high - span) / 2, (low + high + span) / 2)
+        for group, (low, high) in zip(reversed(groups), reversed(ends), strict=True)
+    )
+
+
+def _panel(names: Sequence[str], low: float, high: float) -> Panel:
+    ends = math.exp(low), math.exp(high)
+    return Panel(environments=tuple(names), low=ends[0], high=ends[1], ticks=choose_ticks(*ends))
+
+
+def _ranges(dots: Sequence[Dot]) -> Mapping[str, tuple[float, float]]:
+    """Logarithms of the smallest and the largest value of each environment."""
+    values: dict[str, list[float]] = {}
+    usable = {dot.environment for dot in dots if dot.valid}
+    for dot in dots:
+        if dot.value > 0 and (dot.valid or dot.environment not in usable):
+            values.setdefault(dot.environment, []).append(math.log(dot.value))
+    return {name: (min(found), max(found)) for name, found in values.items()}
+
+
+def _split(names: list[str], ranges: Mapping[str, tuple[float, float]], most: float) -> list[list[str]]:
+    """Names from the lowest to the highest, parted at their widest gap as long as a part spans more than `most`."""
+    highest = [max(ranges[name][1] for name in names[: place + 1]) for place in range(len(names))]
+    gaps = [ranges[name][0] - top for name, top in zip(names[1:], highest, strict=False)]
+    if not gaps or highest[-1] - ranges[names[0]][0] <= most or max(gaps) <= 0:
+        return [names]
+    place = gaps.index(max(gaps)) + 1
+    return [*_split(names[:place], ranges, most), *_split(names[place:], ranges, most)]
+
+
+def choose_ticks(low: float, high: float) -> tuple[float, ...]:
+    """A few round numbers between two positive ends of a logarithmic axis."""
+    if high / low > _WIDE:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        found = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+        inside = [value for value in found if low <= value <= high]
+        return tuple(inside[:: math.ceil(len(inside) / _MOST_LABELS)])
+    size = 10.0 ** math.floor(math.log10((high - low) / _MOST_LABELS))
+    step = next(size * digit for digit in (1, 2, 2.5, 5, 10) if (high - low) / (size * digit) <= _MOST_LABELS)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return tuple(float(f"{place * step:.10g}") for place in range(first, last + 1))
+
 
 _MOST_TICKS = 6
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
@@ -186,3 +272,48 @@ def _is_flattened(steps: Sequence[Step]) -> bool:
     for step in steps:
         places.setdefault(step.at, []).append(step.value)
     return min(step.low for step in steps) > 0 and any(map(are_far_apart, places.values()))
+
+
+MOST_VISITS = 4
+_MARGIN = 1.03
+
+
+def draw_rounds(answer: Answer, cell: str, title: str) -> Figure | None:
+    """Some visits of a cell, one panel each: throughput of every slice, on one logarithmic scale."""
+    experiment = answer.study.plan.experiment
+    visits = spread(visits_in_slices(answer.study, cell), MOST_VISITS)
+    labels = label_environments(experiment)
+    rows: list[dict[str, Any]] = [
+        {"name": labels[name], "visit": f"block {visit.block}", "time": round(time, 2), "value": vega.rounded(value)}
+        for visit in visits
+        for name, run in visit.runs.items()
+        for time, value in _slices(run)
+    ]
+    if not rows:
+        return None
+    values = [row["value"] for row in rows]
+    low, high = min(values) / _MARGIN, max(values) * _MARGIN
+    scale = {"type": "log", "domain": [low, high], "nice": False}
+    ticks = {"format": "~s", "values": list(choose_ticks(low, high))}
+    y = vega.number("value", title="tps of a slice, log", axis=ticks, scale=scale)
+    x = vega.number(
+        "time", title="seconds since the first slice", scale={"nice": False}, axis={"format": "~g", "grid": False}
+    )
+    layers = [
+        vega.mark("line", {"strokeWidth": 1, "opacity": 0.5}),
+        vega.mark("point", {"filled": True, "size": 30, "opacity": 1}, **vega.by_environment(experiment, "shape")),
+    ]
+    shared = {"x": x, "y": y, **vega.by_environment(experiment, "color")}
+    order = [f"block {visit.block}" for visit in visits]
+    chart = vega.in_panels({"layer": layers, "height": 130, "encoding": shared}, "visit", order)
+    label = f"Throughput of every slice in {count(len(visits), 'visit')}, a colour for each environment"
+    return vega.figure(title, label, chart, rows)
+
+
+def _slices(run: RunRecord) -> Iterator[tuple[float, float]]:
+    """Start in seconds and throughput of each round that has both."""
+    for series in run.series:
+        if series.metric == ROUND_TPS:
+            for time, value in zip(series.times, series.values, strict=True):
+                if math.isfinite(time) and 0 < value < math.inf:
+                    yield time, value

@@ -4,8 +4,6 @@ The specifications are plain dictionaries: altair copies and checks each of many
 never stands alone: shapes, labels or separate panels say the same.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib
@@ -55,9 +53,6 @@ def percent(ratio: float) -> float:
 def rounded(value: float) -> float:
     """Four digits are as fine as anybody sees."""
     return float(f"{value:.4g}")
-
-
-# ------------------------------------------------------------------------------------------------ pieces
 
 
 def layered(layers: Sequence[Spec], **frame: Any) -> Spec:
@@ -168,9 +163,6 @@ def _legend(names: Sequence[str]) -> Spec:
         "labelExpr": "replace(datum.label, /\\n/g, '')",
         "columnPadding": 18,
     }
-
-
-# ------------------------------------------------------------------------------------------------ SVG
 
 
 # Ink is the colour of the page's text, so that charts follow a dark page.

@@ -1,21 +1,80 @@
-"""The answer on a study as a JSON document."""
+"""The answer on a study as a JSON document: comparisons, axes, doubts as sentences, and what `--why` adds.
 
-from __future__ import annotations
+Times of attributions are seconds per transaction, what is counted beside them is in the base unit of its metric.
+"""
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, FactorEffect, Study
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, FactorEffect, OrderedAxis, Study
+from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
+from pgstrata.model.doubts import Doubt
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.report.answer.environment_rows import host_facts
-from pgstrata.report.answer.run_seconds import seconds_json
-from pgstrata.report.answer.slice_scatter import find_scatter
-from pgstrata.report.json.causes import why_fields
-from pgstrata.report.json.comparisons import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.answer.notes import find_scatter, seconds_json
+from pgstrata.report.answer.queries import plan_fields, query_fields
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
+from pgstrata.report.sentences.causes import say_obstacle
+from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.units import Direction
+
+_COMPARISON: Final = (
+    "verdict effect interval equivalence_interval confidence level lane repeated_p adjusted_p blocks planned_blocks "
+    "decided_at"
+)
+
+
+def warning_fields(doubts: Iterable[Doubt]) -> list[dict[str, str]]:
+    """Code and sentence of each."""
+    return [{"code": doubt.code, "text": say_doubt(doubt)} for doubt in doubts]
+
+
+def comparison_fields(
+    item: Comparison,
+    *,
+    environment: Mapping[str, Any],
+    reference: str,
+    cell: Mapping[str, Any] | str,
+    direction: Direction,
+    visible: float | None = None,
+) -> dict[str, Any]:
+    """A comparison.
+
+    Args:
+        item: what was compared.
+        environment: the environment, in full.
+        reference: name of what it is compared with.
+        cell: the cell, in full, or that it is all of them.
+        direction: which values of the metric are better.
+        visible: the smallest effect, as a share, that the comparison could have shown; None where nobody knows.
+    """
+    return {
+        "environment": environment,
+        "reference": reference,
+        "cell": cell,
+        "metric": item.metric,
+        "direction": direction.value,
+        **pick_fields(item, _COMPARISON),
+        "smallest_visible_effect": visible,
+        **pick_fields(item, "runs invalid value baseline_value exploratory control"),
+        "warnings": warning_fields(item.warnings),
+    }
+
+
+def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str, Any]:
+    """An ordered axis; `cell` as in `comparison_fields`."""
+    return {
+        **pick_fields(axis, "factor levels"),
+        "cell": cell,
+        "metric": axis.metric,
+        "steps": [pick_fields(step, "before after effect interval p verdict") for step in axis.steps],
+        **pick_fields(axis, "p smallest_p out_of_reach trend_p blocks"),
+    }
+
 
 _CELL = "identity workload scale clients threads protocol run rate"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
@@ -93,9 +152,6 @@ def _comparison(plan: Plan, comparison: Comparison) -> dict[str, Any]:
     )
 
 
-# ------------------------------------------------------------------------------------------------ design, floor
-
-
 def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     design = plan.design(cell.identity)
     return {
@@ -111,9 +167,6 @@ def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
     return [{**pick_fields(item, "environment cell"), **pick_fields(item.components, SCATTER)} for item in found]
 
 
-# ------------------------------------------------------------------------------------------------ factors
-
-
 def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
     return {
         **pick_fields(effect, "kind factor level reference"),
@@ -122,9 +175,6 @@ def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
         **pick_fields(effect, "metric verdict effect interval blocks repeated_p decided_at"),
         "exploratory": True,
     }
-
-
-# ------------------------------------------------------------------------------------------------ latency
 
 
 def _shifts(answer: Answer) -> list[dict[str, Any]]:
@@ -141,3 +191,44 @@ def _shifts(answer: Answer) -> list[dict[str, Any]]:
         {"environment": environment, "cell": cell, "simultaneous": False, "quantiles": items}
         for (environment, cell), items in found.items()
     ]
+
+
+_ORIGIN = "source hertz statement_samples"
+_CONTRIBUTION = "part event query value reference difference interval resolved samples blocker place process"
+
+
+def why_fields(answer: Answer) -> dict[str, Any]:
+    """What `show --why` shows, in full."""
+    return {
+        "attributions": [_attribution(item) for item in answer.attributions],
+        "unattributed": [_unattributed(item) for item in answer.unattributed],
+        "accounts": [_account(item) for item in answer.accounts],
+        "plans": plan_fields(answer),
+        "queries": query_fields(answer),
+    }
+
+
+def _unattributed(item: Unattributed) -> dict[str, Any]:
+    why, remedy = say_obstacle(item)
+    return {**pick_fields(item, "environment reference cell"), "why": why, "remedy": remedy}
+
+
+def _attribution(item: Attribution) -> dict[str, Any]:
+    lists = {"parts": item.parts, "queries": item.queries, "rows": item.rows, "causes": item.causes}
+    return {
+        **pick_fields(item, "environment reference cell method blocks samples"),
+        "origin": pick_fields(item.origin, _ORIGIN),
+        "total": pick_fields(item.total, _CONTRIBUTION),
+        **{name: [pick_fields(each, _CONTRIBUTION) for each in rows] for name, rows in lists.items()},
+        "beside": [pick_fields(each, "metric value reference difference interval blocks") for each in item.beside],
+        "processes": [pick_fields(each, _CONTRIBUTION) for each in item.processes],
+    }
+
+
+def _account(item: LevelAccount) -> dict[str, Any]:
+    return {
+        **pick_fields(item, "environment cell blocks method"),
+        **pick_fields(item.account, "seconds samples"),
+        "origin": pick_fields(item.account.origin, _ORIGIN),
+        "rows": [pick_fields(row, "part event seconds samples") for row in item.account.rows],
+    }

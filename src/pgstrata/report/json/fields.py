@@ -3,8 +3,6 @@
 Fields are added, never changed, within one schema number.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -27,18 +25,6 @@ def render_document(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def number_field(value: float | None) -> float | None:
-    """The number, None where it is none."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def interval_field(interval: Interval | ValueInterval | None) -> list[float] | None:
-    """Both ends, None where one of them is no number."""
-    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return None
-    return [interval.low, interval.high]
-
-
 def pick_fields(item: object, names: str) -> dict[str, Any]:
     """Attributes in this order, `names` separated by blanks; each is null where `item` is None.
 
@@ -55,9 +41,10 @@ def _plain(value: Any) -> Any:
         case Enum():
             return value.value
         case float():
-            return number_field(value)
+            return value if math.isfinite(value) else None
         case Interval() | ValueInterval():
-            return interval_field(value)
+            ends = [value.low, value.high]
+            return ends if all(map(math.isfinite, ends)) else None
         case tuple() | list():
             return [_plain(each) for each in value]
         case Mapping():

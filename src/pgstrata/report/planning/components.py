@@ -1,7 +1,5 @@
 """A noise floor with what it says of rounds and run lengths: as a line and for JSON. Pure, without numpy for plans."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What the rig could have seen, from the floors that were frozen with a plan: in words and for JSON. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ def find_sights(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tuple[Sig
         if comparison.metric == plan.experiment.metric:
             blocks[comparison.cell] = max(comparison.blocks, blocks.get(comparison.cell, 0))
     known = (floor for floor in _ordered(plan) if floor.valid)
-    return tuple(_sight(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
+    return tuple(take_sight(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
 
 
 def _ordered(plan: Plan) -> list[Floor]:
@@ -51,7 +49,8 @@ def _ordered(plan: Plan) -> list[Floor]:
     return [plan.floors[name] for name in names if name in plan.floors]
 
 
-def _sight(plan: Plan, floor: Floor, blocks: int) -> Sight:
+def take_sight(plan: Plan, floor: Floor, blocks: int) -> Sight:
+    """What so many blocks let a comparison of a cell see."""
     return Sight(floor=floor, blocks=blocks, effect=find_visible(plan, floor, blocks, level_of(plan, floor.cell)))
 
 
@@ -107,7 +106,7 @@ def say_measured(plan: Plan, floor: Floor) -> str:
     head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
         return f"{head}; it is not relied upon: {floor.doubt}"
-    few, many = (render_effect(_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
+    few, many = (render_effect(take_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {HORIZON} from {many} on"
 
 
@@ -123,9 +122,6 @@ def render_effect(effect: float | None) -> str:
     percent = effect * 100
     digits = 0 if percent >= 10 else 1 if percent >= 0.1 else 2  # noqa: PLR2004 - two significant digits
     return f"{percent:.{digits}f} %"
-
-
-# ---------------------------------------------------------------------------------------------------- JSON
 
 
 def floor_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> dict[str, Any] | None:
@@ -148,7 +144,7 @@ def floors_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> list[dict
 
 def measured_json(plan: Plan, floors: Iterable[Floor]) -> list[dict[str, Any]]:
     """Floors that an A/A plan just measured, with what they let a comparison of all `HORIZON` blocks see."""
-    return [_sight_json(_sight(plan, floor, HORIZON)) for floor in floors]
+    return [_sight_json(take_sight(plan, floor, HORIZON)) for floor in floors]
 
 
 def _sight_json(sight: Sight) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """A plan as text for people and as JSON for programs. Pure."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,9 +141,12 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
     yield from _doubts(plan)
     if any(floor.valid for floor in plan.floors.values()):
         # numpy, for which a plan without a floor does not wait
-        from pgstrata.report.planning.lengths import find_lengths, say_length  # noqa: PLC0415
-        from pgstrata.report.planning.power import power_lines  # noqa: PLC0415
-        from pgstrata.report.planning.threshold import say_threshold  # noqa: PLC0415
+        from pgstrata.report.planning.power import (  # noqa: PLC0415
+            find_lengths,
+            power_lines,
+            say_length,
+            say_threshold,
+        )
 
         yield from power_lines(plan)
         yield from say_threshold(plan)
@@ -248,7 +249,7 @@ def _from_floors(plan: Plan) -> dict[str, Any]:
 
         power = power_json(plan)
     if any(floor.runs for floor in plan.floors.values()):
-        from pgstrata.report.planning.lengths import lengths_json  # noqa: PLC0415 - as above
+        from pgstrata.report.planning.power import lengths_json  # noqa: PLC0415 - as above
 
         lengths = lengths_json(plan)
     return {"power": power, "run_lengths": lengths}

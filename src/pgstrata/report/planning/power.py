@@ -1,32 +1,27 @@
-"""What a plan can expect to see before it starts, from the floors of its cells: as text and for JSON. Pure."""
+"""What a plan can expect to see before it starts, from the floors of its cells: as text and for JSON. Pure.
 
-from __future__ import annotations
+With it a warning where the default threshold is finer than the noise, and which run length would pay best.
+"""
 
 import math
+import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.floor import Floor
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.floor import Floor, RunNoise, RunsMeasured
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.planning.floor import find_sights, find_visible, level_of, name_floor, render_effect
+from pgstrata.report.planning.components import runs_json, say_runs
+from pgstrata.report.planning.floor import Sight, find_sights, level_of, name_floor, render_effect, take_sight
 from pgstrata.stats.power import Power, forecast
+from pgstrata.stats.variance import best_run_length, run_cost
 from pgstrata.units import render_count, render_duration
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """What is expected in one cell within `blocks` blocks, planned or what the budget holds of them.
-
-    `visible` is the smallest effect that four of five such studies find, as a share; None where none is.
-    """
-
-    floor: Floor
-    blocks: int
-    visible: float | None
-    powers: tuple[Power, ...]
+Outlook = tuple[Sight, tuple[Power, ...]]
+"""What is expected in one cell within the blocks that are planned, or that the budget holds of them."""
 
 
 def affordable_blocks(plan: Plan) -> int:
@@ -37,20 +32,13 @@ def affordable_blocks(plan: Plan) -> int:
     return min(len(plan.blocks), int(max(0.0, budget - cost.seconds_building) // cost.seconds_per_block))
 
 
-def find_outlooks(plan: Plan) -> tuple[Outlook, ...]:
+def find_outlooks(plan: Plan) -> list[Outlook]:
     """One for each floor that may be relied upon, the headline first."""
-    blocks = affordable_blocks(plan)
-    return tuple(_outlook(plan, sight.floor, blocks) for sight in find_sights(plan))
-
-
-def _outlook(plan: Plan, floor: Floor, blocks: int) -> Outlook:
-    level = level_of(plan, floor.cell)
-    return Outlook(
-        floor=floor,
-        blocks=blocks,
-        visible=find_visible(plan, floor, blocks, level),
-        powers=forecast(floor.s0, math.log1p(plan.experiment.threshold), blocks, alpha=level),
-    )
+    blocks, delta = affordable_blocks(plan), math.log1p(plan.experiment.threshold)
+    return [
+        (take_sight(plan, floor, blocks), forecast(floor.s0, delta, blocks, alpha=level_of(plan, floor.cell)))
+        for floor in (sight.floor for sight in find_sights(plan))
+    ]
 
 
 def choose_floor(floors: Sequence[Floor]) -> Floor:
@@ -58,27 +46,23 @@ def choose_floor(floors: Sequence[Floor]) -> Floor:
     return floors[0] if floors[0].cell == ALL_CELLS else max(floors, key=lambda floor: floor.s0)
 
 
-# ---------------------------------------------------------------------------------------------------- text
-
-
 def power_lines(plan: Plan) -> Iterator[str]:
     """The forecast of the headline (or of the noisiest cell), indented, then what the others can see."""
     outlooks = find_outlooks(plan)
     if not outlooks:
         return
-    leading = choose_floor([one.floor for one in outlooks])
-    first = next(one for one in outlooks if one.floor is leading)
-    yield f"{name_floor(first.floor)}: {_say_floor(first)}"
-    yield from (f"  {_say_power(plan, power)}" for power in first.powers)
+    leading = choose_floor([sight.floor for sight, _ in outlooks])
+    first, powers = next(outlook for outlook in outlooks if outlook[0].floor is leading)
+    yield f"{name_floor(leading)}: {_say_floor(leading)}"
+    yield from (f"  {_say_power(plan, power)}" for power in powers)
     yield f"  {_say_visible(first)}"
-    yield from (
-        f"{name_floor(one.floor)}: {_say_floor(one)}; {_say_visible(one)}" for one in outlooks if one is not first
-    )
-    yield from (f"warning: {text}" for text in _warnings(plan, outlooks, first))
+    for sight, _ in outlooks:
+        if sight is not first:
+            yield f"{name_floor(sight.floor)}: {_say_floor(sight.floor)}; {_say_visible(sight)}"
+    yield from (f"warning: {text}" for text in _warnings(plan, [sight for sight, _ in outlooks], first))
 
 
-def _say_floor(outlook: Outlook) -> str:
-    floor = outlook.floor
+def _say_floor(floor: Floor) -> str:
     made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source}"
     return f"noise floor {render_effect(math.expm1(floor.s0))} ({made})"
 
@@ -93,21 +77,19 @@ def _say_power(plan: Plan, power: Power) -> str:
     return f"{power.effect * 100:g} %: found in {share}, {after}"
 
 
-def _say_visible(outlook: Outlook) -> str:
-    blocks = render_count(outlook.blocks, "block")
-    if outlook.visible is None:
+def _say_visible(sight: Sight) -> str:
+    blocks = render_count(sight.blocks, "block")
+    if sight.effect is None:
         return f"{blocks} are too few to see any difference"
-    return f"within {blocks} it sees differences from {render_effect(outlook.visible)} on"
+    return f"within {blocks} it sees differences from {render_effect(sight.effect)} on"
 
 
-def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterator[str]:
+def _warnings(plan: Plan, sights: Sequence[Sight], first: Sight) -> Iterator[str]:
     threshold = plan.experiment.threshold
     # as printed: 3.01 % against 3 % would be a warning that contradicts itself
     limit = render_effect(threshold)
     blind = [
-        one
-        for one in outlooks
-        if one.visible is None or (one.visible > threshold and render_effect(one.visible) != limit)
+        one for one in sights if one.effect is None or (one.effect > threshold and render_effect(one.effect) != limit)
     ]
     if not blind:
         return
@@ -115,28 +97,131 @@ def _warnings(plan: Plan, outlooks: Sequence[Outlook], first: Outlook) -> Iterat
     who = first if first in blind else blind[0]
     place = "" if who is first else f" in {name_floor(who.floor)}, which is exploratory,"
     held = f"the budget holds {who.blocks} of {len(plan.blocks)} blocks; " if who.blocks < len(plan.blocks) else ""
-    seen = f"only differences from {render_effect(who.visible)} on" if who.visible is not None else "no difference"
+    seen = f"only differences from {render_effect(who.effect)} on" if who.effect is not None else "no difference"
     yield (
         f"{held}{seen} can be seen{place} and {threshold * 100:g} % would matter: more blocks (at most {HORIZON}), "
         "longer runs, a quieter machine or a larger threshold would answer the question"
     )
 
 
-# ---------------------------------------------------------------------------------------------------- JSON
-
-
 def power_json(plan: Plan) -> list[dict[str, Any]]:
     """For each floor that may be relied upon; seconds without those for the datasets."""
     return [
         {
-            **pick_fields(outlook, "cell=floor.cell blocks smallest_visible_effect=visible"),
+            **pick_fields(sight, "cell=floor.cell blocks smallest_visible_effect=effect"),
             "effects": [
                 {
                     **pick_fields(power, "effect probability decided blocks"),
                     "seconds": power.blocks * plan.forecast.seconds_per_block,
                 }
-                for power in outlook.powers
+                for power in powers
             ],
         }
-        for outlook in find_outlooks(plan)
+        for sight, powers in find_outlooks(plan)
+    ]
+
+
+COARSE: Final = 0.05
+"""The threshold that is named instead, as a share."""
+_NOISY: Final = 0.02
+"""Log units of one environment, s0 / sqrt(2): above it few blocks show equality within 3 %."""
+
+
+def say_threshold(plan: Plan) -> Iterator[str]:
+    """A warning where the file gives no threshold and a floor that may be relied upon is above what it is meant for.
+
+    Of the headline if it is so noisy, else of the noisiest cell.
+    """
+    if plan.experiment.threshold >= COARSE or _gives_threshold(plan.experiment):
+        return
+    noisy = [sight.floor for sight in find_sights(plan) if sight.floor.s0 / math.sqrt(2) > _NOISY]
+    if not noisy:
+        return
+    floor = choose_floor(noisy)
+    where = "over all cells together" if floor.cell == ALL_CELLS else f"in {floor.cell}"
+    default, better = (f"{threshold * 100:g} %" for threshold in (plan.experiment.threshold, COARSE))
+    yield (
+        f"warning: the file gives no threshold, so {default} is taken, while {where} equals differ by "
+        f"{render_effect(math.expm1(floor.s0))} from block to block: equality within {default} is found in "
+        f"{_say_equal(plan, floor, plan.experiment.threshold)}, within {better} in {_say_equal(plan, floor, COARSE)}; "
+        f'if differences below {better} do not matter to you, write threshold = "{better}"'
+    )
+
+
+def _say_equal(plan: Plan, floor: Floor, threshold: float) -> str:
+    blocks, level = affordable_blocks(plan), level_of(plan, floor.cell)
+    (equal,) = forecast(floor.s0, math.log1p(threshold), blocks, (0.0,), alpha=level)
+    return f"{math.floor(equal.probability * 100)} of 100 such studies after about {round(equal.blocks)} blocks"
+
+
+def _gives_threshold(experiment: Experiment) -> bool:
+    """Whether the file has one; a text that cannot be read is left alone."""
+    try:
+        return "threshold" in tomllib.loads(experiment.text)
+    except (ValueError, RecursionError):
+        return True
+
+
+# The optimum is flat: less is not worth a change, for which the noise floor would have to be measured again.
+_LEAST_SAVING: Final = 0.15
+# Twelve differences leave the variance of a run open by about this factor either way.
+_DOUBT: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLength:
+    """Seconds per run of a cell, planned and best, and what the best saves of variance x time, as a share."""
+
+    cell: str
+    planned: float
+    best: float
+    saving: float
+    runs: RunsMeasured
+
+
+def find_lengths(plan: Plan) -> tuple[RunLength, ...]:
+    """Cells in which another run length would learn clearly more per minute, by a floor that may be relied upon."""
+    return tuple(length for length in _lengths(plan) if length.saving > _LEAST_SAVING)
+
+
+def _lengths(plan: Plan) -> Iterator[RunLength]:
+    for cell in plan.experiment.cells:
+        floor = plan.floors.get(cell.identity)
+        if floor is None or not floor.valid or floor.runs is None or plan.design(cell.identity).sliced:
+            continue
+        known = (floor.runs.noise, floor.runs.overhead)
+        best = best_run_length(*known)
+        if best is not None and _holds(*known, best, cell.run):
+            saving = 1 - run_cost(*known, best) / run_cost(*known, cell.run)
+            yield RunLength(cell=cell.identity, planned=cell.run, best=best, saving=saving, runs=floor.runs)
+
+
+def _holds(noise: RunNoise, overhead: float, best: float, planned: float) -> bool:
+    """Whether the best length costs less than the planned one with half and with twice the variance of runs, too.
+
+    Of simulated series of runs near their best length one in fourteen is advised to change, without this one in five.
+    """
+    within = noise.second * noise.inflation / noise.seconds
+    total = noise.run + within
+    doubted = (replace(noise, run=max(0.0, total * factor - within)) for factor in (1 / _DOUBT, _DOUBT))
+    return all(run_cost(one, overhead, best) < run_cost(one, overhead, planned) for one in doubted)
+
+
+def say_length(length: RunLength) -> str:
+    """Runs of about 38 s would learn most per minute (now 2 min): with what is known of the cell behind it."""
+    best, planned = render_duration(round(length.best)), render_duration(length.planned)
+    return (
+        f"{length.cell}: runs of about {best} would learn most per minute (now {planned}): "
+        f"{length.saving * 100:.0f} % less variance x time; measured: {say_runs(length.runs)}"
+    )
+
+
+def lengths_json(plan: Plan) -> list[dict[str, Any]]:
+    """The same cells for programs."""
+    return [
+        {
+            **pick_fields(length, "cell planned_seconds=planned best_seconds=best saving"),
+            "components": runs_json(length.runs),
+        }
+        for length in find_lengths(plan)
     ]

@@ -1,9 +1,8 @@
-"""The answer in sentences: what is claimed, how sure, and never more than that."""
+"""The answer in sentences: what is claimed, how sure, what puts it in doubt, and what looks wrong; never more."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pgstrata.compare.headlines import (
     DIFFERENT,
@@ -11,24 +10,33 @@ from pgstrata.compare.headlines import (
     faulty_controls,
     is_beyond_chance,
     lead_comparisons,
+    primary_comparisons,
 )
+from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.answer import Answer, Comparison
-from pgstrata.report.answer.effort import Effort, measure_effort
+from pgstrata.model.experiment import Experiment
 from pgstrata.report.sentences.comparisons import (
     BASELINE_COLLAPSED,
+    SMALL_AND_EARLY,
     Case,
+    Effort,
     count_verdicts,
     explore,
     group_by_environment,
     make_cases,
+    measure_effort,
     say_case,
+    say_chance,
+    say_control,
+    shout,
     summarise,
+    summarise_control,
 )
-from pgstrata.report.sentences.contrasts import contrast_sentences
-from pgstrata.report.sentences.controls import say_chance, say_control, shout, summarise_control
-from pgstrata.report.sentences.names import say_common
-from pgstrata.report.sentences.ordered import step_sentences
+from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
+from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
 from pgstrata.report.sentences.verdicts import name_baseline
+from pgstrata.units import render_percent_change
 
 _MOST_SENTENCES = 8
 _MOST_CELLS = 4
@@ -103,9 +111,6 @@ def _explored(answer: Answer, effort: Effort) -> list[str]:
     return [f"single cells, exploratory: of {len(cells)}, {count_verdicts(cases)}"]
 
 
-# ------------------------------------------------------------------------------------------------ controls
-
-
 def alarm_sentences(answer: Answer) -> tuple[str, ...]:
     """Controls that came out different, whole ones before single cells."""
     return _alarms(answer, measure_effort(answer.study))
@@ -144,3 +149,69 @@ def _explored_controls(answer: Answer) -> list[str]:
 def capitalise(text: str) -> str:
     """First letter upper case, the rest as it is; environments keep their spelling."""
     return text[:1].upper() + text[1:] if text.startswith(_FIRST_WORDS) else text
+
+
+_MOST_PLACES = 2
+
+
+def doubt_sentences(answer: Answer) -> tuple[str, ...]:
+    """All warnings once, each with the cells that it concerns."""
+    experiment = answer.study.plan.experiment
+    primary = primary_comparisons(answer)
+    leads = lead_comparisons(answer)
+    places: dict[str, list[str]] = {}
+    for comparison in primary:
+        for text in _doubts(comparison, led=comparison in leads):
+            found = places.setdefault(text, [])
+            place = name_place(comparison.cell, experiment)
+            if place not in found:
+                found.append(place)
+    cells = len({comparison.cell for comparison in primary})
+    texts = [f"{text}{_where(found, cells)}" for text, found in places.items()]
+    return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
+
+
+def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
+    """What the sentence of the answer does not say already."""
+    said = SAID | {SMALL_AND_EARLY} if led else SAID
+    return (say_doubt(doubt) for doubt in comparison.warnings if doubt.code not in said)
+
+
+def _where(found: Sequence[str], cells: int) -> str:
+    if cells <= 1 or len(found) == cells:
+        return ""
+    left = len(found) - _MOST_PLACES
+    rest = f" and {count(left, 'other cell')}" if left > 0 else ""
+    return f" ({'; '.join(found[:_MOST_PLACES])}{rest})"
+
+
+MOST_SAID: Final = 10
+_REMEDY: Final = "to see whether any of this stays, measure it again: pgstrata run EXPERIMENT.toml --study NEW_FOLDER"
+
+
+def anomaly_sentences(answer: Answer) -> tuple[str, ...]:
+    """The largest kinks, then the largest runs that stray; how many more there are, and what tells more."""
+    experiment = answer.study.plan.experiment
+    kinks = [one for one in answer.anomalies if one.kind is AnomalyKind.KINK]
+    runs = [one for one in answer.anomalies if one.kind is AnomalyKind.RUN]
+    said = (*_say_largest(kinks, experiment), *_say_largest(runs, experiment))
+    return (*said, _REMEDY) if said else ()
+
+
+def _say_largest(anomalies: Sequence[Anomaly], experiment: Experiment) -> list[str]:
+    said = [say_anomaly(one, experiment) for one in anomalies[:MOST_SAID]]
+    left = len(anomalies) - MOST_SAID
+    return [*said, f"and {left} more"] if left > 0 else said
+
+
+def say_anomaly(anomaly: Anomaly, experiment: Experiment) -> str:
+    """One anomaly without a full stop: 18, select-only, scale 10, 8 clients: -18.1 % from the curve ..."""
+    name = name_environment(experiment.environment(anomaly.environment), experiment)
+    place = f"{name}, {name_cell(experiment.cell(anomaly.cell), experiment)}"
+    change = render_percent_change(anomaly.effect)
+    if anomaly.kind is AnomalyKind.RUN:
+        after = "" if anomaly.following is None else f"; the next run: {render_percent_change(anomaly.following)}"
+        return f"{place}, block {anomaly.blocks[0]}: {change} from its median{after}"
+    seen = experiment.cell(anomaly.witness).clients
+    aside = f" (seen at {count(seen, 'client')})" if anomaly.witness != anomaly.cell else ""
+    return f"{place}: {change} from the curve through its other points{aside}"

@@ -1,16 +1,17 @@
-"""Comparisons that came out alike, told in one sentence: what is claimed, how surely, and what it took."""
+"""Comparisons that came out alike, told in one sentence: what is claimed, how surely, and what it took.
 
-from __future__ import annotations
+What it took is the machine time that was spent on both environments until the verdict fell. Controls have sentences of
+their own: an alarm where the baseline differs from itself, else that it does not.
+"""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgstrata.compare.headlines import DIFFERENT
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.runs import RunStatus
-from pgstrata.report.answer.effort import Effort
+from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
@@ -23,7 +24,55 @@ from pgstrata.report.sentences.verdicts import (
     verdict_label,
     verdict_word,
 )
+from pgstrata.sources.runs import may_enter
 from pgstrata.units import render_duration, render_percent_change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """The runs of a study by environment and cell."""
+
+    experiment: Experiment
+    runs: Mapping[tuple[str, str], Sequence[RunRecord]]
+
+    def seconds(self, comparison: Comparison) -> float | None:
+        """Seconds measured and spent around it, in both environments, up to the last block looked at; None without.
+
+        Other environments of the same blocks are not counted, nor is what was prepared before the first block.
+        """
+        arms = [
+            [run for cell in self._cells(comparison) for run in self.runs.get((name, cell), ())]
+            for name in (comparison.environment, comparison.reference or self.experiment.baseline)
+        ]
+        last = self._last_block(comparison, arms)
+        spent = [
+            run.measured_seconds + sum(run.dead_time.values())
+            for arm in arms
+            for run in arm
+            if last is None or run.block <= last
+        ]
+        return sum(spent) or None
+
+    def _cells(self, comparison: Comparison) -> list[str]:
+        if comparison.cell != ALL_CELLS:
+            return [comparison.cell]
+        return [cell.identity for cell in self.experiment.cells]
+
+    def _last_block(self, comparison: Comparison, arms: Sequence[Sequence[RunRecord]]) -> int | None:
+        """The number of the block that the verdict fell after, or the last one looked at."""
+        own, base = ({run.block for run in arm if may_enter(run)} for arm in arms)
+        usable = sorted(own & base)
+        looked_at = comparison.decided_at or comparison.blocks
+        return usable[looked_at - 1] if 0 < looked_at <= len(usable) else None
+
+
+def measure_effort(study: Study) -> Effort:
+    """Made once for all comparisons of a study."""
+    runs: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in study.runs:
+        runs.setdefault((run.environment, run.cell), []).append(run)
+    return Effort(experiment=study.plan.experiment, runs=runs)
+
 
 # Differences first, then what is no difference, then what nobody can tell.
 _RANKS = {
@@ -259,3 +308,53 @@ def _range(comparisons: Sequence[Comparison]) -> str:
         return ""
     low, high = render_percent_change(min(claimed)), render_percent_change(max(claimed))
     return f" ({low})" if low == high else f" ({low} to {high})"
+
+
+def shout(said: str) -> str:
+    """The alarm, to be read before everything else."""
+    return f"THE CONTROL DIFFERS FROM ITSELF: DO NOT TRUST ANY OTHER DIFFERENCE OF THIS STUDY. {said}"
+
+
+def say_control(case: Case) -> str:
+    """A control that is no reason for alarm."""
+    head, base = f"the control ({case.name})", case.base
+    where = say_on(places(case)) if len(case.experiment.cells) > 1 else ""
+    # Where there are several figures each names its cell.
+    place = where if len(case.items) == 1 else ""
+    match case.verdict:
+        case Verdict.INSUFFICIENT:
+            numbers = sorted({item.blocks for item in case.items})
+            blocks = " to ".join(str(number) for number in (numbers[0], numbers[-1])[: len(numbers)])
+            needed = max(map(needed_blocks, case.items))
+            return f"{head} has too few blocks to say anything yet{where}: {blocks} of {needed}"
+        case Verdict.NEGLIGIBLE:
+            claim = f"{head} differs from {base} by a trace{place}"
+            return f"{say_figures(case, claim, render_figures, place=False)}: doubt differences of that size"
+        case Verdict.EQUIVALENT:
+            limit = render_threshold(case.experiment.threshold)
+            claim = f"{head} does not differ from {base} by more than {limit}{place}, as it must be"
+            return say_figures(case, claim, tested, place=False)
+        case _:
+            claim = f"{head} cannot be told apart from {base}{place}, as it must be"
+            return say_figures(case, claim, found, place=False)
+
+
+def summarise_control(cases: Sequence[Case], all_cells: int) -> str:
+    """The calm cells of one control by number."""
+    name, base = cases[0].name, cases[0].base
+    told = [item for case in cases if case.verdict is not Verdict.INSUFFICIENT for item in case.items]
+    if not told:
+        return f"the control ({name}) has too few blocks to say anything yet"
+    traces = sum(item.verdict is Verdict.NEGLIGIBLE for item in told)
+    trace = f" (in {traces} of them it differs by a trace)" if traces else ""
+    cells = f"{len(told)} of {count(all_cells, 'cell')}"
+    return f"the control ({name}) shows no relevant difference from {base} in {cells}, as it must be{trace}"
+
+
+def say_chance(items: Sequence[Comparison], name: str, all_cells: int) -> str:
+    """Single cells of a control that differ no more than so many cells do by chance."""
+    figures = ", ".join(render_figures(item) for item in items)
+    return (
+        f"the control ({name}) differs in {len(items)} of {count(all_cells, 'cell')} ({figures}), no more than so many "
+        "cells do by chance"
+    )

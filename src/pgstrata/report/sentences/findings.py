@@ -1,7 +1,5 @@
 """Doubts in sentences without a full stop: the words of `model.doubts`, which are made nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 

@@ -1,13 +1,11 @@
 """What a study does not say: the limits of its design, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study
+from pgstrata.model.answer import ALL_CELLS, Answer, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.report.sentences.names import count, name_where
@@ -44,9 +42,6 @@ def _say_load(experiment: Experiment) -> Iterator[str]:
             f"Closed loop{where}: each client waits for its answer before it asks again, so latency is service time, "
             "without the waiting of users whom a busy server keeps in a queue"
         )
-
-
-# ------------------------------------------------------------------------------------------------ designs
 
 
 def _say_runs(study: Study) -> Iterator[str]:
@@ -131,9 +126,6 @@ def _length(study: Study, cell: Cell) -> float:
     return design.slice_seconds * design.rounds if design.sliced else cell.run
 
 
-# ------------------------------------------------------------------------------------------------ statistics
-
-
 def _say_stopping(answer: Answer) -> Iterator[str]:
     primary = primary_comparisons(answer)
     if not primary:
@@ -144,12 +136,8 @@ def _say_stopping(answer: Answer) -> Iterator[str]:
             "A comparison was looked at after each block and ended at its verdict, which the intervals allow for; "
             "effects that ended one early are a little larger on average than they are in truth"
         )
-    if measured < planned and not all(_is_decided(item) for item in primary):
+    if measured < planned and any(item.decided_at is None for item in primary):
         yield f"After {measured} of {count(planned, 'planned block')}: what is undecided may still be decided"
-
-
-def _is_decided(comparison: Comparison) -> bool:
-    return comparison.decided_at is not None
 
 
 def _say_multiplicity(answer: Answer) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """How environments, factors and cells are called in sentences, tables and charts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 

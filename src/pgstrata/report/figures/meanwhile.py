@@ -1,18 +1,28 @@
-"""What host and server did second by second: which courses of a cell tell something, and their medians over runs."""
+"""What host and server did second by second: the courses of a cell that tell something, and their chart.
+
+Small panels with one course in each: medians over the runs.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from pgstrata.model.answer import Study
+from pgstrata.model.answer import Answer, Study
 from pgstrata.model.courses import COURSES, EVENTS, Course
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS, TPS, Series
 from pgstrata.model.runs import RunRecord
+from pgstrata.report.blocks.model import Figure, begin
+from pgstrata.report.figures import vega
+from pgstrata.report.figures.run_points import label_environments
+from pgstrata.report.figures.runs import choose_seconds
+from pgstrata.report.figures.vega import INK, Spec
+from pgstrata.report.sentences.names import count
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import Unit
@@ -91,7 +101,8 @@ def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
     names = [item.name for item in experiment.environments][:MOST_ENVIRONMENTS]
     if experiment.baseline not in names:
         names[-1] = experiment.baseline
-    runs = {name: [_Courses.of(run) for run in study.runs if _counts(run, name, cell)] for name in names}
+    usable = [run for run in study.runs if run.cell == cell and may_enter(run)]
+    runs = {name: [_Courses.of(run) for run in usable if run.environment == name] for name in names}
     keys = {key for found in runs.values() for run in found for key in run.series if key[0] in COURSES}
     lines = {key: line for key in sorted(keys) if (line := _timelines(runs, key))}
     told = [key for key in lines if _tells(key, lines)]
@@ -139,16 +150,9 @@ _Runs = Mapping[str, Sequence[_Courses]]
 """By environment."""
 
 
-def _counts(run: RunRecord, environment: str, cell: str) -> bool:
-    return run.cell == cell and run.environment == environment and may_enter(run)
-
-
 def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:
     assert event in EVENTS
     return tuple(sorted({time for run in runs if (event, "") in run.series for time in run.series[event, ""].times}))
-
-
-# ------------------------------------------------------------------------------------------------ lines
 
 
 def _timelines(runs: _Runs, key: _Key) -> tuple[Timeline, ...]:
@@ -185,9 +189,6 @@ def _in_steps(series: Series, width: int, steps: int) -> FloatArray:
     total = np.bincount(places[good], values[good], minlength=steps)
     number = np.bincount(places[good], minlength=steps)
     return np.asarray(np.divide(total, number, out=np.full(steps, np.nan), where=number > 0), dtype=np.float64)
-
-
-# ------------------------------------------------------------------------------------------------ what tells something
 
 
 def _tells(key: _Key, lines: Mapping[_Key, Sequence[Timeline]]) -> bool:
@@ -240,3 +241,64 @@ def _difference(own: FloatArray, base: FloatArray) -> float:
     error = math.sqrt(own.var(ddof=1) / len(own) + base.var(ddof=1) / len(base))
     larger = max(abs(float(own.mean())), abs(float(base.mean())))
     return difference / larger if difference > max(_CLEAR * error, _LEAST * larger) else 0.0
+
+
+_HEIGHT: Final = 96
+_MARK: Final = "checkpoint"
+_AXES: Final = {Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~g"), Unit.CPUS: ("CPUs", "~g")}
+_LABELS: Final = 44
+"""Pixels for the labels of an axis, so that panels below each other begin alike."""
+
+
+def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
+    """A panel for the throughput and for each course that tells something; None where nothing does."""
+    found = find_meanwhile(answer.study, cell)
+    if found is None:
+        return None
+    experiment = answer.study.plan.experiment
+    labels = label_environments(experiment)
+    rows: list[dict[str, Any]] = [
+        {"panel": place, "name": labels[line.environment], "time": time, "value": vega.rounded(value)}
+        for place, panel in enumerate(found.panels)
+        for line in panel.lines
+        for time, value in zip(line.times, line.values, strict=True)
+    ]
+    rows += [
+        {"panel": _MARK, "name": labels[name], "time": time, "value": 0.0}
+        for name, times in found.checkpoints.items()
+        for time in times
+    ]
+    last = max(row["time"] for row in rows)
+    charts = [_panel(experiment, panel, place, last) for place, panel in enumerate(found.panels)]
+    chart = vega.beside(charts, spacing=18, resolve={"scale": {"color": "shared", "strokeDash": "shared"}})
+    return vega.figure(title + _left_out(answer, found), _describe(found), chart, rows)
+
+
+def _panel(experiment: Experiment, panel: MeanwhilePanel, place: int, last: float) -> Spec:
+    unit, form = _AXES.get(panel.unit, (panel.unit.value, "~s"))
+    seconds = {"values": choose_seconds(last), "format": "d"}
+    x = vega.number("time", title="seconds", scale={"nice": False, "domain": [0, last]}, axis=seconds)
+    axis = {"tickCount": 4, "format": form, "minExtent": _LABELS}
+    y = vega.number("value", title=unit or " ", scale={"zero": True}, axis=axis)
+    dashes = vega.by_environment(experiment, "strokeDash")
+    layers = [vega.mark("line", {"strokeWidth": 1.4}, where=f"datum.panel === {place}", **dashes)]
+    if place == 0:
+        look = {"shape": "triangle-up", "filled": True, "size": 46, "opacity": 0.9, "yOffset": -4}
+        layers.append(vega.mark("point", look, where=f"datum.panel === '{_MARK}'"))
+    heading = {"text": begin(panel.title), "anchor": "start", "fontSize": 12, "color": INK}
+    shared = {"x": x, "y": y, **vega.by_environment(experiment, "color")}
+    return vega.layered(layers, width=(vega.WIDTH - 130) / 2, height=_HEIGHT, encoding=shared, title=heading)
+
+
+def _left_out(answer: Answer, found: Meanwhile) -> str:
+    """What is not drawn, behind a title."""
+    names = answer.study.plan.experiment.environments
+    texts = [f"{MOST_ENVIRONMENTS} of {len(names)} environments"] if len(names) > MOST_ENVIRONMENTS else []
+    texts += [f"{found.left} more that differ or move are not drawn"] if found.left else []
+    return "".join(f"; {text}" for text in texts)
+
+
+def _describe(found: Meanwhile) -> str:
+    runs = count(max(line.runs for panel in found.panels for line in panel.lines), "run")
+    titles = "; ".join(panel.title for panel in found.panels)
+    return f"Medians over up to {runs} of each environment, second by second: {titles}"
