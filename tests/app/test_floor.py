@@ -25,9 +25,11 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Interleave
 from pgstrata.model.floor import FloorRecord, SliceComponents, SlicesMeasured
-from pgstrata.model.runs import Reason, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.floors import floor_key
+from pgstrata.report.sentences.reasons import say_why_so
 from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.store.study import StudyStore
 
@@ -148,7 +150,7 @@ def test_fewer_than_twelve_differences_are_no_floor(measured):
 def test_a_host_that_changed_meanwhile_gives_no_floor(measured):
     study, _ = measured(conditions=Fingerprint(facts={"kernel": "another"}))
     assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
-    study, _ = measured("two", reasons=(Reason(code="fingerprint_changed", text="x"),), validity=Validity.SUSPECT)
+    study, _ = measured("two", reasons=(Reason(code="fingerprint_changed", names=("x",)),), validity=Validity.SUSPECT)
     assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
 
 
@@ -321,7 +323,7 @@ def test_a_plan_takes_the_rounds_that_pay_best_on_this_host_and_says_why(file):
     after = load_plan(file)
     assert [design.rounds for design in before.designs] == [8, 0]
     assert [design.rounds for design in after.designs] == [16, 0]
-    assert "16 rounds: 2 % between rounds, at most 0.2 % between starts" in after.designs[0].reason
+    assert "16 rounds: 2 % between rounds, at most 0.2 % between starts" in say_why_so(after.designs[0])
     assert after.identity != before.identity
     assert after == load_plan(file)
     assert after.forecast.seconds_per_block > before.forecast.seconds_per_block
@@ -345,7 +347,7 @@ def test_where_eight_rounds_do_as_well_the_plan_and_its_floor_stay(file):
     before = known_slices(file, upper=0.006, dead=4.0)
     after = load_plan(file)
     assert after.identity == before.identity
-    assert "8 rounds: 2 % between rounds, at most 0.6 % between starts" in after.designs[0].reason
+    assert "8 rounds: 2 % between rounds, at most 0.6 % between starts" in say_why_so(after.designs[0])
     assert after.floors["select-only-s1-c2"].valid
     assert after.floors["select-only-s1-c2"].slices.components.visits == 12
 

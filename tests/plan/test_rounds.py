@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pgstrata.model.experiment import Interleave
 from pgstrata.model.floor import FloorKey, FloorRecord, SliceComponents, SlicesMeasured
-from pgstrata.model.plan import Design
+from pgstrata.model.plan import Design, FittedRounds
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.rounds import fit_rounds
 from pgstrata.stats.variance import best_rounds, slice_components, visit_cost
@@ -18,7 +19,12 @@ from pgstrata.stats.variance import best_rounds, slice_components, visit_cost
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE = Fingerprint(facts={"kernel": "6.1"})
 DESIGN = Design(
-    cell="c", interleave=Interleave.SLICES, reason="nothing is written", slice_seconds=0.25, rounds=8, discarded=1
+    cell="c",
+    interleave=Interleave.SLICES,
+    reason=Reason(code="nothing_written"),
+    slice_seconds=0.25,
+    rounds=8,
+    discarded=1,
 )
 
 
@@ -55,12 +61,12 @@ def test_without_components_a_design_is_left_as_it_is():
     assert fit_rounds(DESIGN, [measured(slices=None)], HERE, NOW) == DESIGN
 
 
-def test_the_default_is_kept_where_the_optimum_is_flat_and_the_reason_has_the_components():
+def test_the_default_is_kept_where_the_optimum_is_flat_and_the_design_has_the_components():
     design = fit_rounds(DESIGN, [measured(0.021, 0.01, 4.0)], HERE, NOW)
     assert best_rounds(0.021, 0.01, 4.0, 0.25) == 8
     assert design == replace(
         DESIGN,
-        reason="nothing is written; 8 rounds: 2.1 % between rounds, at most 1 % between starts, 4 s around 2 s of slices",
+        fitted=FittedRounds(between_rounds=0.021, between_starts=0.01, dead_seconds=4.0, slices_seconds=2.0),
     )
 
 

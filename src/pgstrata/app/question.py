@@ -22,6 +22,7 @@ from pgstrata.model.plan import HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
 
@@ -106,7 +107,7 @@ def parse_text(  # noqa: PLR0913 - what `parse_experiment` takes, each named
 
 def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
     """The plan of a complete experiment, its designs fitted to the scatter that is known here, without floors."""
-    make = partial(make_plan, experiment, workloads, capacity, drivers=driver_capabilities())
+    make = partial(make_plan, experiment, workloads, capacity, drivers=driver_capabilities(), say=say_reason)
     plan = make()
     designs = fit_designs(plan, workloads)
     return plan if designs == plan.designs else make(designs=designs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
+from pgstrata.model.reasons import Reason
 from pgstrata.units import render_duration
 
 
@@ -93,20 +94,32 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FittedRounds:
+    """What rounds follow from: scatter as shares, seconds of set-up overhead and of slices in a visit."""
+
+    between_rounds: float
+    between_starts: float
+    dead_seconds: float
+    slices_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """How the environments of a block take turns in one cell, and why so.
 
     In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
     further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
+    `fitted` is there where the rounds follow from what was measured on the host.
     """
 
     cell: str
     interleave: Interleave
-    reason: str
+    reason: Reason | None = None
     slice_seconds: float = 0.0
     rounds: int = 0
     discarded: int = 0
     settle: bool = False
+    fitted: FittedRounds | None = None
 
     @property
     def sliced(self) -> bool:
@@ -140,7 +153,7 @@ class Plan:
         for design in self.designs:
             if design.cell == cell:
                 return design
-        return Design(cell=cell, interleave=Interleave.RUNS, reason="")
+        return Design(cell=cell, interleave=Interleave.RUNS)
 
     @property
     def interleave(self) -> Interleave:

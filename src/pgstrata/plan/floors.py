@@ -77,7 +77,7 @@ def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
         **{f"cell option {name}": _short(value) for name, value in cell.options.items()},
     }
     for field in fields(Design):
-        if field.name not in {"cell", "reason"}:
+        if field.name not in {"cell", "reason", "fitted"}:
             conditions[f"design {field.name}"] = str(getattr(design, field.name))
     return conditions
 

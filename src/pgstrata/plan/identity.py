@@ -16,7 +16,7 @@ from pgstrata.model.plan import Design
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
     ServerSpec: frozenset({"conninfo"}),
-    Design: frozenset({"reason"}),
+    Design: frozenset({"reason", "fitted"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Cell: {"driver": DEFAULT_DRIVER},

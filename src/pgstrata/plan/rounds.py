@@ -20,11 +20,10 @@ from pgstrata.model.floor import (
     SlicesMeasured,
 )
 from pgstrata.model.metrics import TPS
-from pgstrata.model.plan import Design, Plan
+from pgstrata.model.plan import Design, FittedRounds, Plan
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.floors import doubt_record, floor_key
-from pgstrata.units import render_share, rough_duration
 
 # The optimum is flat, and a floor does not carry over to another number of rounds.
 _WORTH_KEEPING: Final = 1.10
@@ -40,7 +39,7 @@ def keys_of_any_rounds(plan: Plan, design: Design, workloads: Mapping[str, Workl
 
 
 def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint, now: datetime) -> Design:
-    """The design with the rounds at which a visit learns most for its time, and with the components in its reason.
+    """The design with the rounds at which a visit learns most for its time, and with the components that say so.
 
     `best_rounds` of the newest components, unless the default, or else a number at which a floor was measured, costs at
     most 10 % more in variance x time, by the upper limit of the scatter between starts or by its estimate.
@@ -61,7 +60,13 @@ def fit_rounds(design: Design, records: Sequence[FloorRecord], host: Fingerprint
         differences[int(record.key.conditions[_CONDITION])] += len(record.differences)
     measured = {rounds for rounds, number in differences.items() if number >= LEAST_DIFFERENCES}
     rounds = _choose(newest, design.rounds, measured)
-    return replace(design, rounds=rounds, reason=f"{design.reason}; {_say(newest, rounds)}")
+    fitted = FittedRounds(
+        between_rounds=newest.components.sigma_round,
+        between_starts=newest.components.sigma_start_upper,
+        dead_seconds=newest.dead_seconds,
+        slices_seconds=rounds * newest.round_seconds,
+    )
+    return replace(design, rounds=rounds, fitted=fitted)
 
 
 def _choose(slices: SlicesMeasured, default: int, measured: set[int]) -> int:
@@ -91,12 +96,3 @@ def _waste(slices: SlicesMeasured, sigma_start: float, rounds: int) -> float:
     known = (slices.components.sigma_round, sigma_start, slices.dead_seconds, slices.round_seconds)
     least = visit_cost(*known, best_rounds(*known))
     return visit_cost(*known, rounds) / least if least > 0 else 1.0
-
-
-def _say(slices: SlicesMeasured, rounds: int) -> str:
-    parts = slices.components
-    return (
-        f"{rounds} rounds: {render_share(parts.sigma_round)} between rounds, at most "
-        f"{render_share(parts.sigma_start_upper)} between starts, {rough_duration(slices.dead_seconds)} around "
-        f"{rough_duration(rounds * slices.round_seconds)} of slices"
-    )

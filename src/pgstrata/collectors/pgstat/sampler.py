@@ -13,7 +13,7 @@ from typing import Final
 from pgstrata.collectors.pgstat.parse import doubt_resets, parse_window
 from pgstrata.collectors.statements import compose_views, query_first
 from pgstrata.model.metrics import Measurement
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.ports.collector import CaptureSubject, Window
 
 VIEWS: Final = ("database", "tables", "position", "background", "wal", "io", "io_wal")

@@ -9,13 +9,15 @@ from pgstrata.report.answer.run_seconds import say_seconds
 from pgstrata.report.answer.slice_scatter import say_scatter
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.reasons import say_why_so
 
 
 def say_design(plan: Plan, cell: Cell) -> str:
     """Measured in 16 slices of 250 ms: the environments can be up together, and nothing is written."""
     design = plan.design(cell.identity)
     text = f"Measured in {design.describe(cell.run)}"
-    return f"{text}: {design.reason}" if design.reason else text
+    why = say_why_so(design)
+    return f"{text}: {why}" if why else text
 
 
 def say_values(plan: Plan, cell: Cell) -> str:

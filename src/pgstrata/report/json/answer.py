@@ -16,6 +16,7 @@ from pgstrata.report.json.comparisons import axis_fields, comparison_fields, war
 from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
 from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
+from pgstrata.report.sentences.reasons import say_why_so
 
 _CELL = "identity workload scale clients threads protocol run rate"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
@@ -101,7 +102,7 @@ def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     return {
         **pick_fields(design, "cell interleave"),
         "text": design.describe(cell.run),
-        "reason": design.reason,
+        "reason": say_why_so(design),
         **pick_fields(design if design.sliced else None, "slice_seconds rounds discarded"),
     }
 
