@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pgstrata.conduct.judge import _EXHAUSTED
+
 ROOT = Path(__file__).parents[1]
 PURE_IN_PART = {"pgstrata.drivers", "pgstrata.layers.storage.stack"}
 """Their pure modules are named one by one; the rest observes a host or starts a client."""
@@ -209,6 +211,15 @@ def sentences_in(path):
     constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in allowed)
     texts = (node.value for node in constants if isinstance(node.value, str))
     return [f"{path.name}: {text}" for text in texts if re.search(r"[a-z]{2,},? [a-z]{2,}", text)]
+
+
+def test_reasons_are_data_and_those_who_give_them_hold_no_sentence():
+    givers = ["conduct/derive.py", "conduct/samplers.py", "plan/design.py", "collectors/waits/parse.py"]
+    assert [text for name in givers for text in sentences_in(ROOT / "src/pgstrata" / name)] == [
+        "samplers.py: not started"
+    ]
+    signs = [text for text in sentences_in(ROOT / "src/pgstrata/conduct/judge.py") if "no summary" not in text]
+    assert all(text.removeprefix("judge.py: ") in _EXHAUSTED for text in signs)
 
 
 def test_findings_are_data_and_compare_holds_no_sentence():

@@ -25,7 +25,8 @@ from pgstrata.experiment.compose import Wishes
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Interleave
 from pgstrata.model.floor import FloorRecord
-from pgstrata.model.runs import Reason, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.store.study import StudyStore
@@ -147,7 +148,7 @@ def test_fewer_than_twelve_differences_are_no_floor(measured):
 def test_a_host_that_changed_meanwhile_gives_no_floor(measured):
     study, _ = measured(conditions=Fingerprint(facts={"kernel": "another"}))
     assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
-    study, _ = measured("two", reasons=(Reason(code="fingerprint_changed", text="x"),), validity=Validity.SUSPECT)
+    study, _ = measured("two", reasons=(Reason(code="fingerprint_changed", names=("x",)),), validity=Validity.SUSPECT)
     assert "host changed" in harvest_floors(StudyFolder(study), WORKLOADS).lack
 
 

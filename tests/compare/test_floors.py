@@ -123,7 +123,7 @@ def test_a_block_that_lacks_a_cell_is_not_part_of_the_mean():
 
 # ------------------------------------------------------------------------------------------------ components
 
-SLICED = Design(cell=READ.identity, interleave=Interleave.SLICES, reason="", slice_seconds=0.25, rounds=8, discarded=1)
+SLICED = Design(cell=READ.identity, interleave=Interleave.SLICES, slice_seconds=0.25, rounds=8, discarded=1)
 DEAD = {"clone": 1.0, "start": 2.0, "warmup": 1.0}
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from pgstrata.compare import compare_study
 from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.model.answer import Answer, Study
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.report.json.answer import answer_json
 from rendering import render_html, render_terminal, render_text, render_why
@@ -35,12 +35,12 @@ def make_study(reasons):
     )
 
 
-def lost(text="the sampler seconds ended before the run did: Killed"):
-    return (Reason(code="sampler_lost", text=text),)
+def lost(said="Killed"):
+    return (Reason(code="sampler_lost", names=("seconds",), how="ended", said=said),)
 
 
 def missing(share):
-    return (Reason(code="samples_missing", text=f"sessions were not seen in {share}% of the measured time"),)
+    return (Reason(code="samples_missing", how="sessions", value=share / 100),)
 
 
 def test_alike_remarks_of_an_environment_are_one_warning_with_the_first_run():
@@ -53,7 +53,7 @@ def test_alike_remarks_of_an_environment_are_one_warning_with_the_first_run():
 
 
 def test_other_reasons_are_none_of_it():
-    study = make_study({(OTHER, 1): (Reason(code="foreign_cpu", text="somebody else"),)})
+    study = make_study({(OTHER, 1): (Reason(code="foreign_cpu", value=1.5),)})
     assert unseen_warnings(study) == ()
 
 
@@ -67,7 +67,7 @@ def test_of_very_many_the_rest_is_counted():
 
 @pytest.fixture(scope="module")
 def answer():
-    study = make_study({(OTHER, 2): lost(f"the sampler seconds ended before the run did: {HOSTILE}")})
+    study = make_study({(OTHER, 2): lost(HOSTILE)})
     comparisons = compare_study(study.plan, study.runs)
     return Answer(study=study, comparisons=comparisons, warnings=unseen_warnings(study))
 

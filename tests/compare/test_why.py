@@ -7,7 +7,8 @@ import pytest
 from pgstrata.compare.causes.why import find_why
 from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Method, Obstacle, Part
-from pgstrata.model.runs import Reason, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import Validity
 from studies import BASE, CELL, OTHER, make_plan, make_run
 
 
@@ -111,15 +112,15 @@ def test_where_there_is_no_attribution_it_says_why(runs, obstacle, counts):
     found = find_why(make_plan(), runs)
     assert found.attributions == ()
     (missing,) = found.missing
-    assert (missing.obstacle, missing.lost) == (obstacle, "")
+    assert (missing.obstacle, missing.lost) == (obstacle, None)
     assert (missing.blocks, missing.sampled) == counts
 
 
 def test_a_sampler_that_was_lost_is_named():
-    lost = Reason(code="sampler_lost", text="the sampler sessions ended early: no more connections")
+    lost = Reason(code="sampler_lost", names=("sessions",), how="ended", said="no more connections")
     runs = [replace(each, sessions=(), reasons=(lost,)) for each in both()]
     (missing,) = find_why(make_plan(), runs).missing
-    assert (missing.obstacle, missing.lost) == (Obstacle.SAMPLER_LOST, lost.text)
+    assert (missing.obstacle, missing.lost) == (Obstacle.SAMPLER_LOST, lost)
 
 
 def test_a_fixed_rate_has_no_attribution():

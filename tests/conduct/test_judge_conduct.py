@@ -16,6 +16,7 @@ from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import EventKind
+from pgstrata.report.sentences.reasons import say_reason
 
 CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0)
 
@@ -149,7 +150,7 @@ def test_an_environment_that_changes_under_way_makes_its_later_runs_invalid():
     rig = carry_out(plan, world, store=store, layers=(Layer(),))
     late = [record for record in rig.store.kept.values() if record.block == 2]
     assert {record.validity for record in late} == {Validity.INVALID}
-    assert "asked.work_mem 4096 -> 8192" in late[0].reasons[0].text
+    assert late[0].reasons[0].names == ("asked.work_mem 4096 -> 8192",)
     assert all(record.validity is Validity.VALID for record in rig.store.kept.values() if record.block == 1)
 
 
@@ -225,7 +226,7 @@ def test_a_checkpoint_that_is_not_allowed_is_told(request):
 
     rig = carry_out(make_plan(), fakes.World(), sql=Sql())
     assert reasons(rig) == {"no_checkpoint"}
-    observe(request.node.nodeid, "no_checkpoint", next(iter(rig.store.kept.values())).reasons[0].text)
+    observe(request.node.nodeid, "no_checkpoint", say_reason(next(iter(rig.store.kept.values())).reasons[0]))
 
 
 def test_statistics_that_could_not_be_read_afterwards_are_told(request):
@@ -247,4 +248,4 @@ def test_statistics_that_could_not_be_read_afterwards_are_told(request):
 
     rig = carry_out(make_plan(), fakes.World(), collectors=(Collector(),))
     assert reasons(rig) == {"capture_failed"}
-    observe(request.node.nodeid, "capture_failed", next(iter(rig.store.kept.values())).reasons[0].text)
+    observe(request.node.nodeid, "capture_failed", say_reason(next(iter(rig.store.kept.values())).reasons[0]))

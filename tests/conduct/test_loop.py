@@ -245,7 +245,7 @@ def test_a_server_that_fails_later_is_recorded_and_the_other_environment_goes_on
     assert records["b01/a/select-only-s1-c2"].status is RunStatus.COMPLETED
     failed = records["b01/b/select-only-s1-c2"]
     assert (failed.status, failed.validity) == (RunStatus.FAILED, Validity.INVALID)
-    assert "did not start" in failed.reasons[0].text
+    assert "did not start" in failed.reasons[0].said
     assert not world.clones
 
 
@@ -262,7 +262,7 @@ def test_a_server_that_dies_in_a_run_is_named():
     _, rig = carry_out(make_plan(), world)
     record = rig.store.kept["b01/b/select-only-s1-c2"]
     assert record.status is RunStatus.FAILED
-    assert "terminated by signal 9" in record.reasons[0].text
+    assert "terminated by signal 9" in record.reasons[0].said
 
 
 def test_failed_transactions_make_a_run_invalid_unless_they_are_allowed():

@@ -11,6 +11,7 @@ from pgstrata.drivers.registry import driver_capabilities, find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
 from pgstrata.model.experiment import Interleave, Script
 from pgstrata.model.plan import HostCapacity
+from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus
 from pgstrata.plan import make_plan
 from pgstrata.ports.studies import StudyHead
@@ -30,7 +31,7 @@ def plan_of(cell, *, drivers=DRIVERS, interleave=Interleave.AUTO):
 def test_a_driver_that_cannot_be_paused_is_measured_run_by_run_and_the_design_says_why():
     (design,) = plan_of(CELL).designs
     assert not design.sliced
-    assert design.reason == "the driver plain cannot be paused"
+    assert design.reason == Reason(code="driver", names=("plain",))
     (usual,) = plan_of(CELLS[0]).designs
     assert usual.sliced
 
@@ -71,7 +72,7 @@ def test_a_driver_that_cannot_load_its_data_is_refused():
 
 
 def test_slices_are_refused_for_it():
-    with pytest.raises(PlanRefusedError, match="the driver plain cannot be paused"):
+    with pytest.raises(PlanRefusedError, match=r"code='driver', .*'plain'"):
         plan_of(CELL, interleave=Interleave.SLICES)
 
 

@@ -13,9 +13,7 @@ from pgstrata.model.plan import Design
 
 
 def design(rounds=4, discarded=1):
-    return Design(
-        cell="c", interleave=Interleave.SLICES, reason="", slice_seconds=0.05, rounds=rounds, discarded=discarded
-    )
+    return Design(cell="c", interleave=Interleave.SLICES, slice_seconds=0.05, rounds=rounds, discarded=discarded)
 
 
 @given(rounds=st.integers(1, 20), discarded=st.integers(0, 3), arms=st.integers(1, 6), seed=st.integers(0, 2**32))

@@ -21,7 +21,7 @@ def sliced_plan(host):
     plan = make_plan(blocks=1, together=True)
     environments = tuple(replace(each, host=host) for each in plan.experiment.environments)
     (cell,) = plan.experiment.cells
-    design = Design(cell=cell.identity, interleave=Interleave.SLICES, reason="", slice_seconds=0.25, rounds=2)
+    design = Design(cell=cell.identity, interleave=Interleave.SLICES, slice_seconds=0.25, rounds=2)
     return replace(plan, experiment=replace(plan.experiment, environments=environments), designs=(design,))
 
 

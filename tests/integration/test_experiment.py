@@ -234,9 +234,10 @@ def test_a_server_killed_in_the_middle_of_a_run_is_recorded_and_kept_out(sandbox
 
 def _reason(study, code):
     """What is said of a run of a study for that code."""
+    from pgstrata.report.sentences.reasons import say_reason
     from pgstrata.store.load import load_study
 
-    return next(reason.text for run in load_study(study).runs for reason in run.reasons if reason.code == code)
+    return next(say_reason(reason) for run in load_study(study).runs for reason in run.reasons if reason.code == code)
 
 
 def _is_postmaster(pid):

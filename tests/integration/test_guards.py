@@ -13,6 +13,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.model.guards import MUCH_BACKGROUND_LOAD
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 
@@ -60,7 +61,7 @@ def stop_after(runs):
 
 
 def reasons_of(run):
-    return {reason.code: reason.text for reason in run.reasons}
+    return {reason.code: say_reason(reason) for reason in run.reasons}
 
 
 def doubts_of(study):

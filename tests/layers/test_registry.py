@@ -22,6 +22,7 @@ from pgstrata.model.abilities import Abilities, HostCase
 from pgstrata.model.doctor import Possible
 from pgstrata.model.experiment import Interleave
 from pgstrata.model.plan import HostCapacity
+from pgstrata.model.reasons import Reason
 from pgstrata.plan.design import choose_designs
 from pgstrata.workloads import builtin_workloads
 
@@ -101,7 +102,7 @@ class TestALayerThatIsAdded:
         experiment = parse('controls = ["same"]\n[common]\nmade_up.level = "low"\n' + CELL)
         capacity = HostCapacity(memory=1 << 40, cpus=4, free_disk=1 << 40)
         (design,) = choose_designs(experiment, builtin_workloads(), capacity, driver_capabilities(), Interleave.AUTO)
-        assert design.reason == "made_up.level: servers that are up together would share what is meant for one"
+        assert design.reason == Reason(code="for_one", names=("made_up.level",))
 
     def test_is_made_for_a_host(self):
         host = LocalHost()

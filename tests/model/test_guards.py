@@ -11,11 +11,13 @@ import pytest
 from guard_book import load_book, shape
 from pgstrata.model.doubts import Doubt
 from pgstrata.model.guards import GUARDS, Force, GuardSubject, Proof, force_of
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pgstrata"
 CARRIERS = {"Reason": Reason, **{kind.__name__: kind for kind in get_args(Doubt)}}
+OF_RUNS = {"collectors", "conduct"}
+"""Rooms that give reasons of runs; those of others are about plans."""
 
 # Refusals are errors, whose sentences say more than a code: where each is raised, by words that stand there.
 RAISED = {
@@ -47,11 +49,12 @@ def constants_of(tree):
 
 
 def codes_in(path):
-    """Codes that a module can give to a reason or a warning; a composed one as a pattern."""
+    """Codes that a module can give to a reason of a run or a warning; a composed one as a pattern."""
     tree = ast.parse(path.read_text())
+    carriers = CARRIERS if path.relative_to(SOURCE).parts[0] in OF_RUNS else CARRIERS.keys() - {"Reason"}
     constants = constants_of(tree)
     for call in ast.walk(tree):
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in CARRIERS):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in carriers):
             continue
         own = getattr(CARRIERS[call.func.id], "code", None)
         if isinstance(own, str):

@@ -35,7 +35,8 @@ from pgstrata.model.experiment import (
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
 from pgstrata.model.plan import Block, Design, Forecast, Plan, PlannedRun, Stage, Visit
-from pgstrata.model.runs import Reason, RunRecord, RunStatus, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
 
 TEXT = """\
@@ -119,7 +120,7 @@ def make_run(planned: PlannedRun, level: float, rng: random.Random, seconds: int
         cell=planned.cell,
         status=RunStatus.COMPLETED,
         validity=Validity.INVALID if bad else Validity.VALID,
-        reasons=(Reason(code="clock_jump", text="the wall clock jumped by +2.1 s"),) if bad else (),
+        reasons=(Reason(code="clock_jump", seconds=2.1),) if bad else (),
         started=f"2026-01-02T03:{planned.block:02d}:00+00:00",
         measured_seconds=float(seconds),
         measurements=(
@@ -264,7 +265,7 @@ def cut_into_slices(answer: Answer, rounds: int = 16, seconds: float = 0.25) -> 
         Design(
             cell=cell.identity,
             interleave=Interleave.SLICES,
-            reason="the environments can be up together",
+            reason=Reason(code="together"),
             slice_seconds=seconds,
             rounds=rounds,
             discarded=1,

@@ -8,20 +8,15 @@ from pgstrata.model import doubts
 from pgstrata.model.attribution import Obstacle, Unattributed
 from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
 from pgstrata.model.guards import GUARDS, Force
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.reasons import say_reason
 
 BOTH = ("b", "a")
-LOST = Reason(code="sampler_lost", text="the sampler seconds ended before the run did")
-MISSING = Reason(
-    code="samples_missing",
-    text="sessions were not seen in 20% of the measured time: what they waited for may be another",
-)
-RESET = Reason(
-    code="counters_reset",
-    text="the server's counters were reset during the run (io): what they count is not known of it",
-)
+LOST = Reason(code="sampler_lost", names=("seconds",), how="ended", said="Killed")
+MISSING = Reason(code="samples_missing", how="sessions", value=0.2)
+RESET = Reason(code="counters_reset", names=("io",))
 UNSEEN = doubts.Unseen(code=LOST.code, environment="18", number=1, of=4, reason=LOST, first="b02/pg18/c1")
 STRAYS = {"environments": BOTH, "strays": 4, "blocks": 12, "limit": 0.05}
 NO_BLOCKS = (
@@ -287,21 +282,15 @@ SENTENCES = [
     ),
     (
         UNSEEN,
-        "18: in 1 of 4 runs the sampler seconds ended before the run did (b02/pg18/c1)",
+        f"18: in 1 of 4 runs {say_reason(LOST)} (b02/pg18/c1)",
     ),
     (
         replace(UNSEEN, code=MISSING.code, number=2, reason=MISSING),
-        (
-            "18: in 2 of 4 runs sessions were not seen in 20% of the measured time: what they waited for may be another "
-            "(b02/pg18/c1)"
-        ),
+        f"18: in 2 of 4 runs {say_reason(MISSING)} (b02/pg18/c1)",
     ),
     (
         replace(UNSEEN, code=RESET.code, number=4, reason=RESET),
-        (
-            "18: in 4 of 4 runs the server's counters were reset during the run (io): what they count is not known of it "
-            "(b02/pg18/c1)"
-        ),
+        f"18: in 4 of 4 runs {say_reason(RESET)} (b02/pg18/c1)",
     ),
     (replace(UNSEEN, kinds=2), "2 more kinds of what was not seen"),
 ]
@@ -335,7 +324,7 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that it takes", "measure on: `pgstrata run` resumes"),
         (
             Obstacle.SAMPLER_LOST,
-            "no sessions were sampled: it was killed",
+            "no sessions were sampled: the sampler seconds ended before the run did: it was killed",
             "see the runs' reasons; with the cause mended, measure again",
         ),
         (
@@ -352,5 +341,5 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
 )
 def test_why_a_difference_cannot_be_split_is_told_with_what_helps(obstacle, why, remedy):
     arms = {"environment": "b", "reference": "a", "cell": "c1"}
-    item = Unattributed(**arms, obstacle=obstacle, blocks=4, sampled=1, lost="it was killed")
+    item = Unattributed(**arms, obstacle=obstacle, blocks=4, sampled=1, lost=replace(LOST, said="it was killed"))
     assert say_obstacle(item) == (why, remedy)

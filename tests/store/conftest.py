@@ -16,7 +16,8 @@ from pgstrata.model.experiment import (
 )
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.plan import HORIZON, Block, Forecast, Plan, PlannedRun, Stage, Visit
-from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.identity import identify

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pgstrata.errors import StudyError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.plan import Plan
+from pgstrata.model.reasons import Reason
 from pgstrata.ports.store import RunHeader
 from pgstrata.ports.studies import StudyHead
 from pgstrata.store.serialise import (
@@ -37,6 +38,20 @@ def test_a_plan_comes_back_as_it_was(plan):
 @given(header=st.from_type(RunHeader))
 def test_a_header_comes_back_as_it_was(header):
     assert parse_header(render_header(header)) == header
+
+
+def test_the_words_of_a_former_version_are_read_as_such(bench):
+    header = json.loads(render_header(bench.header(bench.plan().runs[0], bench.plan())))
+    header["remarks"] = [{"code": "clock_jump", "text": "the wall clock jumped by +2.1 s"}]
+    (remark,) = parse_header(json.dumps(header).encode()).remarks
+    assert remark == Reason(code="clock_jump", text="the wall clock jumped by +2.1 s")
+
+
+@pytest.mark.parametrize("remark", [{}, {"code": "steal", "said": 1}, {"code": "steal", "on": 1}, []])
+def test_a_remark_of_unknown_shape_is_a_study_error(bench, remark):
+    header = json.loads(render_header(bench.header(bench.plan().runs[0], bench.plan()))) | {"remarks": [remark]}
+    with pytest.raises(StudyError):
+        parse_header(json.dumps(header).encode())
 
 
 def test_a_secret_is_dropped_and_everything_else_is_kept(bench):

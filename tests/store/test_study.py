@@ -6,10 +6,12 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 
 import pytest
 
 from pgstrata.errors import ExitCode, StudyError
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.identity import identify
 from pgstrata.ports.store import FinishedRun
@@ -30,6 +32,16 @@ def test_what_is_committed_can_be_loaded(tmp_path, bench):
     assert study.host == bench.host
     assert study.environments == {"pg16": Fingerprint(facts={"version": "16.4"})}
     assert (study.name, study.version, study.plan.identity) == ("s", "0.1.0", plan.identity)
+
+
+def test_reasons_in_a_catalogue_of_a_former_version_are_read_in_its_words(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    with closing(sqlite3.connect(tmp_path / "s" / "catalogue.sqlite")) as connection, connection:
+        connection.execute("UPDATE run SET reasons = ?", ('[["steal", "the hypervisor kept 0.20 of 2 CPUs"]]',))
+    (run,) = load_study(tmp_path / "s").runs
+    assert run.reasons == (Reason(code="steal", text="the hypervisor kept 0.20 of 2 CPUs"),)
 
 
 def test_only_the_metrics_that_are_asked_for_are_loaded(tmp_path, bench):

@@ -14,6 +14,7 @@ from pgstrata.model.workload import Workload
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.ports.target import ServerHost, Supply
+from pgstrata.report.sentences.reasons import say_reason
 
 WORKLOAD = Workload(
     name="select-only", title="", data="pgbench", writes=False, builtin="select-only", bytes_per_scale=1
@@ -379,6 +380,7 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None
         events=Recorder(),
         scratch="/scratch",
         warm_sql=lambda workload: "SELECT 1;",
+        say_reason=say_reason,
         client_facts=home.facts,
         client_fingerprint=home.fingerprint,
         version="0",

@@ -25,6 +25,7 @@ from pgstrata.plan import make_plan
 from pgstrata.plan.floors import baseline_twice
 from pgstrata.ports.events import Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.workloads import builtin_workloads
 
 FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -110,7 +111,8 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
         )
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)
-    return make_plan(twice, workloads, capacity_here(), drivers=driver_capabilities(), designs=asked.designs)
+    capable = driver_capabilities()
+    return make_plan(twice, workloads, capacity_here(), drivers=capable, designs=asked.designs, say=say_reason)
 
 
 def choose_study(studies: StudyRepository, plan: Plan, file: Path | None) -> StoredStudy:

@@ -25,6 +25,7 @@ from pgstrata.model.plan import HORIZON, HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.system.files import read_regular
 from pgstrata.workloads import builtin_workloads
 
@@ -149,7 +150,7 @@ def parse_text(
 
 def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
     """The plan of a complete experiment, without floors."""
-    return make_plan(experiment, workloads, capacity, drivers=driver_capabilities())
+    return make_plan(experiment, workloads, capacity, drivers=driver_capabilities(), say=say_reason)
 
 
 def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:

@@ -23,6 +23,7 @@ from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.workloads import builtin_workloads
 
 
@@ -136,7 +137,8 @@ def refuse_small(plan: Plan, opened: OpenedHost) -> None:
     part = plan.experiment.on_host(opened.spec)
     workloads = builtin_workloads()
     cost = forecast(part, workloads, plan.designs)
-    refuse_room(part, workloads, observe_room(opened), cost, plan.designs, where=opened.spec.text)
+    room, where = observe_room(opened), opened.spec.text
+    refuse_room(part, workloads, room, cost, plan.designs, where=where, say=say_reason)
 
 
 def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limits: _Limits) -> tuple[Conduct, Ending]:

@@ -38,6 +38,7 @@ from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.version import has_tls
 from pgstrata.store.serialise import parse_header
@@ -122,6 +123,7 @@ def make_rig(
         events=events,
         scratch=f"{machine.places.memory}/{study_key(study)}",
         warm_sql=warm_sql,
+        say_reason=say_reason,
         client_facts=facts,
         client_fingerprint=fingerprint,
         version=__version__,

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 
 from pgstrata.model.courses import COURSES
 from pgstrata.model.metrics import Series
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.ports.collector import Window
 
 _LATE: Final = 2.5
@@ -87,17 +87,11 @@ def unseen_seconds(samples: Sequence[Timed], window: Window, late: float = 0.0) 
     return max(0.0, 1 - (seen + _AFTER + late) / length)
 
 
-def doubt_unseen(share: float, what: str, so: str) -> tuple[Reason, ...]:
-    """A remark where more than `MOST_UNSEEN` of the measured time was not seen.
-
-    Args:
-        share: of the measured time, 0 to 1.
-        what: was not seen, in the plural.
-        so: what follows.
-    """
+def doubt_unseen(share: float, sampler: str) -> tuple[Reason, ...]:
+    """A remark where more than `MOST_UNSEEN` of the measured time was not seen; `share` is 0 to 1."""
     if share <= MOST_UNSEEN:
         return ()
-    return (Reason(code="samples_missing", text=f"{what} were not seen in {share:.0%} of the measured time: {so}"),)
+    return (Reason(code="samples_missing", how=sampler, value=share),)
 
 
 def _stretches(samples: Sequence[Sample], end: float) -> Iterator[tuple[Sample, Sample]]:

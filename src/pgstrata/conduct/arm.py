@@ -19,7 +19,8 @@ from pgstrata.errors import (
 )
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.plan import Plan, PlannedRun
-from pgstrata.model.runs import Reason, RunStatus
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunStatus
 from pgstrata.plan import workload_of
 from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind

@@ -12,7 +12,8 @@ from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
 from pgstrata.model.packed import unpack
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
-from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.ports.collector import (
     PLANS,
     Collector,
@@ -52,7 +53,7 @@ def derive_record(
         measurements = (*_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements)
         doubts = _doubts(evidence, window, collectors)
     except ParseError as error:
-        unreadable = Reason(code="unreadable", text=str(error))
+        unreadable = Reason(code="unreadable", said=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
     plans, unread = _plans(evidence, explainer)
     header = replace(header, remarks=(*header.remarks, *doubts, *sampled.remarks, *unread))
@@ -211,7 +212,8 @@ def _sampled(evidence: Mapping[str, bytes], window: Window | None, samplers: Seq
 
 def _lost(sampler: Sampler, error: ParseError) -> Sampled:
     """What nobody can read was not seen; the run itself is none the worse for it."""
-    return Sampled(remarks=(Reason(code="sampler_lost", text=f"what the sampler {sampler.name} saw: {error}"),))
+    lost = Reason(code="sampler_lost", how="unreadable", names=(sampler.name,), said=str(error))
+    return Sampled(remarks=(lost,))
 
 
 def _queries(
@@ -236,4 +238,4 @@ def _plans(
     try:
         return explainer.parse(kept), ()
     except ParseError as error:
-        return (), (Reason(code="sampler_lost", text=f"plans cannot be read: {error}"),)
+        return (), (Reason(code="sampler_lost", how="plans", said=str(error)),)

@@ -14,7 +14,8 @@ from typing import Final
 from pgstrata.model.experiment import Allow
 from pgstrata.model.guards import MUCH_BACKGROUND_LOAD, Force, force_of
 from pgstrata.model.metrics import BACKGROUND_LOAD, SCHEDULE_LAG
-from pgstrata.model.runs import Reason, RunStatus, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.store import RunHeader
 
@@ -40,7 +41,6 @@ _STOLEN: Final = 0.02
 _SWAPPED_PAGES: Final = 256
 _BUSY_CLIENT: Final = 0.90
 _NEAR_CEILING: Final = 0.85
-_ON_CLIENT: Final = " on the client's machine"
 _SKIPPED: Final = 0.01
 # Seconds of lag per second of time: the server is this much slower than the rate.
 _LAG_GROWTH: Final = 0.01
@@ -79,10 +79,10 @@ def judge_run(
         allow: what the author of the experiment knowingly allows.
     """
     if header.failure_kind == RunStatus.COLLAPSED:
-        return RunStatus.COLLAPSED, Validity.INVALID, (Reason(code="collapsed", text=header.failure),)
+        return RunStatus.COLLAPSED, Validity.INVALID, (Reason(code="collapsed", said=header.failure),)
     if header.failure or result is None or not result.complete or result.tps is None:
-        text = header.failure or "the driver did not come to its summary"
-        return RunStatus.FAILED, Validity.INVALID, (Reason(code="failed", text=text), *header.remarks)
+        failed = Reason(code="failed", said=header.failure, how="" if header.failure else "no summary")
+        return RunStatus.FAILED, Validity.INVALID, (failed, *header.remarks)
     case = _Case(header=header, result=result, tps=result.tps, measured=measured, allow=allow)
     found = [reason for check in _CHECKS if (reason := check(case)) is not None]
     reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
@@ -126,43 +126,33 @@ def _failed_transactions(case: _Case) -> Reason | None:
     result = case.result
     if not result.failed or case.allow.failed_transactions:
         return None
-    share = result.failed / max(1, result.failed + result.transactions)
-    text = f"{result.failed} transactions failed ({share:.2%}); [allow] failed_transactions accepts that"
-    return Reason(code="failed_transactions", text=text)
+    return Reason(code="failed_transactions", value=result.failed, of=result.failed + result.transactions)
 
 
 def _no_transactions(case: _Case) -> Reason | None:
     if case.result.transactions:
         return None
-    return Reason(code="no_transactions", text="no transaction was completed")
+    return Reason(code="no_transactions")
 
 
 def _retried(case: _Case) -> Reason | None:
     if not case.result.retried:
         return None
-    return Reason(code="retried", text=f"{case.result.retried} transactions were retried")
+    return Reason(code="retried", value=case.result.retried)
 
 
 def _skipped(case: _Case) -> Reason | None:
     skipped, made = case.result.skipped, case.result.transactions
     if skipped <= _SKIPPED * (skipped + made):
         return None
-    text = (
-        f"{skipped} transactions ({skipped / (skipped + made):.0%}) were skipped because they were late already: the "
-        "latencies of the others are not shown"
-    )
-    return Reason(code="skipped", text=text)
+    return Reason(code="skipped", value=skipped, of=skipped + made)
 
 
 def _rate_not_kept(case: _Case) -> Reason | None:
     growth = lag_growth(case.result)
     if growth is None or growth <= _LAG_GROWTH:
         return None
-    text = (
-        f"the lag behind the rate grew by {growth * 1e3:.0f} ms in each second: it cannot do so many transactions, and "
-        "latencies are those of a queue without end"
-    )
-    return Reason(code=LAGGING, text=text)
+    return Reason(code=LAGGING, value=growth * 1e3)
 
 
 def lag_growth(result: DriverResult) -> float | None:
@@ -193,52 +183,39 @@ def _client_saturated(case: _Case) -> Reason | None:
     usable = min(threads, cpus or threads)
     if used <= _BUSY_CLIENT * usable:
         return None
-    text = (
-        f"the client used {used:.2f} of the {usable:.0f} CPUs that its threads can use ({used / usable:.0%}): its own "
-        "limit was measured, not the server's"
-    )
-    return Reason(code="client_saturated", text=text)
+    return Reason(code="client_saturated", value=used, of=usable)
 
 
 def _near_ceiling(case: _Case) -> Reason | None:
     ceiling = case.number(CEILING)
     if ceiling is None or case.tps <= _NEAR_CEILING * ceiling:
         return None
-    text = (
-        f"{case.tps:.0f} transactions per second are {case.tps / ceiling:.0%} of the {ceiling:.0f} that `select 1` "
-        "reached with the same clients: most of the time goes to asking and answering, whatever is asked"
-    )
-    return Reason(code="near_ceiling", text=text)
+    return Reason(code="near_ceiling", value=case.tps, of=ceiling)
 
 
 # -------------------------------------------------------------------------------------------------- host
 
 
 def _emulated(case: _Case) -> Reason | None:
-    for fact, machine in ((EMULATION, "this machine"), (CLIENT_EMULATION, "the client's machine")):
-        if how := case.header.facts.get(fact):
-            text = f"{machine} is emulated by software ({how}): its times are no machine's"
-            return Reason(code="emulated", text=text)
+    for fact, machine in ((EMULATION, ""), (CLIENT_EMULATION, "client")):
+        if emulator := case.header.facts.get(fact):
+            return Reason(code="emulated", said=emulator, how=machine)
     return None
 
 
 def _foreign_cpu(case: _Case) -> Reason | None:
-    for metric, fact, where in (("foreign_cpu", CPUS, ""), ("client_foreign_cpu", CLIENT_CPUS, _ON_CLIENT)):
+    for metric, fact, machine in (("foreign_cpu", CPUS, ""), ("client_foreign_cpu", CLIENT_CPUS, "client")):
         used, cpus = case.measured.get(metric), case.number(fact) or 0.0
         if used is not None and used > max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
-            return Reason(code="foreign_cpu", text=f"{used:.2f} CPUs were busy elsewhere{where}")
+            return Reason(code="foreign_cpu", value=used, how=machine)
     return None
 
 
 def _steal(case: _Case) -> Reason | None:
-    for metric, fact, machine in (
-        ("steal_cpu", CPUS, "this machine"),
-        ("client_steal_cpu", CLIENT_CPUS, "the client's"),
-    ):
+    for metric, fact, machine in (("steal_cpu", CPUS, ""), ("client_steal_cpu", CLIENT_CPUS, "client")):
         stolen, cpus = case.measured.get(metric), case.number(fact) or 1.0
         if stolen is not None and stolen > _STOLEN * cpus:
-            text = f"the hypervisor kept {stolen:.2f} of {cpus:.0f} CPUs from {machine}"
-            return Reason(code="steal", text=text)
+            return Reason(code="steal", value=stolen, of=cpus, how=machine)
     return None
 
 
@@ -246,14 +223,14 @@ def _swapped_in(case: _Case) -> Reason | None:
     pages = case.measured.get("pages_swapped_in", 0.0)
     if pages <= _SWAPPED_PAGES:
         return None
-    return Reason(code="swapped_in", text=f"{pages:.0f} pages came back from swap")
+    return Reason(code="swapped_in", value=pages)
 
 
 def _clock_jump(case: _Case) -> Reason | None:
     drift = case.header.wall_drift
     if abs(drift) <= _CLOCK_JUMP:
         return None
-    return Reason(code="clock_jump", text=f"the wall clock jumped by {drift:+.1f} s")
+    return Reason(code="clock_jump", seconds=drift)
 
 
 _CHECKS: Final[tuple[Callable[[_Case], Reason | None], ...]] = (

@@ -184,7 +184,7 @@ class Conduct:
             Event(
                 kind=EventKind.RUN_FINISHED,
                 run=record.identity,
-                text=record.reasons[0].text if record.reasons else "",
+                text=self.rig.say_reason(record.reasons[0]) if record.reasons else "",
                 status=record.status,
                 validity=record.validity,
                 value=record.value("tps"),
@@ -196,7 +196,7 @@ class Conduct:
         self.failures = self.failures + 1 if record.status is RunStatus.FAILED else 0
         if self.failures >= _FAILURES_IN_A_ROW:
             raise ServerFailedError(
-                f"{self.failures} runs in a row failed; the last reason: {record.reasons[0].text}",
+                f"{self.failures} runs in a row failed; the last reason: {self.rig.say_reason(record.reasons[0])}",
                 where=record.identity,
                 remedy="mend the cause and start a new study (--study DIR): what failed is part of this one",
             )

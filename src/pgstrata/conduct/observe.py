@@ -11,7 +11,7 @@ from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.server import RunningServer
 
@@ -68,9 +68,9 @@ def _note_changed_fingerprint(rig: Rig, arm: ActiveArm) -> None:
     fixed = {key: value for key, value in first.items() if not key.startswith(_OF_DATA)}
     changed = changed_facts({**fixed, **settings}, now)
     if changed:
-        more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-        text = f"the environment is not what it was in its first run: {'; '.join(changed[:_NAMED])}{more}"
-        arm.remarks.append(Reason(code="fingerprint_changed", text=text))
+        left = max(0, len(changed) - _NAMED)
+        how = "more" if left else ""
+        arm.remarks.append(Reason(code="fingerprint_changed", how=how, names=changed[:_NAMED], value=left))
 
 
 def _settings_of(facts: Mapping[str, str]) -> Mapping[str, str]:

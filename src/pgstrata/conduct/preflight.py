@@ -114,7 +114,7 @@ def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, fastest:
 
 def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, fastest: dict[str, float]) -> None:
     assert_levels(rig, arms[0], server)
-    _refuse_changed(arms[0])
+    _refuse_changed(rig, arms[0])
     for arm in arms:
         for number in range(len(arm.cell.scripts)):
             _try_script(rig, arm, server, number)
@@ -126,12 +126,12 @@ def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, faste
         ensure_ceiling(rig, arm, server, tps)
 
 
-def _refuse_changed(arm: ActiveArm) -> None:
+def _refuse_changed(rig: Rig, arm: ActiveArm) -> None:
     """All runs to come would be invalid."""
     for remark in arm.remarks:
         if remark.code == "fingerprint_changed":
             raise HostNotFitError(
-                remark.text,
+                rig.say_reason(remark),
                 where=f"environment {arm.environment.name}",
                 remedy="undo the change, or start a new study (--study DIR): this one would mix two things in one",
             )

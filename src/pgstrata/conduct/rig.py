@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pgstrata.model.experiment import Cell, Environment, HostSpec
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampler
@@ -32,7 +33,8 @@ class Rig:
 
     `targets` are the machines of its servers, the client's own among them where servers run there, and `server_hosts`
     those that are entered, as they are; `baseline` is that of the baseline's server. `scratch` is a folder on the
-    client's memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory;
+    client's memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory,
+    `say_reason` words the reason of a run;
     `layers` are observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are
     the client's; they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key.
     `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms;
@@ -52,6 +54,7 @@ class Rig:
     events: Events
     scratch: str
     warm_sql: Callable[[Workload], str]
+    say_reason: Callable[[Reason], str]
     client_facts: Mapping[str, bytes]
     client_fingerprint: Fingerprint
     version: str

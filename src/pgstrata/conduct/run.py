@@ -13,7 +13,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.plan import Design
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.plan import warmup_of, workload_of
 from pgstrata.ports.collector import CaptureSubject, Collector
 from pgstrata.ports.driver import STRETCH
@@ -64,7 +64,7 @@ def _checkpoint(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     except ServerFailedError as error:
         if getattr(error, "sqlstate", "") != _NO_PRIVILEGE:
             raise
-        arm.remarks.append(Reason(code="no_checkpoint", text="no privilege for CHECKPOINT before the run"))
+        arm.remarks.append(Reason(code="no_checkpoint"))
 
 
 def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
@@ -111,8 +111,7 @@ def capture_after(
                 arm.keep(f"{collector.name}.after", collector.capture(subject))
             except ServerFailedError as error:
                 # the driver's figures are there: they are not given up for a counter
-                text = f"{collector.name} could not be read after the run: {error.what}"
-                arm.remarks.append(Reason(code="capture_failed", text=text))
+                arm.remarks.append(Reason(code="capture_failed", names=(collector.name,), said=error.what))
 
 
 def _close_window(arm: ActiveArm, before: ClockReading, after: ClockReading, exit_: ProcessExit | None) -> None:

@@ -16,7 +16,7 @@ from pgstrata.conduct.arm import FATAL, ActiveArm, scratch_folder
 from pgstrata.conduct.prompt import ask_for_first_sample, read_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostFileError, HostLostError, PgstrataError
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.plan import workload_of
 from pgstrata.ports.collector import CaptureSubject, Sampler, Sampling
 from pgstrata.ports.host import Process, StopSignal
@@ -71,7 +71,7 @@ def _start(rig: Rig, arm: ActiveArm, subject: CaptureSubject, sampler: Sampler) 
     except FATAL:
         raise
     except PgstrataError as error:
-        _remark(arm, sampler.name, f"could not be started: {error.what}")
+        _remark(arm, sampler.name, "not started", error.what)
         return None
 
 
@@ -90,13 +90,13 @@ def stop_samplers(rig: Rig, arm: ActiveArm, at_work: AtWork) -> None:
         with suppress(HostFileError):
             arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
         said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
-        words = _printable(said[-1]) if said else "without a word"
+        words = _printable(said[-1]) if said else ""
         if died:
-            _remark(arm, name, f"ended before the run did: {words}")
+            _remark(arm, name, "ended", words)
         elif f"{name}.{SAMPLES}.gz" not in arm.files:
-            _remark(arm, name, f"wrote nothing: {words}")
+            _remark(arm, name, "silent", words)
         elif not in_time:
-            _remark(arm, name, f"did not end when it was told to: {words}")
+            _remark(arm, name, "deaf", words)
 
 
 def share_watchers(arms: Sequence[ActiveArm]) -> None:
@@ -156,5 +156,5 @@ def _printable(text: str) -> str:
     return "".join(mark if mark.isprintable() else " " for mark in text)[:_LONGEST]
 
 
-def _remark(arm: ActiveArm, name: str, text: str) -> None:
-    arm.remarks.append(Reason(code="sampler_lost", text=f"the sampler {name} {text}"))
+def _remark(arm: ActiveArm, name: str, how: str, said: str) -> None:
+    arm.remarks.append(Reason(code="sampler_lost", names=(name,), how=how, said=said))

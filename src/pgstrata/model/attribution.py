@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgstrata.model.activity import ACTIVITY_HERTZ
+from pgstrata.model.reasons import Reason
 
 
 class Part(StrEnum):
@@ -174,7 +175,7 @@ class Obstacle(StrEnum):
 class Unattributed:
     """Why there is no attribution of a difference: of the `blocks` of both environments some have samples of both.
 
-    `lost` is why a sampler saw nothing, empty where none was lost.
+    `lost` is why a sampler saw nothing, None where none was lost.
     """
 
     environment: str
@@ -183,7 +184,7 @@ class Unattributed:
     obstacle: Obstacle
     blocks: int
     sampled: int
-    lost: str = ""
+    lost: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

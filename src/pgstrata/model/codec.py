@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from pgstrata.model.plan import Plan
+from pgstrata.model.reasons import Reason
 from pgstrata.model.secret import Secret
 
 _GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"})}
@@ -100,7 +101,9 @@ def _dataclass_reader(kind: type) -> _Reader:
     gone = _GONE.get(kind, frozenset())
 
     def read(value: Any) -> Any:
-        given = _expect(dict, value)
+        # former versions kept a sentence
+        plain = kind is Reason and isinstance(value, str)
+        given = {"code": "", "text": value} if plain else _expect(dict, value)
         if gone:
             given = {name: item for name, item in given.items() if name not in gone}
         arguments = {

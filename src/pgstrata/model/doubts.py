@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

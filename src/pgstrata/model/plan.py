@@ -6,6 +6,7 @@ from typing import Final
 
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
+from pgstrata.model.reasons import Reason
 from pgstrata.units import render_duration
 
 HORIZON: Final = 60
@@ -106,7 +107,7 @@ class Design:
 
     cell: str
     interleave: Interleave
-    reason: str
+    reason: Reason | None = None
     slice_seconds: float = 0.0
     rounds: int = 0
     discarded: int = 0
@@ -146,7 +147,7 @@ class Plan:
         for design in self.designs:
             if design.cell == cell:
                 return design
-        return Design(cell=cell, interleave=Interleave.RUNS, reason="")
+        return Design(cell=cell, interleave=Interleave.RUNS)
 
     @property
     def interleave(self) -> Interleave:

@@ -10,6 +10,7 @@ from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
+from pgstrata.model.reasons import Reason
 
 
 class RunStatus(StrEnum):
@@ -26,14 +27,6 @@ class Validity(StrEnum):
     VALID = "valid"
     SUSPECT = "suspect"
     INVALID = "invalid"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Why a run is not simply valid: a stable code and a sentence."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from pgstrata.experiment.layers.declaration import Together
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
 from pgstrata.model.plan import Design, HostCapacity
+from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.load import resident_bytes, workload_of
-from pgstrata.units import render_bytes
 
 # Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
 SLICE_SECONDS: Final = 0.25
@@ -63,7 +63,7 @@ def choose_designs(
     drivers: Mapping[str, Capabilities],
     wanted: Interleave,
 ) -> tuple[Design, ...]:
-    """One design for each cell, with its reason in words."""
+    """One design for each cell, with its reason."""
     return tuple(_choose(experiment, cell, workloads, capacity, drivers, wanted) for cell in experiment.cells)
 
 
@@ -76,20 +76,19 @@ def _choose(
     wanted: Interleave,
 ) -> Design:
     if wanted is Interleave.RUNS:
-        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason="run by run, as asked")
+        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=Reason(code="runs_asked"))
     if wanted is Interleave.SLICES:
-        return sliced(cell, "as asked", settle=writes(cell, workloads))
-    against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), "")
+        return sliced(cell, Reason(code="slices_asked"), settle=writes(cell, workloads))
+    against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     writing = writes(cell, workloads)
-    if not against and writing and (cell.scripts or cell.workload not in AGREED):
-        against = "it writes, and a paused server goes on flushing in the other one's slice"
-    if against:
+    if against is None and writing and (cell.scripts or cell.workload not in AGREED):
+        against = Reason(code="flushing")
+    if against is not None:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=against)
-    why = "the environments can be up together"
-    return sliced(cell, f"{why}, and nothing is written" if not writing else why, settle=writing)
+    return sliced(cell, Reason(code="together" if writing else "nothing_written"), settle=writing)
 
 
-def sliced(cell: Cell, reason: str, *, settle: bool) -> Design:
+def sliced(cell: Cell, reason: Reason, *, settle: bool) -> Design:
     """The design in slices of a cell."""
     return Design(
         cell=cell.identity,
@@ -123,28 +122,27 @@ def obstacles(
     workloads: Mapping[str, Workload],
     capacity: HostCapacity,
     drivers: Mapping[str, Capabilities],
-) -> Iterable[str]:
+) -> Iterable[Reason]:
     """Why the environments must not take turns in slices in a cell, the most basic reason first."""
     environments = experiment.environments
     if not drivers[cell.driver].pausable:
-        yield f"the driver {cell.driver} cannot be paused"
+        yield Reason(code="driver", names=(cell.driver,))
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
-        yield "servers that are running already are not pgstrata's to pause and resume"
+        yield Reason(code="running")
     if experiment.only_host is None:
-        yield "the servers are on several machines, and taking turns takes out only the noise of one that they share"
+        yield Reason(code="several_machines")
     yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
-        yield f'reset = "{experiment.reset}" keeps a server from run to run'
+        yield Reason(code="reset", names=(experiment.reset,))
     if cell.rate is not None or cell.latency_limit is not None:
-        yield "a fixed rate cannot be paused"
+        yield Reason(code="fixed_rate")
     if cell.profile:
-        yield "a profile of statements would count the pauses"
+        yield Reason(code="profile")
     if writes(cell, workloads):
         if experiment.apart:
-            yield "it writes, and only on the client's machine is what a slice wrote written back before the next one"
-        moving = sorted(_moving(environments))
-        if moving:
-            yield f"{', '.join(moving)} moves work in time: a paused server does it in the other one's slice"
+            yield Reason(code="written_apart")
+        if moving := _moving(environments):
+            yield Reason(code="moving", names=tuple(sorted(moving)))
     memory = capacity.memory_of(experiment.only_host) if experiment.only_host is not None else None
     if memory is not None:
         yield from too_much_memory(experiment, cell, workloads, memory)
@@ -152,25 +150,25 @@ def obstacles(
 
 def too_much_memory(
     experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], memory: int
-) -> Iterable[str]:
+) -> Iterable[Reason]:
     """Why all servers of an experiment cannot be up together on a machine with so many bytes of memory."""
     needed = sum(resident_bytes(environment, cell, workloads) for environment in experiment.environments)
     if needed > memory * MEMORY_SHARE:
-        yield f"all servers together would need {render_bytes(needed)} of {render_bytes(memory)} of memory"
+        yield Reason(code="memory", value=needed, of=memory)
 
 
-def _layers_apart(environments: Iterable[Environment]) -> Iterable[str]:
+def _layers_apart(environments: Iterable[Environment]) -> Iterable[Reason]:
     """Why layers below the servers keep them apart: some belong to the whole host, some to one server at a time."""
     levels = [environment.layers for environment in environments]
     keys = {key: find_layer_key(key).together for each in levels for key in each}
     if alone := [key for key, together in keys.items() if together is Together.FOR_ONE]:
-        yield f"{', '.join(alone)}: servers that are up together would share what is meant for one"
+        yield Reason(code="for_one", names=tuple(alone))
     # CPU time has periods of 0.1 s: of a slice of 0.25 s half a CPU is 0.15 s, not 0.125
     for key in (key for key, together in keys.items() if together is Together.BY_PERIODS):
-        yield f"{key} is given out by periods: what a pause has saved up makes a slice better than a run"
+        yield Reason(code="by_periods", names=(key,))
     differing = [key for key in keys if len({each.get(key) for each in levels}) > 1]
     if shared := [key for key in differing if keys[key] is Together.NO]:
-        yield f"{', '.join(shared)} cannot differ between servers that are up together on one host"
+        yield Reason(code="of_host", names=tuple(shared))
 
 
 def _moving(environments: Sequence[Environment]) -> set[str]:

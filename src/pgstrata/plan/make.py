@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import HORIZON, Design, HostCapacity, Plan
+from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast
@@ -26,6 +27,7 @@ def make_plan(
     interleave: Interleave | None = None,
     designs: Sequence[Design] | None = None,
     floors: Mapping[str, Floor] | None = None,
+    say: Callable[[Reason], str] = str,
 ) -> Plan:
     """Everything that will be done, in order.
 
@@ -37,6 +39,7 @@ def make_plan(
         interleave: instead of the experiment's.
         designs: one for each cell, in order, instead of those that would be chosen.
         floors: noise floors of this host by cell identity, frozen with the plan.
+        say: words why a cell cannot be measured in slices, for refusals.
 
     Raises:
         PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
@@ -48,7 +51,7 @@ def make_plan(
     cost = forecast(experiment, workloads, designs)
     here = experiment.on_host(HostSpec())
     cost_here = forecast(here, workloads, designs) if here.environments else None
-    refuse(experiment, workloads, capacity, drivers, cost_here, designs)
+    refuse(experiment, workloads, capacity, drivers, cost_here, designs, say)
     return Plan(
         identity=identify(experiment, designs),
         experiment=replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
@@ -10,6 +10,7 @@ from pgstrata.model import sizes
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Experiment, HostSpec, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
+from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
 from pgstrata.plan.load import shared_buffers, workload_of
@@ -28,15 +29,19 @@ def refuse(
     drivers: Mapping[str, Capabilities],
     forecast: Forecast | None,
     designs: Sequence[Design],
+    say: Callable[[Reason], str],
 ) -> None:
-    """Raises PlanRefusedError where there is a reason; `forecast` is of what is on this machine, None for nothing."""
+    """Raises PlanRefusedError where there is a reason; `forecast` is of what is on this machine, None for nothing.
+
+    `say` words why a cell cannot be measured in slices.
+    """
     raise_if_any(
         (
             *_hot_rows(experiment, workloads),
             *_growing_data(experiment, workloads),
             *_too_few_connections(experiment),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
-            *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs),
+            *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs, say),
             *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
         )
     )
@@ -87,10 +92,11 @@ def refuse_room(
     designs: Sequence[Design],
     *,
     where: str,
+    say: Callable[[Reason], str],
 ) -> None:
     """Raises PlanRefusedError where a part of an experiment, all on one host, does not fit into that host."""
     crowded = (
-        (f"{cell.identity} cannot be measured in slices: {why}", _RUN_BY_RUN)
+        (f"{cell.identity} cannot be measured in slices: {say(why)}", _RUN_BY_RUN)
         for cell, design in zip(part.cells, designs, strict=True)
         if design.sliced
         for why in too_much_memory(part, cell, workloads, capacity.memory)
@@ -165,11 +171,12 @@ def _not_to_be_sliced(
     capacity: HostCapacity,
     drivers: Mapping[str, Capabilities],
     designs: Sequence[Design],
+    say: Callable[[Reason], str],
 ) -> Iterable[tuple[str, str]]:
     for cell, design in zip(experiment.cells, designs, strict=True):
         if design.sliced:
             for why in obstacles(experiment, cell, workloads, capacity, drivers):
-                yield f"{cell.identity} cannot be measured in slices: {why}", 'write interleave = "auto" or "runs"'
+                yield f"{cell.identity} cannot be measured in slices: {say(why)}", 'write interleave = "auto" or "runs"'
 
 
 def _too_little_disk(forecast: Forecast, capacity: HostCapacity) -> Iterable[tuple[str, str]]:

@@ -16,7 +16,7 @@ from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.driver import Statement
 from pgstrata.ports.host import Host, Process

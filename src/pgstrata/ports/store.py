@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from pgstrata.model.plan import Plan
-from pgstrata.model.runs import Reason, RunRecord
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.shared import SharedResources
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import StudyError
-from pgstrata.model.codec import decode
+from pgstrata.model.codec import decode, encode
 from pgstrata.model.metrics import Measurement, Series
-from pgstrata.model.runs import Reason, RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.details import TABLES, load_details, save_details
 from pgstrata.store.failures import damaged_catalogue
@@ -230,7 +231,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:
     """Add a run with all its measurements, series, statements and sessions; call it within a transaction."""
-    reasons = json.dumps([[reason.code, reason.text] for reason in record.reasons], ensure_ascii=False)
+    reasons = json.dumps(encode(record.reasons), ensure_ascii=False)
     row = (
         None, record.identity, record.block, record.environment, record.cell, record.status.value,
         record.validity.value, reasons, record.started, record.measured_seconds,
@@ -327,8 +328,9 @@ def _metric_filter(metrics: Sequence[str] | None) -> tuple[str, tuple[str, ...]]
 
 
 def _parse_reasons(text: str) -> tuple[Reason, ...]:
-    pairs = decode(tuple[tuple[str, ...], ...], json.loads(text))
-    return tuple(Reason(code=code, text=sentence) for code, sentence in pairs)
+    """Former versions kept pairs of a code and a sentence."""
+    kept = [dict(zip(("code", "text"), one, strict=True)) if isinstance(one, list) else one for one in json.loads(text)]
+    return decode(tuple[Reason, ...], kept)
 
 
 def _load_measurements(

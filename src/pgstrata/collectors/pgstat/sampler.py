@@ -17,7 +17,7 @@ from typing import Final
 from pgstrata.collectors.statements import compose_views, query_first
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Measurement
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.ports.collector import CaptureSubject, Window
 
 _PER_TRANSACTION: Final = (
@@ -62,10 +62,7 @@ def doubt_resets(before: bytes, after: bytes) -> tuple[Reason, ...]:
     reset = {name for name in measured if name.endswith(_RESET) and first.get(name) != last[name]}
     fallen = {name for name in measured & first.keys() if last[name] < first[name]}
     views = sorted({name.partition(".")[0] for name in reset | (fallen - {"database.size"})})
-    if not views:
-        return ()
-    text = f"the server's counters were reset during the run ({', '.join(views)}): what they count is not known of it"
-    return (Reason(code="counters_reset", text=text),)
+    return (Reason(code="counters_reset", names=tuple(views)),) if views else ()
 
 
 def parse_counters(capture: bytes) -> Mapping[str, float]:

@@ -132,7 +132,7 @@ class CountersSampler:
         unseen = 0.0 if window.turns else unseen_seconds(samples, window, late=SECONDS)
         return Sampled(
             series=make_server_series(samples, window),
-            remarks=doubt_unseen(unseen, "counters of the server", "of that time there are no figures of its views"),
+            remarks=doubt_unseen(unseen, self.name),
         )
 
 

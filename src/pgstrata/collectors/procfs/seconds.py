@@ -48,11 +48,7 @@ class SecondsSampler:
         return Sampled(
             measurements=tuple(measure_own_sessions(seconds, sessions, window, captures)),
             series=(*make_courses(seconds, sessions, window, ticks), *_events(evidence.get(LOG, b""), seconds)),
-            remarks=doubt_unseen(
-                unseen_seconds(seconds.samples, window),
-                "the host and the server's processes",
-                "of that time there are no figures by the second",
-            ),
+            remarks=doubt_unseen(unseen_seconds(seconds.samples, window), self.name),
         )
 
 

@@ -151,7 +151,7 @@ def parse_sessions(text: bytes, window: Window) -> Sampled:
             ProcessCount(kind=kind, state=state, wait_type=wait_type, event=event, query=query, samples=samples)
             for (kind, (state, wait_type, event, query)), samples in processes.most_common()
         ),
-        remarks=doubt_unseen(unseen(moments, window, clocks), "sessions", "what they waited for is known of the rest"),
+        remarks=doubt_unseen(unseen(moments, window, clocks), "sessions"),
     )
 
 

@@ -36,7 +36,7 @@ from pgstrata.errors import ParseError, ServerFailedError
 from pgstrata.libpq import quote_literal
 from pgstrata.model.activity import ACTIVITY_HERTZ, SessionCount, SessionState, WaitProfile
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
 SAMPLES: Final = "waits.samples"
@@ -74,15 +74,11 @@ def parse_profile(text: bytes, window: Window) -> Sampled:
     looks = while_complete([look for look in _split(text) if any(row.ours for row in look)])
     if window.turns:
         return Sampled()
-    doubt = _doubt_looks(looks, window)
-    profile = None if doubt else _subtract(looks[0], looks[-1])
+    if lost := _doubt_looks(looks, window):
+        return Sampled(remarks=(lost,))
+    profile = _subtract(looks[0], looks[-1])
     if profile is not None and profile.hertz < ACTIVITY_HERTZ:
-        doubt = (
-            f"it looks {profile.hertz:.1f} times a second (pg_wait_sampling.profile_period), pgstrata itself oftener"
-        )
-    if doubt:
-        said = f"of pg_wait_sampling nothing is used: {doubt}; what sessions waited for is that of pg_stat_activity"
-        return Sampled(remarks=(Reason(code="samples_missing", text=said),))
+        return Sampled(remarks=(Reason(code="samples_missing", how="rare", value=profile.hertz),))
     return Sampled(waits=profile)
 
 
@@ -118,16 +114,16 @@ def _split(text: bytes) -> Iterator[_Look]:
             yield look
 
 
-def _doubt_looks(looks: Sequence[_Look], window: Window) -> str:
-    """Why the first and the last look cannot be subtracted; empty where they can."""
+def _doubt_looks(looks: Sequence[_Look], window: Window) -> Reason | None:
+    """Why the first and the last look cannot be subtracted; None where they can."""
     seconds = looks[-1][0].time - looks[0][0].time if looks else 0.0
     if seconds <= 0 or seconds + GRACE < (1 - MOST_UNSEEN) * window.seconds:
-        return f"the profile was seen for {seconds:.1f} s of the measured time"
+        return Reason(code="samples_missing", how="short", seconds=seconds)
     if len({frozenset(row.pid for row in look if row.ours) for look in looks}) > 1:
-        return "sessions came and went"
+        return Reason(code="samples_missing", how="reconnected")
     if any(_went_back(one, other) for one, other in pairwise(looks)):
-        return "somebody reset its profile during the run"
-    return ""
+        return Reason(code="samples_missing", how="reset")
+    return None
 
 
 def _went_back(before: _Look, after: _Look) -> bool:

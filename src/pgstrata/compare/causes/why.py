@@ -78,8 +78,9 @@ def _attribute(arms: Arms, found: _Found, cell: Cell, environment: str, baseline
     shared = shared_blocks(sides).blocks
     seen = _see(sides, found, cell, shared)
     runs = [found[side.name, cell.identity, block] for side in sides for block in shared]
-    lost = next((reason.text for run in runs for reason in run.reasons if reason.code == _LOST), "")
-    obstacle = _find_obstacle(cell, len(shared), len(seen), sessions=any(run.sessions for run in runs), lost=bool(lost))
+    lost = next((reason for run in runs for reason in run.reasons if reason.code == _LOST), None)
+    sampled = any(run.sessions for run in runs)
+    obstacle = _find_obstacle(cell, len(shared), len(seen), sessions=sampled, lost=lost is not None)
     if obstacle is not None:
         return Unattributed(
             environment=environment,

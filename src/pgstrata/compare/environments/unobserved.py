@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Final
 
 from pgstrata.model.answer import Study
 from pgstrata.model.doubts import Unseen
-from pgstrata.model.runs import Reason
+from pgstrata.model.reasons import Reason
 
 UNSEEN: Final = frozenset({"sampler_lost", "samples_missing", "counters_reset"})
 """Codes of reasons of a run that say so."""
@@ -17,16 +17,16 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 def unseen_warnings(study: Study) -> tuple[Unseen, ...]:
-    """A doubt for each environment and sentence, numbers in it aside, with the first run of which it was said.
+    """A doubt for each environment and reason, figures in it aside, with the first run of which it was given.
 
     Of very many the rest is counted.
     """
     experiment = study.plan.experiment
-    found: dict[tuple[str, str, str], list[tuple[str, Reason]]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Reason]]] = {}
     for run in sorted(study.runs, key=lambda run: (run.block, run.identity)):
         for reason in run.reasons:
             if reason.code in UNSEEN:
-                key = (run.environment, reason.code, _NUMBER.sub("#", reason.text))
+                key = (run.environment, reason.code, _without_figures(reason))
                 found.setdefault(key, []).append((run.identity, reason))
     made = {name: sum(run.environment == name for run in study.runs) for name, _, _ in found}
     doubts = [
@@ -42,3 +42,9 @@ def unseen_warnings(study: Study) -> tuple[Unseen, ...]:
     ]
     left = len(doubts) - _MOST
     return (*doubts[:_MOST], replace(doubts[_MOST], kinds=left)) if left > 0 else tuple(doubts)
+
+
+def _without_figures(reason: Reason) -> tuple[str, ...]:
+    """What its fields hold, numbers in words of others aside."""
+    values = (getattr(reason, field.name) for field in fields(reason))
+    return tuple(_NUMBER.sub("#", str(value)) for value in values if not isinstance(value, int | float))

@@ -18,6 +18,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.reasons import say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
@@ -100,7 +101,8 @@ def say_design(plan: Plan, cell: Cell) -> str:
     """Measured in 16 slices of 250 ms: the environments can be up together, and nothing is written."""
     design = plan.design(cell.identity)
     text = f"Measured in {design.describe(cell.run)}"
-    return f"{text}: {design.reason}" if design.reason else text
+    why = say_why_so(design)
+    return f"{text}: {why}" if why else text
 
 
 def say_values(plan: Plan, cell: Cell) -> str:

@@ -31,6 +31,7 @@ from pgstrata.report.blocks.model import (
     Verbatim,
 )
 from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_duration
 
 _MOST_RUNS_IN_TEXT = 20
@@ -95,7 +96,7 @@ def unusual_section(study: Study) -> Section:
     """Runs that are not simply valid, with the reasons."""
     found = unusual_runs(study)
     runs, left = found[:_MOST_RUNS], len(found) - _MOST_RUNS
-    reasons = ("; ".join(reason.text for reason in run.reasons) or "no reason given" for run in runs)
+    reasons = ("; ".join(map(say_reason, run.reasons)) or "no reason given" for run in runs)
     table = Table(
         names=Column(title="run", cells=tuple(run.identity for run in runs)),
         columns=(

@@ -13,6 +13,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import floor_fields
+from pgstrata.report.sentences.reasons import say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -105,7 +106,7 @@ def _cell(plan: Plan, cell: Cell) -> str:
 def _order(plan: Plan) -> Iterator[str]:
     for cell in plan.experiment.cells:
         design = plan.design(cell.identity)
-        yield f"  {cell.identity}: {design.describe(cell.run)} ({design.reason})"
+        yield f"  {cell.identity}: {design.describe(cell.run)} ({say_why_so(design)})"
     yield f"  reset = {plan.experiment.reset}: before every run, in all environments"
     if not plan.blocks:
         return
@@ -257,7 +258,8 @@ def _from_floors(plan: Plan) -> dict[str, Any]:
 
 def _design_json(design: Design) -> dict[str, object]:
     return {
-        **pick_fields(design, "cell interleave reason"),
+        **pick_fields(design, "cell interleave"),
+        "reason": say_why_so(design),
         **{name: value or None for name, value in pick_fields(design, "slice_seconds rounds discarded").items()},
     }
 

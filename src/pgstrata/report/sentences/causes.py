@@ -18,6 +18,7 @@ from pgstrata.model.attribution import (
 )
 from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.sentences.names import count, name_environment, name_where
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import Unit, render_bytes, render_value
 
 PART_NAMES: Final = {
@@ -215,7 +216,7 @@ def say_obstacle(item: Unattributed) -> tuple[str, str]:
         case Obstacle.FEW_BLOCKS:
             return f"{item.blocks} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
         case Obstacle.SAMPLER_LOST:
-            why = f"no sessions were sampled: {item.lost}"
+            why = f"no sessions were sampled: {'' if item.lost is None else say_reason(item.lost)}"
             return why, "see the runs' reasons; with the cause mended, measure again"
         case Obstacle.NO_SESSIONS:
             why = "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet"

@@ -14,6 +14,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_environment, name_where
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
     name_reference,
     needed_blocks,
@@ -255,7 +256,7 @@ def _why_collapsed(answer: Answer, comparison: Comparison) -> str:
     for run in answer.study.runs:
         there = run.environment == comparison.environment and comparison.cell in {run.cell, ALL_CELLS}
         if there and run.status is RunStatus.COLLAPSED and run.reasons:
-            return f"it ran out of a resource at this load ({run.reasons[0].text})"
+            return f"it ran out of a resource at this load ({say_reason(run.reasons[0])})"
     return "it ran out of a resource at this load"
 
 

@@ -5,6 +5,7 @@ from typing import Final, assert_never
 
 from pgstrata.model import doubts
 from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_apart, render_bytes, render_duration, render_percent_change
 
 _LONGEST_VALUE: Final = 60
@@ -206,7 +207,7 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
             )
         case doubts.Unseen():
             runs = f"{doubt.number} of {count(doubt.of, 'run')}"
-            told = f"{doubt.environment}: in {runs} {doubt.reason.text} ({doubt.first})"
+            told = f"{doubt.environment}: in {runs} {say_reason(doubt.reason)} ({doubt.first})"
             return f"{doubt.kinds} more kinds of what was not seen" if doubt.kinds else told
         case _:
             assert_never(doubt)

@@ -1,0 +1,111 @@
+"""Reasons in sentences without a full stop: the words of `model.reasons`, which are made nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pgstrata.model.plan import Design
+from pgstrata.model.reasons import Reason
+from pgstrata.units import render_bytes, render_share, rough_duration
+
+_OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
+_OF_RUNS: Final = {
+    "capture_failed": "{names} could not be read after the run: {said}",
+    "client_saturated": "the client used {value:.2f} of the {of:.0f} CPUs that its threads can use ({share:.0%}): its "
+    "own limit was measured, not the server's",
+    "clock_jump": "the wall clock jumped by {seconds:+.1f} s",
+    "collapsed": "{said}",
+    "counters_reset": "the server's counters were reset during the run ({names}): what they count is not known of it",
+    "emulated": "this machine is emulated by software ({said}): its times are no machine's",
+    "emulated client": "the client's machine is emulated by software ({said}): its times are no machine's",
+    "failed": "{said}",
+    "failed no summary": "the driver did not come to its summary",
+    "failed_transactions": "{value:.0f} transactions failed ({share:.2%}); [allow] failed_transactions accepts that",
+    "fingerprint_changed": "the environment is not what it was in its first run: {facts}",
+    "fingerprint_changed more": "the environment is not what it was in its first run: {facts} and {value:.0f} more",
+    "foreign_cpu": "{value:.2f} CPUs were busy elsewhere",
+    "foreign_cpu client": "{value:.2f} CPUs were busy elsewhere on the client's machine",
+    "near_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
+    "the same clients: most of the time goes to asking and answering, whatever is asked",
+    "no_checkpoint": "no privilege for CHECKPOINT before the run",
+    "no_transactions": "no transaction was completed",
+    "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: it cannot do so many "
+    "transactions, and latencies are those of a queue without end",
+    "retried": "{value:.0f} transactions were retried",
+    "sampler_lost deaf": "the sampler {names} did not end when it was told to: {said}",
+    "sampler_lost ended": "the sampler {names} ended before the run did: {said}",
+    "sampler_lost not started": "the sampler {names} could not be started: {said}",
+    "sampler_lost plans": "plans cannot be read: {said}",
+    "sampler_lost silent": "the sampler {names} wrote nothing: {said}",
+    "sampler_lost unreadable": "what the sampler {names} saw: {said}",
+    "samples_missing pgstat": "counters of the server were not seen in {value:.0%} of the measured time: of that time "
+    "there are no figures of its views",
+    "samples_missing rare": _OF_WAITS.format(
+        "it looks {value:.1f} times a second (pg_wait_sampling.profile_period), pgstrata itself oftener"
+    ),
+    "samples_missing reconnected": _OF_WAITS.format("sessions came and went"),
+    "samples_missing reset": _OF_WAITS.format("somebody reset its profile during the run"),
+    "samples_missing seconds": "the host and the server's processes were not seen in {value:.0%} of the measured time: "
+    "of that time there are no figures by the second",
+    "samples_missing sessions": "sessions were not seen in {value:.0%} of the measured time: what they waited for is "
+    "known of the rest",
+    "samples_missing short": _OF_WAITS.format("the profile was seen for {seconds:.1f} s of the measured time"),
+    "skipped": "{value:.0f} transactions ({share:.0%}) were skipped because they were late already: the latencies of "
+    "the others are not shown",
+    "steal": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from this machine",
+    "steal client": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from the client's",
+    "swapped_in": "{value:.0f} pages came back from swap",
+    "unreadable": "{said}",
+}
+_OF_DESIGNS: Final = {
+    "by_periods": "{names} is given out by periods: what a pause has saved up makes a slice better than a run",
+    "driver": "the driver {names} cannot be paused",
+    "fixed_rate": "a fixed rate cannot be paused",
+    "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
+    "for_one": "{names}: servers that are up together would share what is meant for one",
+    "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
+    "moving": "{names} moves work in time: a paused server does it in the other one's slice",
+    "nothing_written": "the environments can be up together, and nothing is written",
+    "of_host": "{names} cannot differ between servers that are up together on one host",
+    "profile": "a profile of statements would count the pauses",
+    "reset": 'reset = "{names}" keeps a server from run to run',
+    "running": "servers that are running already are not pgstrata's to pause and resume",
+    "runs_asked": "run by run, as asked",
+    "several_machines": "the servers are on several machines, and taking turns takes out only the noise of one that "
+    "they share",
+    "slices_asked": "as asked",
+    "together": "the environments can be up together",
+    "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
+    "one",
+}
+SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS}
+_UNITS: Final[Mapping[str, Callable[[float], str]]] = {"bytes": render_bytes}
+
+
+class _Figure(float):
+    """A number that a sentence shows with its unit, or as numbers are shown."""
+
+    def __format__(self, spec: str) -> str:
+        return _UNITS[spec](self) if spec in _UNITS else super().__format__(spec)
+
+
+def say_reason(reason: Reason) -> str:
+    """The sentence; of a code of another version the code."""
+    if reason.text:
+        return reason.text
+    case = f"{reason.code} {reason.how}" if reason.how else reason.code
+    return SAID.get(case, reason.code).format(
+        names=", ".join(reason.names),
+        facts="; ".join(reason.names),
+        said=reason.said or "without a word",
+        value=_Figure(reason.value),
+        of=_Figure(reason.of),
+        share=reason.value / reason.of if reason.of else 0.0,
+        seconds=_Figure(reason.seconds),
+    )
+
+
+def say_why_so(design: Design) -> str:
+    """Why a cell is measured in its design; empty where nothing is known of it."""
+    return "" if design.reason is None else say_reason(design.reason)

@@ -1,0 +1,190 @@
+"""Every reason has its sentence, and each sentence is pinned here and nowhere else."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pgstrata
+from pgstrata.model.experiment import Interleave
+from pgstrata.model.guards import GUARDS, GuardSubject
+from pgstrata.model.plan import Design
+from pgstrata.model.reasons import Reason
+from pgstrata.report.sentences.reasons import SAID, say_reason, say_why_so
+
+
+def lost(how, said="", names=("seconds",)):
+    return Reason(code="sampler_lost", how=how, names=names, said=said)
+
+
+def missing(how, **figures):
+    return Reason(code="samples_missing", how=how, **figures)
+
+
+OF_WAITS = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
+UNSEEN = "were not seen in 31% of the measured time: "
+SOURCE = Path(pgstrata.__file__).parent
+GIVEN = re.compile(r'\bReason\(\s*code="(\w+)"(?:, how="([\w ]+)")?')
+OF_RUNS = [
+    (Reason(code="no_checkpoint"), "no privilege for CHECKPOINT before the run"),
+    (Reason(code="no_transactions"), "no transaction was completed"),
+    (
+        Reason(code="capture_failed", names=("pgstat",), said="no {connection}"),
+        "pgstat could not be read after the run: no {connection}",
+    ),
+    (Reason(code="collapsed", said="out of memory"), "out of memory"),
+    (
+        Reason(code="emulated", said="QEMU"),
+        "this machine is emulated by software (QEMU): its times are no machine's",
+    ),
+    (
+        Reason(code="emulated", how="client", said="QEMU"),
+        "the client's machine is emulated by software (QEMU): its times are no machine's",
+    ),
+    (Reason(code="failed", said="the server died"), "the server died"),
+    (Reason(code="failed", how="no summary"), "the driver did not come to its summary"),
+    (Reason(code="unreadable", said="unknown line"), "unknown line"),
+    (
+        Reason(code="counters_reset", names=("database", "io")),
+        "the server's counters were reset during the run (database, io): what they count is not known of it",
+    ),
+    (
+        Reason(code="fingerprint_changed", names=("a 1 -> 2",)),
+        "the environment is not what it was in its first run: a 1 -> 2",
+    ),
+    (
+        Reason(code="fingerprint_changed", names=("a 1 -> 2", "b 3 -> 4"), how="more", value=3),
+        "the environment is not what it was in its first run: a 1 -> 2; b 3 -> 4 and 3 more",
+    ),
+    (
+        Reason(code="client_saturated", value=1.9, of=2),
+        "the client used 1.90 of the 2 CPUs that its threads can use (95%): its own limit was measured, not the server's",
+    ),
+    (Reason(code="clock_jump", seconds=2.06), "the wall clock jumped by +2.1 s"),
+    (
+        Reason(code="failed_transactions", value=23, of=35),
+        "23 transactions failed (65.71%); [allow] failed_transactions accepts that",
+    ),
+    (Reason(code="foreign_cpu", value=1.5), "1.50 CPUs were busy elsewhere"),
+    (
+        Reason(code="foreign_cpu", value=1.5, how="client"),
+        "1.50 CPUs were busy elsewhere on the client's machine",
+    ),
+    (
+        Reason(code="near_ceiling", value=100_000, of=110_000),
+        (
+            "100000 transactions per second are 91% of the 110000 that `select 1` reached with the same clients: most of "
+            "the time goes to asking and answering, whatever is asked"
+        ),
+    ),
+    (
+        Reason(code="rate_not_kept", value=100),
+        (
+            "the lag behind the rate grew by 100 ms in each second: it cannot do so many transactions, and latencies are "
+            "those of a queue without end"
+        ),
+    ),
+    (Reason(code="retried", value=12), "12 transactions were retried"),
+    (
+        Reason(code="skipped", value=30, of=100),
+        (
+            "30 transactions (30%) were skipped because they were late already: the latencies of the others are not "
+            "shown"
+        ),
+    ),
+    (Reason(code="steal", value=0.2, of=2), "the hypervisor kept 0.20 of 2 CPUs from this machine"),
+    (
+        Reason(code="steal", value=0.5, of=4, how="client"),
+        "the hypervisor kept 0.50 of 4 CPUs from the client's",
+    ),
+    (Reason(code="swapped_in", value=1800), "1800 pages came back from swap"),
+    (lost("not started", said="no room"), "the sampler seconds could not be started: no room"),
+    (lost("ended", said="FATAL: gone"), "the sampler seconds ended before the run did: FATAL: gone"),
+    (lost("silent"), "the sampler seconds wrote nothing: without a word"),
+    (lost("deaf", said="busy"), "the sampler seconds did not end when it was told to: busy"),
+    (lost("unreadable", "line 3"), "what the sampler seconds saw: line 3"),
+    (lost("plans", "no JSON", ()), "plans cannot be read: no JSON"),
+    (
+        missing("pgstat", value=0.31),
+        f"counters of the server {UNSEEN}of that time there are no figures of its views",
+    ),
+    (
+        missing("seconds", value=0.31),
+        f"the host and the server's processes {UNSEEN}of that time there are no figures by the second",
+    ),
+    (missing("sessions", value=0.31), f"sessions {UNSEEN}what they waited for is known of the rest"),
+    (missing("short", seconds=1.04), OF_WAITS.format("the profile was seen for 1.0 s of the measured time")),
+    (missing("reconnected"), OF_WAITS.format("sessions came and went")),
+    (missing("reset"), OF_WAITS.format("somebody reset its profile during the run")),
+    (
+        missing("rare", value=7.5),
+        OF_WAITS.format("it looks 7.5 times a second (pg_wait_sampling.profile_period), pgstrata itself oftener"),
+    ),
+    (Reason(code="steal", text="as it was said {then}"), "as it was said {then}"),
+    (Reason(code="of_a_later_version"), "of_a_later_version"),
+]
+OF_DESIGNS = [
+    (
+        Reason(code="by_periods", names=("cpu.quota",)),
+        "cpu.quota is given out by periods: what a pause has saved up makes a slice better than a run",
+    ),
+    (Reason(code="driver", names=("plain",)), "the driver plain cannot be paused"),
+    (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
+    (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
+    (
+        Reason(code="for_one", names=("filesystem", "limits.memory")),
+        "filesystem, limits.memory: servers that are up together would share what is meant for one",
+    ),
+    (
+        Reason(code="memory", value=30 * 1024**3, of=32 * 1024**3),
+        "all servers together would need 30 GB of 32 GB of memory",
+    ),
+    (
+        Reason(code="moving", names=("fsync",)),
+        "fsync moves work in time: a paused server does it in the other one's slice",
+    ),
+    (Reason(code="nothing_written"), "the environments can be up together, and nothing is written"),
+    (
+        Reason(code="of_host", names=("thp",)),
+        "thp cannot differ between servers that are up together on one host",
+    ),
+    (Reason(code="profile"), "a profile of statements would count the pauses"),
+    (Reason(code="reset", names=("restart",)), 'reset = "restart" keeps a server from run to run'),
+    (Reason(code="running"), "servers that are running already are not pgstrata's to pause and resume"),
+    (Reason(code="runs_asked"), "run by run, as asked"),
+    (
+        Reason(code="several_machines"),
+        "the servers are on several machines, and taking turns takes out only the noise of one that they share",
+    ),
+    (Reason(code="slices_asked"), "as asked"),
+    (Reason(code="together"), "the environments can be up together"),
+    (
+        Reason(code="written_apart"),
+        "it writes, and only on the client's machine is what a slice wrote written back before the next one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "sentence"), [*OF_RUNS, *OF_DESIGNS], ids=lambda value: getattr(value, "code", ""))
+def test_a_reason_is_told_in_these_words(reason, sentence):
+    assert say_reason(reason) == sentence
+
+
+def test_every_case_of_every_reason_is_among_them():
+    cases = {f"{reason.code} {reason.how}".rstrip() for reason, _ in (*OF_RUNS, *OF_DESIGNS) if not reason.text}
+    assert cases == {*SAID, "of_a_later_version"}
+
+
+def test_every_reason_that_is_given_has_its_words():
+    given = [found for path in SOURCE.rglob("*.py") for found in GIVEN.findall(path.read_text())]
+    assert len(given) > len(OF_DESIGNS)
+    assert {f"{code} {how}" if how else code for code, how in given} - {*SAID} <= {"sampler_lost", "samples_missing"}
+
+
+def test_every_code_of_a_run_has_its_words():
+    of_runs = {code for code, guard in GUARDS.items() if guard.subject is GuardSubject.RUN}
+    assert of_runs == {reason.code for reason, _ in OF_RUNS} - {"of_a_later_version"}
+
+
+def test_a_design_without_a_reason_has_no_words():
+    assert say_why_so(Design(cell="c", interleave=Interleave.RUNS)) == ""
