@@ -1,9 +1,9 @@
 """Runs all tests, in four parts, as `tests/conftest.py` tells them apart.
 
-Tests that only use the machine run in parallel; then tests that change it, one by one, and beside them those that do
-not touch it; then tests marked `alone`. A failed part does not stop the others; an interruption does. Arguments go to
-pytest. The time of each folder of tests is printed beside its budget (`scripts/budgets.toml`); exceeding it fails
-nothing. The last line is the sum of all parts.
+Tests that only use the machine run in parallel; then tests that change it, one by one, and beside them those that
+touch only folders of their own; then tests marked `alone`. A failed part does not stop the others; an interruption
+does. Arguments go to pytest. The time of each folder of tests is printed beside its budget (`scripts/budgets.toml`);
+exceeding it fails nothing. The last line is the sum of all parts.
 """
 
 # ruff: noqa: INP001, T201  a script that prints

@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
     items[:] = [item for item in items if keep(item)]
     if part == "together":
-        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "server"))))
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "server", "company"))))
 
 
 def _is_asked_for(part, soak, item):
