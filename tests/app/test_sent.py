@@ -30,17 +30,14 @@ def sent(tmp_path, monkeypatch):
     for name in ("DATA", "STATE", "LOCK"):
         monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
     with open_machine(lambda _: None) as machine:
-        transport, cache = Transport(), machine.places.cache
-        site = ServerSite(here=machine.here, host=transport, cache=str(tmp_path / "known"), note=print)
+        transport = Transport()
+        site = ServerSite(here=machine.here, host=transport, cache=str(tmp_path / "known"), note=lambda _: None)
         packages = Packages(site=site, bring=False)
         yield SentServers(
             servers=machine.servers,
-            here=machine.here,
-            cache=f"{cache}/servers",
             transport=transport,
             machine="",
             folder=str(tmp_path / "there"),
-            note=lambda _: None,
             inspector=Inspector(packages=packages),
         )
         transport.close()

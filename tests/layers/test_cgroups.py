@@ -11,8 +11,7 @@ import pytest
 
 from fake_ledger import FakeLedger
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.cgroups import Groups, set_value
-from pgstrata.layers.hierarchies import Controller, parse_hierarchies
+from pgstrata.layers.cgroups import Controller, Groups, parse_hierarchies, set_value
 from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command
 

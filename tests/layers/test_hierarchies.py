@@ -3,7 +3,7 @@
 import pytest
 
 from pgstrata.errors import ParseError
-from pgstrata.layers.hierarchies import (
+from pgstrata.layers.cgroups import (
     Controller,
     Hierarchy,
     find_hierarchy,

@@ -199,7 +199,7 @@ class TestAsRoot:
     def test_the_device_is_seen_from_inside(self, layer, folder, disk, direct_ledger):
         allow(folder, disk)
         launch = layer.prepare(asking(device=disk), Needs(), direct_ledger)
-        seen = parse_observed(LocalHost().run(Command(argv=observe_script(launch.data, None).argv)).text)
+        seen = parse_observed(LocalHost().run(Command(argv=observe_script(launch.data).argv)).text)
         (site,) = find_sites(asking(device=disk), {})
         assert_file_system(site, seen.stack, Path(disk).name, "here")
         error = failure_of(

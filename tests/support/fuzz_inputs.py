@@ -21,7 +21,7 @@ from pgstrata.collectors.serverlog import parse_log
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import mask_text
-from pgstrata.layers.hierarchies import parse_hierarchies
+from pgstrata.layers.cgroups import parse_hierarchies
 from pgstrata.model.floor import FloorKey
 from pgstrata.model.mounts import parse_mounts
 from pgstrata.model.plan import HostCapacity

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from pgstrata.app.places import find_machine_places
-from pgstrata.errors import ParseError, UsageError
+from pgstrata.errors import ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ledger.lock import LOCK_VARIABLE
 from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.places import HOST_LEDGER, Places, find_places, server_user
+from pgstrata.servers.places import HOST_LEDGER, Places, absolute_path, find_places, server_user
 from pgstrata.system.files import remove_tree
 
 SSH_CONFIG: Final = "PGSTRATA_SSH_CONFIG"
@@ -58,14 +58,7 @@ class Site:
     @property
     def lock(self) -> str:
         """The file of a lock of the user's own, empty where the host has one for all. UsageError: it is no path."""
-        path = self.environ.get(LOCK_VARIABLE, "")
-        if path and not path.startswith("/"):
-            raise UsageError(
-                f"{path!r} is not an absolute path",
-                where=LOCK_VARIABLE,
-                remedy=f"set {LOCK_VARIABLE} to an absolute path",
-            )
-        return path
+        return absolute_path(self.environ, LOCK_VARIABLE, "")
 
     @property
     def ledger(self) -> str:

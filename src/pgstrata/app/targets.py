@@ -48,30 +48,28 @@ class SentServers:
     What is fetched or built is fetched or built here and lies there in a folder of its own, named by its binary.
     `prefix:DIR` is an installation over there. Libraries that are missing there have to be installed there.
 
-    `cache` and `folder` are where installations lie here and there, `machine` is the architecture over there.
+    `folder` is where installations lie over there, `machine` the architecture.
     """
 
     servers: Servers
-    here: Host
-    cache: str
     transport: SshHost
     machine: str
     folder: str
     inspector: Inspector
-    note: Callable[[str], None]
 
     @classmethod
     def make(cls, machine: Machine, opened: OpenedHost, note: Callable[[str], None]) -> Self:
         """For a machine that was opened by ssh; its folders are there."""
         assert isinstance(opened.transport, SshHost)
-        cache = machine.places.cache
         site = replace(machine.servers.site, host=opened.host, note=note)
         packages = replace(machine.servers.inspector.packages, site=site, bring=False)
-        inspector = Inspector(packages=packages)
         return cls(
-            servers=machine.servers, here=machine.here, cache=f"{cache}/servers", transport=opened.transport,
-            machine=opened.site.machine, folder=f"{opened.places.cache}/servers", inspector=inspector, note=note,
-        )  # fmt: skip
+            servers=machine.servers,
+            transport=opened.transport,
+            machine=opened.site.machine,
+            folder=f"{opened.places.cache}/servers",
+            inspector=Inspector(packages=packages),
+        )
 
     def resolve(self, spec: ServerSpec) -> Build:
         """The build of a level over there.
@@ -116,12 +114,15 @@ class SentServers:
 
         All that came with it is sent, because wheels keep libraries beside the installation.
         """
-        name, _, inside = build.prefix.removeprefix(f"{self.cache}/").partition("/")
+        cache = f"{self.servers.site.cache}/servers"
+        name, _, inside = build.prefix.removeprefix(f"{cache}/").partition("/")
         target = f"{self.folder}/{name}-{build.digest[:16]}"
         if not self.transport.exists(target):
-            self.note(f"sending {build.spec.text} ({build.version.text}) to {self.transport.name}")
+            self.inspector.packages.site.note(
+                f"sending {build.spec.text} ({build.version.text}) to {self.transport.name}"
+            )
         self.transport.make_folder(self.folder, mode=0o755)
-        send_tree(self.here, self.transport, f"{self.cache}/{name}", target)
+        send_tree(self.servers.site.here, self.transport, f"{cache}/{name}", target)
         prefix = f"{target}/{inside}".rstrip("/")
         self.inspector.require_enterable(prefix)
         # what was compiled here looks for its libraries where it was installed here
@@ -170,7 +171,8 @@ class MachineTarget:
         for environment in self._environments:
             text = environment.server.text
             if text not in known:
-                self._say_step(environment)
+                where = f" on {self.spec.text}" if self.spec.remote else ""
+                self.events.emit(Event(kind=EventKind.STEP, text=f"server {text}{where}"))
                 server = self.sources.get(text, environment.server)
                 known[text] = self._persist(partial(self._resolve, environment, server))
             self._builds[environment.name] = known[text]
@@ -231,10 +233,6 @@ class MachineTarget:
 
     def _warn(self, text: str) -> None:
         self.events.emit(Event(kind=EventKind.WARNING, text=text))
-
-    def _say_step(self, environment: Environment) -> None:
-        where = f" on {environment.host.text}" if environment.host.remote else ""
-        self.events.emit(Event(kind=EventKind.STEP, text=f"server {environment.server.text}{where}"))
 
     def _source(self, environment: Environment) -> ServerSource:
         if environment.server.kind is ServerKind.DSN:

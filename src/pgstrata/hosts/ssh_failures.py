@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
@@ -12,79 +11,56 @@ _ONE_SESSION: Final = "it does not open another session in the same connection"
 _MORE_SESSIONS: Final = "let its ssh server allow ten sessions in one connection (MaxSessions in sshd_config)"
 _BY_HAND: Final = "connect once by hand: ssh {to}; then give the same command again"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """A failure by the words that ssh has for it; `lasting` says that trying again later would not help."""
-
-    pattern: re.Pattern[str]
-    what: str
-    remedy: str
-    lasting: bool = True
-
-
 # In the order of their weight: what follows a host key that has changed is said as well. The last is the missing shell.
-_KINDS: Final = tuple(
-    _Kind(pattern=re.compile(pattern), what=what, remedy=remedy, lasting=lasting)
-    for pattern, what, remedy, lasting in (
-        (r"Session open refused by peer", _ONE_SESSION, _MORE_SESSIONS, True),
-        (
-            r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
-            "its host key has changed",
-            "find out why; if it is meant to be, remove the old key (ssh-keygen, see above) and then: ssh {to}",
-            True,
-        ),
-        (r"[Hh]ost key .*(revoked|marked as)", "its host key is revoked", "ask whoever looks after that host", True),
-        (r"Host key verification failed|No .* host key is known", "its host key is not known", _BY_HAND, True),
-        (
-            r"Permission denied \(|Too many authentication failures|No supported authentication methods",
-            "ssh may not log in without a question",
-            "give your key to the agent (ssh-add) or name it in ssh's configuration; try: ssh -o BatchMode=yes {to}",
-            True,
-        ),
-        (
-            r"Could not resolve hostname",
-            "there is no host of that name",
-            "check how it is written, or name it in your ssh configuration",
-            True,
-        ),
-        (
-            r"no matching .* found|Unable to negotiate",
-            "ssh and its server have no method in common",
-            _BY_HAND,
-            True,
-        ),
-        (
-            r"Bad (owner|configuration)|terminating, \d+ bad configuration",
-            "ssh does not accept its configuration",
-            "mend the file that the lines above name",
-            True,
-        ),
-        (
-            r"Connection refused",
-            "it refuses the connection",
-            "check that its ssh server runs, and the port",
-            False,
-        ),
-        (
-            r"timed out|No route to host|Network is unreachable|not responding",
-            "it cannot be reached",
-            "check that it is up and that the network between lets ssh through; then give the same command again",
-            False,
-        ),
-        (
-            r"Connection (closed|reset)|kex_exchange_identification",
-            "it closes the connection",
-            f"{_BY_HAND}; the log of its ssh server may say more",
-            False,
-        ),
-        (
-            r"(?m)currently not available|: not found$|^env: .*No such file or directory$",
-            "there is no shell for pgstrata",
-            "log in as a user who may run programs there, on a machine that has `sh` and `env`",
-            True,
-        ),
-    )
+# The last word says whether trying again later would not help.
+_KINDS: Final = (
+    (r"Session open refused by peer", _ONE_SESSION, _MORE_SESSIONS, True),
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
+        "its host key has changed",
+        "find out why; if it is meant to be, remove the old key (ssh-keygen, see above) and then: ssh {to}",
+        True,
+    ),
+    (r"[Hh]ost key .*(revoked|marked as)", "its host key is revoked", "ask whoever looks after that host", True),
+    (r"Host key verification failed|No .* host key is known", "its host key is not known", _BY_HAND, True),
+    (
+        r"Permission denied \(|Too many authentication failures|No supported authentication methods",
+        "ssh may not log in without a question",
+        "give your key to the agent (ssh-add) or name it in ssh's configuration; try: ssh -o BatchMode=yes {to}",
+        True,
+    ),
+    (
+        r"Could not resolve hostname",
+        "there is no host of that name",
+        "check how it is written, or name it in your ssh configuration",
+        True,
+    ),
+    (r"no matching .* found|Unable to negotiate", "ssh and its server have no method in common", _BY_HAND, True),
+    (
+        r"Bad (owner|configuration)|terminating, \d+ bad configuration",
+        "ssh does not accept its configuration",
+        "mend the file that the lines above name",
+        True,
+    ),
+    (r"Connection refused", "it refuses the connection", "check that its ssh server runs, and the port", False),
+    (
+        r"timed out|No route to host|Network is unreachable|not responding",
+        "it cannot be reached",
+        "check that it is up and that the network between lets ssh through; then give the same command again",
+        False,
+    ),
+    (
+        r"Connection (closed|reset)|kex_exchange_identification",
+        "it closes the connection",
+        f"{_BY_HAND}; the log of its ssh server may say more",
+        False,
+    ),
+    (
+        r"(?m)currently not available|: not found$|^env: .*No such file or directory$",
+        "there is no shell for pgstrata",
+        "log in as a user who may run programs there, on a machine that has `sh` and `env`",
+        True,
+    ),
 )
 
 
@@ -97,11 +73,10 @@ def explain(error: HostLostError, destination: str) -> PgstrataError:
     said = "\n".join(error.details)
     # Where ssh itself fails it says so; a login shell that is none tells its standard output, or nobody.
     silent = not said and "ended" in error.what
-    for kind in _KINDS[-1:] if silent else _KINDS:
-        if silent or kind.pattern.search(said):
-            make = HostNotFitError if kind.lasting else HostLostError
-            remedy = kind.remedy.replace("{to}", destination)
-            return make(kind.what, where=destination, remedy=remedy, details=error.details)
+    for pattern, what, remedy, lasting in _KINDS[-1:] if silent else _KINDS:
+        if silent or re.search(pattern, said):
+            make = HostNotFitError if lasting else HostLostError
+            return make(what, where=destination, remedy=remedy.replace("{to}", destination), details=error.details)
     return error
 
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
-from pgstrata.layers.cgroups import Group, Groups, assert_level, needed_controllers, set_value
+from pgstrata.layers.cgroups import Controller, Group, Groups, assert_level, needed_controllers, set_value
 from pgstrata.layers.frequency import Frequency
-from pgstrata.layers.hierarchies import Controller
 from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host

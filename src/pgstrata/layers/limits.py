@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
-from pgstrata.layers.cgroups import Group, Groups, assert_level, needed_controllers
+from pgstrata.layers.cgroups import Controller, Group, Groups, assert_level, needed_controllers
 from pgstrata.layers.cpu import parse_field
-from pgstrata.layers.hierarchies import Controller
 from pgstrata.layers.huge_pages import parse_meminfo
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Environment

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.experiment.layers import LAYERS
+from pgstrata.layers.cgroups import Controller
 from pgstrata.layers.cpu import CpuLayer
 from pgstrata.layers.frequency import FOLDER, governor_change, turbo_change
-from pgstrata.layers.hierarchies import Controller
 from pgstrata.layers.huge_pages import Pool, asked_of, transparent_change
 from pgstrata.layers.limits import LimitsLayer
 from pgstrata.layers.memory import MemoryLayer

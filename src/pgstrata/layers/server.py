@@ -12,7 +12,7 @@ from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 
-from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, UsageError, find_disk_full
+from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, find_disk_full
 from pgstrata.layers.needs import find_needs
 from pgstrata.layers.settings import render_settings
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
@@ -26,8 +26,6 @@ USER: Final = "pgstrata"
 SETTINGS_FILE: Final = "pgstrata.conf"
 ACCESS_FILE: Final = "pg_hba.conf"
 PASSWORD_FILE: Final = "pgstrata.password"  # noqa: S105 - a name, no password
-# sockaddr_un.sun_path has 108 bytes with the terminating zero (unix(7)).
-_SOCKET_PATH_LIMIT: Final = 107
 _START_TIMEOUT: Final = 120.0
 # What layers put in front of the server may first write back a clone of many gigabytes to a slow disk.
 _WORDS_TIMEOUT: Final = 1800.0
@@ -48,18 +46,6 @@ _CRASHED: Final = b"all server processes terminated; reinitializing"
 _READY: Final = b"ready to accept connections"
 
 
-def check_socket_path(folder: str) -> None:
-    """UsageError if a socket in that folder would have a path that the kernel refuses."""
-    length = len(f"{folder}/.s.PGSQL.65535".encode())
-    if length > _SOCKET_PATH_LIMIT:
-        raise UsageError(
-            f"a unix socket below this folder would have a path of {length} bytes; at most {_SOCKET_PATH_LIMIT} are "
-            "possible",
-            where=folder,
-            remedy="set PGSTRATA_RUN to a folder with a shorter path",
-        )
-
-
 def render_access(way: TcpRoute) -> bytes:
     """Who may come in by TCP: with a password, from the client's address and from the server's own machine.
 
@@ -76,7 +62,7 @@ class ClusterControl:
     Args:
         host: where they run, as the user that they run as.
         clock: of the coordinator.
-        socket_root: a folder for their unix sockets.
+        socket_root: a folder for their unix sockets, below one whose path is short enough (`servers.places`).
         way: how clients reach them by TCP; None where they are on this machine.
     """
 
@@ -160,7 +146,6 @@ class ClusterControl:
         port = secrets.choice(_PORTS)
         if kind is ConnectionKind.SOCKET:
             host = f"{self._socket_root}/{secrets.token_hex(4)}"
-            check_socket_path(host)
             return Address(host=host, port=port, user=USER, database=clone.database)
         password = Secret(self._host.read(f"{clone.location}/{PASSWORD_FILE}").decode().strip())
         # without it libpq would ask each server first whether it has TLS

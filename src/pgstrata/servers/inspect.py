@@ -24,7 +24,7 @@ from pgstrata.errors import (
 from pgstrata.model.codec import decode, encode
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
-from pgstrata.ports.host import Command, Completed, Host
+from pgstrata.ports.host import Command, Completed
 from pgstrata.servers.packages import SERVER_PROGRAMS, Packages
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.version import has_assertions, parse_postgres_binary, parse_server_version
@@ -49,17 +49,9 @@ _FACTS: Final = tuple(each.name for each in fields(_Entry) if each.name != "stam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Builds by where they are and who runs them.
+    """Builds by where they are, and on which host and as which user that was found out."""
 
-    Args:
-        here: the coordinator, as the user that pgstrata runs as.
-        cache: folder on the coordinator.
-        owner: host and user that the facts were found out on and as.
-    """
-
-    here: Host
-    cache: str
-    owner: str
+    site: ServerSite
 
     def recall(self, spec: ServerSpec, prefix: str, supplier: str, stamp: str) -> Build | None:
         """The build, if it has not changed and what it needs is still there."""
@@ -67,7 +59,7 @@ class Memory:
         if entry is None or not stamp or entry.stamp != stamp:
             return None
         folders = entry.process_environment.get("LD_LIBRARY_PATH", "").split(":")
-        if not all(self.here.exists(folder) for folder in folders if folder):
+        if not all(self.site.here.exists(folder) for folder in folders if folder):
             return None
         facts = {name: getattr(entry, name) for name in _FACTS}
         return Build(spec=spec, prefix=prefix, supplier=supplier, **facts)
@@ -77,20 +69,20 @@ class Memory:
         entry = _Entry(stamp=stamp, **{name: getattr(build, name) for name in _FACTS})
         entries = {**self._load(), self._key(build.prefix): entry}
         try:
-            self.here.make_folder(self.cache, mode=0o755)
-            self.here.write(self._file, json.dumps(encode(entries), indent=1).encode(), mode=0o644)
+            self.site.here.make_folder(self.site.cache, mode=0o755)
+            self.site.here.write(self._file, json.dumps(encode(entries), indent=1).encode(), mode=0o644)
         except (HostFileError, DiskFullError):
             return  # looking again is slower, not wrong
 
     @property
     def _file(self) -> str:
-        return f"{self.cache}/builds.json"
+        return f"{self.site.cache}/builds.json"
 
     def _key(self, prefix: str) -> str:
-        return f"{self.owner}:{prefix}"
+        return f"{self.site.host.name}:{self.site.host.user}:{prefix}"
 
     def _load(self) -> Mapping[str, _Entry]:
-        content = self.here.read_files((self._file,)).get(self._file, b"{}")
+        content = self.site.here.read_files((self._file,)).get(self._file, b"{}")
         try:
             return decode(dict[str, _Entry], json.loads(content))
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -125,9 +117,7 @@ class Inspector:
 
     @property
     def _memory(self) -> Memory:
-        return Memory(
-            here=self._site.here, cache=self._site.cache, owner=f"{self._site.host.name}:{self._site.host.user}"
-        )
+        return Memory(site=self._site)
 
     def enterable(self, prefix: str) -> bool:
         """Whether the server's user may run what is there."""

@@ -63,19 +63,19 @@ def find_places(environ: Mapping[str, str], *, uid: int, home: str, memory_backe
     if uid != 0:
         cache = f"{_xdg(environ, 'XDG_CACHE_HOME', f'{home}/.cache')}/pgstrata"
         state = f"{_xdg(environ, 'XDG_STATE_HOME', f'{home}/.local/state')}/pgstrata"
-    cache = _override(environ, "PGSTRATA_CACHE", cache)
-    state = _override(environ, "PGSTRATA_STATE", state)
-    data = _override(environ, "PGSTRATA_DATA", f"{state}/data" if uid == 0 else f"{cache}/data")
+    cache = absolute_path(environ, "PGSTRATA_CACHE", cache)
+    state = absolute_path(environ, "PGSTRATA_STATE", state)
+    data = absolute_path(environ, "PGSTRATA_DATA", f"{state}/data" if uid == 0 else f"{cache}/data")
     storage = f"{_ROOT_STATE if uid else state}/storage"
     if uid == 0 and environ.get("PGSTRATA_DATA"):
         storage = f"{data}-storage"
-    run = _override(environ, "PGSTRATA_RUN", _run_place(environ, uid))
+    run = absolute_path(environ, "PGSTRATA_RUN", _run_place(environ, uid))
     _refuse_unfit_for_sockets(run)
     return Places(
         cache=cache,
         state=state,
         data=data,
-        storage=_override(environ, "PGSTRATA_STORAGE", storage),
+        storage=absolute_path(environ, "PGSTRATA_STORAGE", storage),
         run=run,
         memory=f"{_MEMORY}/pgstrata-{uid}" if memory_backed else run,
     )
@@ -87,7 +87,8 @@ def _xdg(environ: Mapping[str, str], name: str, default: str) -> str:
     return value.rstrip("/") if value.startswith("/") and value != "/" else default
 
 
-def _override(environ: Mapping[str, str], name: str, default: str) -> str:
+def absolute_path(environ: Mapping[str, str], name: str, default: str) -> str:
+    """The path that a variable names; UsageError: it is not absolute."""
     value = environ.get(name, "")
     if not value:
         return default

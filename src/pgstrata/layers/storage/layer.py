@@ -159,7 +159,7 @@ class StorageLayer:
         self._data[environment.name], prefix = data, ""
         if SCHEDULER in layers or READ_AHEAD in layers:
             lies = data or self._folder
-            stack = parse_observed(self._run(observe_script(lies, None).argv)).stack
+            stack = parse_observed(self._run(observe_script(lies).argv)).stack
             tune(layers, stack, lies, ledger, where)
         if Role.INSTALLATION in places and needs.build is not None:
             prefix = install(self._host, needs.build, places[Role.INSTALLATION], where)

@@ -101,9 +101,9 @@ _KINDS: Final[Mapping[str, str]] = {"dm/name": "volume", "md/level": "array", "d
 _FACT: Final = re.compile(r"^(?P<name>[A-Za-z/_]+)=(?P<value>.*)$")
 
 
-def observe_script(place: str, pid: int | None) -> ShellScript:
-    """Prints the stack below a folder, or below the folder in which a process works."""
-    return ShellScript(text=PLAIN + WALK + _OBSERVE_DATA, arguments=(place, "" if pid is None else str(pid)))
+def observe_script(place: str) -> ShellScript:
+    """Prints the stack below a folder."""
+    return ShellScript(text=PLAIN + WALK + _OBSERVE_DATA, arguments=(place, ""))
 
 
 def observe_server_script(clone: str, wal: str, program: str, former: str, pid: int) -> ShellScript:
