@@ -7,7 +7,7 @@ from typing import Final
 
 from pgstrata.model.plan import Design
 from pgstrata.model.reasons import Reason
-from pgstrata.units import render_bytes, render_share, rough_duration
+from pgstrata.units import render_bytes
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
 _OF_RUNS: Final = {
