@@ -214,7 +214,7 @@ def sentences_in(path):
 
 
 def test_reasons_are_data_and_those_who_give_them_hold_no_sentence():
-    givers = ["conduct/derive.py", "conduct/samplers.py", "plan/design.py", "collectors/waits/parse.py"]
+    givers = ["conduct/derive.py", "conduct/samplers.py", "plan/design.py", "collectors/waits/sampler.py"]
     assert [text for name in givers for text in sentences_in(ROOT / "src/pgstrata" / name)] == [
         "samplers.py: not started"
     ]

@@ -235,13 +235,17 @@ def _check(subject: CaptureSubject) -> str:
     if not by_process:
         return ""
     if by_process[0][0] != "on":
-        what = f"{_BY_PROCESS} is off, so that nobody can tell whose waits were sampled"
-        raise _useless(subject, what, f"settings.{_BY_PROCESS} = on")
+        raise _useless(
+            subject,
+            f"{_BY_PROCESS} is off: the samples do not say which process waited",
+            f"set settings.{_BY_PROCESS} = on",
+        )
     schema = find_schema(subject, EXTENSION)
     if not schema:
-        what = f"{EXTENSION} is loaded, but its objects are not in the database"
         raise _useless(
-            subject, what, f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}"
+            subject,
+            f"{EXTENSION} is loaded, but its objects are not in the database",
+            f"install its SQL files beside the server's, or allow CREATE EXTENSION {EXTENSION}",
         )
     return schema
 
