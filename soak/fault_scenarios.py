@@ -69,7 +69,7 @@ def digests(folder: Path) -> dict[str, str]:
 # ---------------------------------------------------------------------------------------------------- studies
 
 _DRAFT: Final = little_plan.make_plan(blocks=2)
-PLAN: Final = replace(_DRAFT, identity=identify(_DRAFT.experiment, ()))
+PLAN: Final = replace(_DRAFT, identity=identify(_DRAFT.experiment, (), _DRAFT.horizon))
 
 
 def derive(files: Mapping[str, bytes]) -> RunRecord:
