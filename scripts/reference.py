@@ -124,6 +124,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "scripts"): '[{ file = "missing.sql" }]',
     ("cells", "options"): "{ width = 100 }",
     ("cells", "profile"): '"yes"',
+    ("cells", "placement"): '"pinned"',
     ("cells.scripts", "file"): '"missing.sql"',
     ("cells.scripts", "weight"): "0",
     ("allow", "mixed_suppliers"): '"yes"',

@@ -147,7 +147,7 @@ def test_all_cells_together_have_a_floor_of_their_own():
     assert digest(both, ALL_CELLS) == digest(plan((WRITE, READ)), ALL_CELLS)
     assert digest(both, ALL_CELLS) != digest(plan((READ, replace(WRITE, clients=8))), ALL_CELLS)
     assert digest(both, ALL_CELLS) not in {digest(both, READ.identity), digest(both, WRITE.identity)}
-    assert floor_key(both, ALL_CELLS, "tps", WORKLOADS).design == "runs of 10 s"
+    assert floor_key(both, ALL_CELLS, "tps", WORKLOADS).design == "runs of 10 s, sessions paired"
 
 
 # -------------------------------------------------------------------------------------------------- floors

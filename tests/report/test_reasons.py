@@ -158,6 +158,18 @@ OF_DESIGNS = [
     ),
     (Reason(code="slices_asked"), "as asked"),
     (Reason(code="together"), "the environments can be up together"),
+    (Reason(code="apart_free"), "client and server are on different machines"),
+    (Reason(code="asks_scheduling", names=("cpu.policy",)), "cpu.policy is about where processes run"),
+    (Reason(code="not_ours"), "a server that is running already is not moved to other CPUs"),
+    (Reason(code="not_placeable", names=("other",)), "the driver other cannot be divided among CPUs"),
+    (Reason(code="numbered_clients"), "its script uses :client_id, which each client process counts from 0"),
+    (Reason(code="one_profile"), "a profile of statements comes from one client process"),
+    (
+        Reason(code="parallel_free", names=("max_parallel_workers",)),
+        "max_parallel_workers: parallel workers run where the kernel puts them",
+    ),
+    (Reason(code="rate_free"), "at a fixed rate CPUs are not the limit"),
+    (Reason(code="sessions_end"), "each transaction has a session of its own"),
     (
         Reason(code="written_apart"),
         "it writes, and only on the client's machine is what a slice wrote written back before the next one",

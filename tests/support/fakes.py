@@ -169,6 +169,10 @@ class FakeControl:
 class FakeProcess:
     pid = 99
 
+    @property
+    def pids(self):
+        return (self.pid,)
+
     def __init__(self, world, ends, code):
         self.world, self.ends, self.code = world, ends, code
 

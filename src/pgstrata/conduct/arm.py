@@ -22,6 +22,7 @@ from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus
 from pgstrata.plan import workload_of
+from pgstrata.plan.order import derive_seed
 from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
@@ -38,7 +39,8 @@ class ActiveArm:
 
     `resident_pids` are processes of the environments that it takes turns with, on its server's host, and
     `client_resident_pids` those on the client's where that is another one. `watchers` are samplers' processes,
-    `watching_sessions` the servers' processes that answer them: host's name, pid.
+    `watching_sessions` the servers' processes that answer them: host's name, pid. `placement_seed` is what the CPUs of
+    its sessions are drawn from, the same for all arms of a block; None where they run where the kernel puts them.
     """
 
     planned: PlannedRun
@@ -58,7 +60,8 @@ class ActiveArm:
     failure: str = ""
     failure_kind: str = ""
     together: str = ""
-    client_pid: int | None = None
+    client_pids: tuple[int, ...] = ()
+    placement_seed: int | None = None
     resident_pids: tuple[int, ...] = ()
     client_resident_pids: tuple[int, ...] = ()
     watchers: frozenset[tuple[str, int]] = frozenset()
@@ -89,11 +92,14 @@ def guarded(arm: ActiveArm, action: Callable[[], None]) -> None:
 def make_arm(plan: Plan, planned: PlannedRun) -> ActiveArm:
     """An arm before anything has happened."""
     experiment = plan.experiment
+    environment = experiment.environment(planned.environment)
+    paired = plan.design(planned.cell).pairs(environment)
     return ActiveArm(
         planned=planned,
-        environment=experiment.environment(planned.environment),
+        environment=environment,
         cell=experiment.cell(planned.cell),
         environments=experiment.environments,
+        placement_seed=derive_seed(experiment.seed, planned.block, planned.cell, "placement") if paired else None,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from pgstrata.conduct.arm import ActiveArm, make_load, scratch_folder
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import CEILING, THREADS
+from pgstrata.conduct.placement import place_clients
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import TPS
@@ -35,7 +36,8 @@ def topology(arm: ActiveArm) -> str:
     running = environment.server.kind is ServerKind.DSN
     way = f"running server of {environment.name}" if running else str(environment.connection)
     far = f" to {environment.host.text}" if environment.host.remote else ""
-    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}"
+    paired = "" if arm.placement_seed is None else ", paired"
+    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}{paired}"
 
 
 def ensure_ceiling(rig: Rig, arm: ActiveArm, server: RunningServer, tps: float | None) -> None:
@@ -81,7 +83,7 @@ def _measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     load = driver.least_load(make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2))
     if load is None:
         return 0.0
-    drive(rig, arm, load, "ceiling")
+    drive(rig, arm, place_clients(rig, arm, load), "ceiling")
     result = driver.parse(driver.collect(scratch_folder(rig, arm, "ceiling")))
     rig.client.remove_tree(scratch_folder(rig, arm))
     return _fastest(result)

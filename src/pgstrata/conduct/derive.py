@@ -145,7 +145,7 @@ def _as_noted(header: RunHeader, driver: str, result: DriverResult) -> Window:
         postmaster_pid=header.postmaster_pid,
         transport_pids=header.door_pids,
         server_version=header.server_version,
-        client_pid=header.client_pid,
+        client_pids=(*(() if header.client_pid is None else (header.client_pid,)), *header.other_client_pids),
         resident_pids=header.resident_pids,
         outside=result.outside,
         apart=header.apart,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.conduct.arm import ActiveArm, scratch_folder
+from pgstrata.conduct.placement import place_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import ServerFailedError
 from pgstrata.ports.driver import Load
@@ -25,6 +26,7 @@ def drive(rig: Rig, arm: ActiveArm, load: Load, part: str) -> ProcessExit | None
     rig.client.make_folder(folder)
     process = rig.driver(arm.cell).start(load, folder)
     try:
+        place_backends(rig, arm, load)
         return _follow(rig, arm, load, process, folder)
     except TimeoutError:
         return None

@@ -9,6 +9,7 @@ from typing import Final
 from pgstrata.conduct.arm import WARMUP, ActiveArm, make_load, scratch_folder, step
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
+from pgstrata.conduct.placement import place_clients
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
 from pgstrata.errors import ServerFailedError
@@ -70,7 +71,7 @@ def _checkpoint(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
 def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """The measured window with captures on both sides; failures are recorded in the arm."""
     arm.sampling_rate = rig.sampling.get(arm.cell.identity)
-    load = make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed)
+    load = place_clients(rig, arm, make_load(rig, arm, server, seconds=arm.cell.run, seed=arm.planned.seed))
     subject = rig.subject(server)
     capture_before(rig, arm, subject)
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="measure"))

@@ -17,6 +17,7 @@ from typing import Final
 
 from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, step
 from pgstrata.conduct.finish import now
+from pgstrata.conduct.placement import place_backends, place_clients
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import capture_after, capture_before, quiesce
 from pgstrata.conduct.samplers import AtWork, kill_samplers, share_watchers, start_samplers, stop_samplers
@@ -24,6 +25,7 @@ from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
 from pgstrata.plan.design import LEAD_SECONDS
 from pgstrata.plan.order import derive_seed
+from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.collector import Collector
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Command, Process, StopSignal
@@ -74,7 +76,7 @@ class Mark:
 class _Clients:
     """Clients by the place of their arm, what is paused with them, and the folders to be written back after slices."""
 
-    processes: Mapping[int, Process]
+    processes: Mapping[int, ClientProcesses]
     beside: Mapping[int, Sequence[Process]]
     folders: Mapping[int, Sequence[str]]
 
@@ -100,7 +102,7 @@ def render_script(
 
     Args:
         turns: in their order.
-        groups: process groups of each arm, its client's first.
+        groups: process groups of each arm, those of its client first.
         seconds: length of a slice.
         folders: what is to be written back after each slice of an arm; None where nothing is written.
     """
@@ -128,7 +130,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
     design = plan.design(arms[0].cell.identity)
     for arm in arms:
         guarded(arm, partial(quiesce, rig, arm, (up[arm.planned.identity],)))
-    clients: dict[int, Process] = {}
+    clients: dict[int, ClientProcesses] = {}
     works: dict[int, AtWork] = {}
     # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
     # before the clients come and after they have gone. Those of processes look at them while they are there.
@@ -141,7 +143,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
         together = secrets.token_hex(4)
         for number, arm in _sound(arms):
             arm.together = together
-            arm.client_pid = clients[number].pid
+            arm.client_pids = clients[number].pids
             _note_others(arm, number, arms, clients, up)
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
         for number, arm in _sound(arms):
@@ -170,8 +172,8 @@ def _sound(arms: Sequence[ActiveArm]) -> list[tuple[int, ActiveArm]]:
 
 
 def _measure(
-    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], clients: Mapping[int, Process], up: Mapping[str, RunningServer],
-    works: Mapping[int, AtWork], design: Design,
+    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], clients: Mapping[int, ClientProcesses],
+    up: Mapping[str, RunningServer], works: Mapping[int, AtWork], design: Design,
 ) -> None:  # fmt: skip
     planned = arms[0].planned
     seed = derive_seed(plan.experiment.seed, planned.block, planned.cell, "rounds")
@@ -200,19 +202,21 @@ def _note_others(
     arm: ActiveArm,
     number: int,
     arms: Sequence[ActiveArm],
-    clients: Mapping[int, Process],
+    clients: Mapping[int, ClientProcesses],
     up: Mapping[str, RunningServer],
 ) -> None:
     """Processes of the environments that an arm takes turns with; their servers are all on one host."""
     others = [place for place in clients if place != number]
     servers = (up[arms[place].planned.identity].postmaster_pid for place in others)
-    theirs = tuple(clients[place].pid for place in others)
+    theirs = tuple(pid for place in others for pid in clients[place].pids)
     apart = arm.environment.host.remote
     arm.resident_pids = (*(() if apart else theirs), *(pid for pid in servers if pid is not None))
     arm.client_resident_pids = theirs if apart else ()
 
 
-def _start_client(rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict[int, Process], number: int) -> None:
+def _start_client(
+    rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict[int, ClientProcesses], number: int
+) -> None:
     """A client that has connected, done its first transactions, and waits."""
     with step(rig, arm, "lead"):
         arm.sampling_rate = 1.0
@@ -220,9 +224,11 @@ def _start_client(rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict
         folder = scratch_folder(rig, arm, "run")
         rig.client.remove_tree(folder)
         rig.client.make_folder(folder)
-        logged = replace(load, sampling_rate=1.0, progress=None)
+        logged = place_clients(rig, arm, replace(load, sampling_rate=1.0, progress=None))
+        begun = rig.clock.monotonic()
         clients[number] = rig.driver(arm.cell).start(logged, folder, on_parent_death=StopSignal.KILL)
-        rig.clock.sleep(LEAD_SECONDS)
+        place_backends(rig, arm, logged)
+        rig.clock.sleep(max(0.0, LEAD_SECONDS - (rig.clock.monotonic() - begun)))
         clients[number].signal(StopSignal.STOP, group=True)
 
 
@@ -234,7 +240,7 @@ def _follow_turns(
     folder = scratch_folder(rig, first)
     script, output = f"{folder}/turns.sh", f"{folder}/turns.txt"
     groups = {
-        number: (client.pid, *(process.pid for process in clients.beside.get(number, ())))
+        number: (*client.pids, *(process.pid for process in clients.beside.get(number, ())))
         for number, client in clients.processes.items()
     }
     rig.client.write(script, render_script(turns, groups, design.slice_seconds, clients.folders))
@@ -284,7 +290,7 @@ def _read(rig: Rig, path: str) -> bytes:
     return rig.client.read_files((path,)).get(path, b"")
 
 
-def _collect(rig: Rig, arm: ActiveArm, number: int, client: Process) -> None:
+def _collect(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> None:
     """What a client that is ending leaves; its log is counted, not kept."""
     try:
         client.wait(_END_TIMEOUT)

@@ -10,7 +10,7 @@ from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
-from pgstrata.model.experiment import Cell, Script
+from pgstrata.model.experiment import Cell, Placement, Script
 from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -24,6 +24,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
     ("scripts", lambda cell: slug("-".join(f"{_stem(one.file)}{one.weight}" for one in cell.scripts))),
     ("options", lambda cell: slug("-".join(f"{key}-{value}" for key, value in cell.options.items()) or "plain")),
     ("profile", lambda cell: "profile" if cell.profile else ""),
+    ("placement", lambda cell: "" if cell.placement is Placement.AUTO else str(cell.placement)),
 )
 """What may tell cells of one workload, scale and number of clients apart, and how it is written."""
 
@@ -66,6 +67,7 @@ def read_cells(
                 scripts=scripts,
                 options=options,
                 profile=table.profile,
+                placement=table.placement,
             )
             cells.append((cell, index))
     return _labelled(cells, findings)

@@ -123,6 +123,7 @@ def _environment(name: str, levels: tuple[Level, ...], stack: Stack, usual: Conn
         host=stack.get("host", HostSpec()),
         connection=stack.get("connection", usual),
         checksums=stack.get("checksums", True),
+        placement=stack.get("placement"),
         settings=_within(stack, "settings"),
         initdb=_within(stack, "initdb"),
         options=_within(stack, "options"),

@@ -7,7 +7,7 @@ from pgstrata.experiment.layers import LAYERS
 from pgstrata.experiment.layers.build import BUILD
 from pgstrata.experiment.layers.declaration import FactorKey
 from pgstrata.experiment.values import FLAG, TABLE, choice
-from pgstrata.model.experiment import ConnectionKind
+from pgstrata.model.experiment import ConnectionKind, Placement
 
 _OWN: Final[Mapping[str, FactorKey]] = {
     "server": FactorKey(
@@ -29,6 +29,13 @@ _OWN: Final[Mapping[str, FactorKey]] = {
         levels="Ways to connect.",
         wrong='"udp"',
         wrong_levels='["socket", "ssl"]',
+    ),
+    "placement": FactorKey(
+        kind=choice("placement", Placement),
+        meaning="On which CPUs sessions run: free, paired (client and backend on one CPU), or auto as the cell says.",
+        levels="Placements of sessions on CPUs.",
+        wrong='"pinned"',
+        wrong_levels='["free", "pinned"]',
     ),
     "checksums": FactorKey(
         kind=FLAG,

@@ -33,7 +33,7 @@ from pgstrata.experiment.values import (
     choice,
     count,
 )
-from pgstrata.model.experiment import ControlKind, Interleave, Protocol, Reset
+from pgstrata.model.experiment import ControlKind, Interleave, Placement, Protocol, Reset
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
@@ -103,6 +103,12 @@ class CellTable:
     )
     options: Mapping[str, Any] = _key(TABLE, "Options of the workload by name.", absent={})
     profile: bool = _key(FLAG, "Whether pgbench keeps the latency of each statement (its option -r).", usual=False)
+    placement: Placement = _key(
+        choice("placement", Placement),
+        "CPUs of sessions: free, or paired (client and backend on one CPU, the same in all environments of a visit); "
+        "auto: paired where that is known to help.",
+        usual="auto",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

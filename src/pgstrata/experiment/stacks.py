@@ -39,7 +39,7 @@ _WAL_FOLDER: Final = ("waldir", "xlogdir")
 Stack = Mapping[str, Any]
 """What is said of an environment, by key such as server, pages or settings.work_mem.
 
-Values are ServerSpec, HostSpec, ConnectionKind, whether there are checksums, and texts for all others.
+Values are ServerSpec, HostSpec, ConnectionKind, Placement, whether there are checksums, and texts for all others.
 """
 
 
@@ -107,7 +107,7 @@ class StackReader:
                 return parse_server(str(level), self.conninfo)
             case "host":
                 return parse_host(level if isinstance(level, str) else render_scalar(level))
-            case "connection" | "checksums":
+            case "connection" | "checksums" | "placement":
                 return level
             case _:
                 return read_level(key, level)

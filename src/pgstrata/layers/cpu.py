@@ -16,6 +16,7 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
 from pgstrata.layers.cgroups import Controller, Group, Groups, assert_level, needed_controllers, set_value
 from pgstrata.layers.frequency import Frequency
+from pgstrata.model.cpus import parse_cpu_list
 from pgstrata.model.experiment import Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
@@ -38,17 +39,6 @@ _POLICIES: Final[Mapping[str, str]] = {"0": "other", "1": "fifo", "2": "rr", "3"
 # Fields of /proc/PID/stat after the command in parentheses, which may hold spaces (proc_pid_stat(5): 40 and 41).
 _PRIORITY_FIELD: Final = 40 - 3
 _POLICY_FIELD: Final = 41 - 3
-
-
-def parse_cpu_list(text: str) -> frozenset[int]:
-    """CPUs of a list as Linux writes it, "0-3,8"; ParseError where it is none."""
-    cpus: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ParseError(f"not a list of CPUs: {text!r}")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return frozenset(cpus)
 
 
 def parse_policy(stat: str) -> str:

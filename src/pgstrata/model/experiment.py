@@ -117,6 +117,18 @@ class Interleave(StrEnum):
     RUNS = "runs"
 
 
+class Placement(StrEnum):
+    """On which CPUs a session (client and backend) runs.
+
+    `FREE`: where the kernel puts both. `PAIRED`: on one CPU, the same in all environments of a visit and dealt anew for
+    each visit.
+    """
+
+    AUTO = "auto"
+    FREE = "free"
+    PAIRED = "paired"
+
+
 class ControlKind(StrEnum):
     """What is repeated in a control."""
 
@@ -138,6 +150,7 @@ class Environment:
 
     `name` is safe in identities and paths; `levels` are the declared levels only; `settings`, `initdb` hold all that
     is asked for, common ones included. `layers` holds levels of host layers, by key, that are not written out here.
+    `placement` is None where the cells decide.
     """
 
     name: str
@@ -151,6 +164,7 @@ class Environment:
     layers: Mapping[str, str] = field(default_factory=dict)
     control: ControlKind | None = None
     host: HostSpec = HostSpec()
+    placement: Placement | None = None
 
     @property
     def title(self) -> str:
@@ -199,6 +213,7 @@ class Cell:
     profile: bool = False
     label: str = ""
     driver: str = DEFAULT_DRIVER
+    placement: Placement = Placement.AUTO
 
     @property
     def identity(self) -> str:

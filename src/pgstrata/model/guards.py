@@ -72,6 +72,8 @@ _PLAN: Final = _guards(
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
     ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below the clients"),
     ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
+    ("not_to_be_paired", "sessions are asked to stay on CPUs where nobody can keep them there",
+     'placement = "paired" with sessions that end, or whose server or driver is not to be placed'),
     ("not_to_be_sliced", "one environment's work is done in the other one's slice",
      "slices were asked for where the environments cannot take turns"),
     ("too_little_disk", "a full disk ends the experiment half way", "forecast of datasets, clones and WAL"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.model.experiment import Experiment, HostSpec, Interleave
+from pgstrata.model.experiment import Environment, Experiment, HostSpec, Interleave, Placement
 from pgstrata.model.floor import Floor
 from pgstrata.model.reasons import Reason
 from pgstrata.units import render_duration
@@ -103,6 +103,8 @@ class Design:
 
     In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
     further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
+    `placement` is free or paired, for environments that do not have a placement as their level; `free_because` says why
+    sessions are not paired although nobody asked for it.
     """
 
     cell: str
@@ -112,6 +114,8 @@ class Design:
     rounds: int = 0
     discarded: int = 0
     settle: bool = False
+    placement: Placement = Placement.FREE
+    free_because: Reason | None = None
 
     @property
     def sliced(self) -> bool:
@@ -120,9 +124,15 @@ class Design:
 
     def describe(self, run: float) -> str:
         """For floors and people; `run` is the cell's run length in seconds."""
+        paired = ", sessions paired" if self.placement is Placement.PAIRED else ""
         if self.sliced:
-            return f"{self.rounds} slices of {render_duration(self.slice_seconds)}"
-        return f"runs of {render_duration(run)}"
+            return f"{self.rounds} slices of {render_duration(self.slice_seconds)}{paired}"
+        return f"runs of {render_duration(run)}{paired}"
+
+    def pairs(self, environment: Environment) -> bool:
+        """Whether client and backend of each session are put on one CPU in that environment."""
+        asked = environment.placement
+        return (self.placement if asked in {None, Placement.AUTO} else asked) is Placement.PAIRED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -15,6 +16,7 @@ from pgstrata.model.plan import Design, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.load import resident_bytes, workload_of
+from pgstrata.plan.placement import choose_placement
 
 # Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
 SLICE_SECONDS: Final = 0.25
@@ -64,7 +66,21 @@ def choose_designs(
     wanted: Interleave,
 ) -> tuple[Design, ...]:
     """One design for each cell, with its reason."""
-    return tuple(_choose(experiment, cell, workloads, capacity, drivers, wanted) for cell in experiment.cells)
+    return tuple(
+        _placed(_choose(experiment, cell, workloads, capacity, drivers, wanted), experiment, cell, workloads, drivers)
+        for cell in experiment.cells
+    )
+
+
+def _placed(
+    design: Design,
+    experiment: Experiment,
+    cell: Cell,
+    workloads: Mapping[str, Workload],
+    drivers: Mapping[str, Capabilities],
+) -> Design:
+    placement, because = choose_placement(experiment, cell, workloads, drivers)
+    return replace(design, placement=placement, free_because=because)
 
 
 def _choose(

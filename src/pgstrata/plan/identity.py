@@ -10,17 +10,18 @@ from typing import Any, Final
 
 from pgstrata.model.codec import encode
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerSpec
+from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, Placement, ServerSpec
 from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
     ServerSpec: frozenset({"conninfo"}),
-    Design: frozenset({"reason"}),
+    Design: frozenset({"reason", "free_because"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
-    Cell: {"driver": DEFAULT_DRIVER},
-    Environment: {"host": HostSpec()},
+    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO},
+    Design: {"placement": Placement.FREE},
+    Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
 }
 """Fields that came later, with the value that they had before: plans without them keep their identity."""

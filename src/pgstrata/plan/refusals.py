@@ -8,12 +8,13 @@ from typing import Final
 from pgstrata.errors import PlanRefusedError
 from pgstrata.model import sizes
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Cell, Experiment, HostSpec, Reset, ServerKind
+from pgstrata.model.experiment import Cell, Experiment, HostSpec, Placement, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
 from pgstrata.plan.load import shared_buffers, workload_of
+from pgstrata.plan.placement import hindrances
 from pgstrata.units import render_bytes
 
 MOST_RUNS: Final = 50_000
@@ -42,6 +43,7 @@ def refuse(
             *_too_few_connections(experiment),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
             *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs, say),
+            *_not_to_be_paired(experiment, workloads, drivers, say),
             *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
         )
     )
@@ -163,6 +165,22 @@ def _too_little_memory(experiment: Experiment, capacity: HostCapacity) -> Iterab
             f"shared_buffers take {render_bytes(needed)} of {render_bytes(capacity.memory)} of memory",
             f"use at most {render_bytes(capacity.memory * MEMORY_SHARE)}",
         )
+
+
+def _not_to_be_paired(
+    experiment: Experiment,
+    workloads: Mapping[str, Workload],
+    drivers: Mapping[str, Capabilities],
+    say: Callable[[Reason], str],
+) -> Iterable[tuple[str, str]]:
+    asked = any(each.placement is Placement.PAIRED for each in experiment.environments)
+    for cell in experiment.cells:
+        if asked or cell.placement is Placement.PAIRED:
+            for why in hindrances(experiment, cell, workloads, drivers):
+                yield (
+                    f"{cell.identity}: sessions cannot be paired: {say(why)}",
+                    'write placement = "free", or leave it out',
+                )
 
 
 def _not_to_be_sliced(

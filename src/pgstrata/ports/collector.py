@@ -47,7 +47,7 @@ class CaptureSubject:
 class Window:
     """The measured window, as far as parsing needs it. CPU in seconds; pids identify whose time is whose.
 
-    In slices `seconds` is the time of this environment's own turns, within a longer window; `client_pid` its persistent
+    In slices `seconds` is the time of this environment's own turns in a longer window; `client_pids` its persistent
     client, whose CPU time is counted between the captures instead of `client_cpu`; `resident_pids` are servers and
     clients of the environments that it took turns with, as far as they are on the server's host; `outside` counts
     transactions before and between the slices, which the server's own statistics hold too.
@@ -58,7 +58,7 @@ class Window:
     `sampler_pids` and `client_sampler_pids` are samplers on the server's and the client's host, of all environments
     that took turns; `sampler_backends` are the servers' processes that answer them.
 
-    `apart`: the client was on another host than the server. There are `client_pid`, `client_resident_pids`, clients of
+    `apart`: the client was on another host than the server. There are `client_pids`, `client_resident_pids`, clients of
     the environments that it took turns with, and `client_transport_pids`, pgstrata itself; `resident_cpu` is what those
     other clients used. `shared` is what the two hosts have in common.
 
@@ -71,7 +71,7 @@ class Window:
     postmaster_pid: int | None
     transport_pids: tuple[int, ...]
     server_version: int
-    client_pid: int | None = None
+    client_pids: tuple[int, ...] = ()
     resident_pids: tuple[int, ...] = ()
     outside: int = 0
     apart: bool = False

@@ -14,6 +14,7 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import Series
 from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
+from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.host import Process, StopSignal
 
 STRETCH: Final = "stretch."
@@ -24,7 +25,8 @@ STRETCH: Final = "stretch."
 class Load:
     """One execution of a driver; `sampling_rate` None means no transaction log, `progress` is seconds or None.
 
-    `launch` are words in front of the driver's own command.
+    `launch` are words in front of the driver's own command. `cpus` are the CPU of each client, on its own machine;
+    empty where the kernel decides.
     """
 
     cell: Cell
@@ -36,6 +38,7 @@ class Load:
     progress: int | None = 1
     transactions: int | None = None
     launch: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +129,16 @@ class Driver(DriverParser, Protocol):
     def least_load(self, load: Load) -> Load | None:
         """The same clients asking as little as possible of the server; None where it has no such load."""
 
-    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
+    def session_names(self, load: Load) -> Mapping[str, int]:
+        """The CPU of the clients of sessions by the name of these (application_name); empty without `Load.cpus`.
+
+        All begin with the driver's name, or with what the address says instead.
+        """
+
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> ClientProcesses:
         """Start it; its output and logs go into `folder`, which exists.
+
+        Where `Load.cpus` are given, each client runs on its CPU from its start on.
 
         A client that will be paused must be killed when the coordinator dies: it would not notice a softer signal.
         """

@@ -19,7 +19,8 @@ class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
     `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
-    `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`.
+    `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`,
+    whose `client_pids` are `client_pid` and `other_client_pids`.
     """
 
     identity: str
@@ -52,6 +53,7 @@ class RunHeader:
     client_sampler_pids: tuple[int, ...] = ()
     sampler_backends: tuple[int, ...] = ()
     client_resident_pids: tuple[int, ...] = ()
+    other_client_pids: tuple[int, ...] = ()
 
 
 class Evidence(Protocol):

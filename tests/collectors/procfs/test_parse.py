@@ -170,7 +170,7 @@ class TestForeign:
         assert measured(before, after)["foreign_cpu"] == 0
 
 
-SLICED = dataclasses.replace(WINDOW, seconds=5.0, client_pid=50, resident_pids=(200, 60))
+SLICED = dataclasses.replace(WINDOW, seconds=5.0, client_pids=(50,), resident_pids=(200, 60))
 
 
 class TestSlices:
@@ -340,7 +340,7 @@ class TestSlicesOfServersElsewhere:
         seconds=5.0,
         apart=True,
         client_cpu=0.0,
-        client_pid=100,
+        client_pids=(100,),
         client_resident_pids=(60,),
         resident_pids=(200,),
         client_transport_pids=(9,),
@@ -376,7 +376,7 @@ class TestSlicesOfServersElsewhere:
         assert {one.metric: one.value for one in found}["client_foreign_cpu"] == pytest.approx(0.05)
 
     def test_do_not_take_a_process_for_the_client_because_it_has_its_pid(self):
-        window = replace(self.WINDOW, client_pid=99)
+        window = replace(self.WINDOW, client_pids=(99,))
         assert measured(*self.there(), window)["foreign_cpu"] == pytest.approx(0.1)
 
     def test_know_all_clients_where_the_two_hosts_are_one_machine_with_two_tables_of_processes(self):
@@ -388,7 +388,7 @@ class TestSlicesOfServersElsewhere:
     def test_know_all_clients_where_the_two_hosts_have_one_table_of_processes(self):
         pids = (100, 200, 7, 99, 50, 60, 9)
         before, after = self.captures(pids, (200, 400, 50, 100, 100, 200, 100), 1150)
-        window = replace(self.WINDOW, client_pid=50, shared=SharedResources.PROCESSES)
+        window = replace(self.WINDOW, client_pids=(50,), shared=SharedResources.PROCESSES)
         seen = see_clients(before.encode(), after.encode(), window)
         found = measured(before, after, seen)
         assert found["client_cpu"] == pytest.approx(1.0 / 5)

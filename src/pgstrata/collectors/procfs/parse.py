@@ -108,7 +108,7 @@ def see_clients(before: bytes, after: bytes, window: Window) -> Window:
     Raises:
         ParseError: a capture has an unknown shape.
     """
-    if window.client_pid is None or not window.apart:
+    if not window.client_pids or not window.apart:
         return window
     first, last, there = parse_snapshot(before), parse_snapshot(after), _seen_by_client(window)
     return replace(
@@ -147,7 +147,7 @@ def _cpu_values(first: Snapshot, last: Snapshot, window: Window, seconds: float)
     server = _server_seconds(first, last, window)
     observer = _observer_seconds(first, last, window)
     client = _client_seconds(first, last, window)
-    own = window.seconds if window.client_pid is not None else seconds
+    own = window.seconds if window.client_pids else seconds
     yield "client_cpu", client / own
     if window.transactions > 0:
         yield "client_cpu_per_tx", client / window.transactions
@@ -185,8 +185,9 @@ def _background_seconds(first: Snapshot, last: Snapshot, window: Window) -> floa
 
 def _other_ticks(snapshot: Snapshot, window: Window) -> int:
     """Own and waited-for time of all processes but ours, theirs below them, and the kernel's threads."""
-    roots = (window.postmaster_pid, _client_here(window), *window.transport_pids, *window.resident_pids)
-    ours = _members(snapshot.processes.values(), (root for root in roots if root is not None))
+    server = () if window.postmaster_pid is None else (window.postmaster_pid,)
+    roots = (*server, *_clients_here(window), *window.transport_pids, *window.resident_pids)
+    ours = _members(snapshot.processes.values(), roots)
     return sum(
         process.own + process.waited
         for process in snapshot.processes.values()
@@ -227,13 +228,13 @@ def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | 
 
 def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
     """Of a client that lives through the window, what it used between the captures; else what is known of it."""
-    pid = _client_here(window)
-    return window.client_cpu if pid is None else _tree_seconds(first, last, pid) or 0.0
+    pids = _clients_here(window)
+    return sum(_tree_seconds(first, last, pid) or 0.0 for pid in pids) if pids else window.client_cpu
 
 
-def _client_here(window: Window) -> int | None:
-    """The client that lives through the window, where captures of the server's host hold it."""
-    return window.client_pid if not window.apart or window.shared is SharedResources.PROCESSES else None
+def _clients_here(window: Window) -> tuple[int, ...]:
+    """Processes of the client that lives through the window, where captures of the server's host hold them."""
+    return window.client_pids if not window.apart or window.shared is SharedResources.PROCESSES else ()
 
 
 def _resident_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:

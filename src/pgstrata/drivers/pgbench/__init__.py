@@ -4,4 +4,6 @@ from typing import Final
 
 from pgstrata.model.driver import Capabilities
 
-CAPABILITIES: Final = Capabilities(pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True)
+CAPABILITIES: Final = Capabilities(
+    pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True, placeable=True
+)

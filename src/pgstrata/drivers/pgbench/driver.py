@@ -18,11 +18,13 @@ from typing import Final
 from pgstrata.drivers.pgbench import CAPABILITIES
 from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, hide_profile, parse_progress
 from pgstrata.drivers.pgbench.script import parse_statements
+from pgstrata.drivers.pgbench.shares import Share, add_points, by_share, is_own_file, share_out
 from pgstrata.drivers.pgbench.slices import COUNTS
 from pgstrata.errors import DiskFullError, HostFileError, ServerFailedError, UsageError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Script
 from pgstrata.model.server import Address, Build
+from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.driver import Load, ProgressPoint, Statement
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
 
@@ -87,18 +89,42 @@ class PgbenchDriver(PgbenchParser):
         bare = replace(load.cell, scripts=(_NOTHING,), rate=None, latency_limit=None, profile=False, options={})
         return replace(load, cell=bare)
 
-    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> Process:
+    def session_names(self, load: Load) -> Mapping[str, int]:
+        return {share.session_name: share.cpu for share in _shares(load) if share.cpu is not None}
+
+    def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> ClientProcesses:
         for path, script in _script_files(load, folder):
             self._host.write(path, script.text.encode())
+        started: list[Process] = []
+        try:
+            started += (self._start_share(load, share, folder, on_parent_death) for share in _shares(load))
+        except BaseException:
+            for process in started:
+                process.signal(StopSignal.KILL, group=True)
+            raise
+        return ClientProcesses(processes=started)
+
+    def _start_share(self, load: Load, share: Share, folder: str, on_parent_death: StopSignal) -> Process:
         connection = compose_connection(load.address)
+        pinned = () if share.cpu is None else ("taskset", "--cpu-list", str(share.cpu))
+        named = {"PGAPPNAME": share.session_name} if share.session_name else {}
         command = Command(
-            argv=(*load.launch, self._tools.program("pgbench"), *self._options(load, folder), *connection.arguments),
-            environment={**self._environment(), **connection.environment},
+            argv=(
+                *load.launch,
+                *pinned,
+                self._tools.program("pgbench"),
+                *self._options(load, share, folder),
+                *connection.arguments,
+            ),
+            environment={**self._environment(), **connection.environment, **named},
             password=connection.password,
             folder=folder,
         )
         return self._host.spawn(
-            command, stdout=f"{folder}/{OUTPUT}", stderr=f"{folder}/{ERRORS}", on_parent_death=on_parent_death
+            command,
+            stdout=f"{folder}/{share.file('out')}",
+            stderr=f"{folder}/{share.file('err')}",
+            on_parent_death=on_parent_death,
         )
 
     def end(self, process: Process) -> None:
@@ -121,19 +147,19 @@ class PgbenchDriver(PgbenchParser):
         # The parser knows the English texts only; decimal points would follow the locale as well.
         return {**self._tools.process_environment, "LC_ALL": "C"}
 
-    def _options(self, load: Load, folder: str) -> tuple[str, ...]:
+    def _options(self, load: Load, share: Share, folder: str) -> tuple[str, ...]:
         cell = load.cell
-        options = ["-n", "-M", cell.protocol.value, "-c", str(cell.clients), "-j", str(cell.threads)]
+        options = ["-n", "-M", cell.protocol.value, "-c", str(share.clients), "-j", str(share.threads)]
         if load.transactions is not None:
             options += ["-t", str(load.transactions)]  # pgbench counts them per client
         else:
             options += ["-T", str(max(1, math.ceil(load.seconds)))]
         if load.progress is not None:
             options += ["-P", str(load.progress)]
-        options.append(f"--random-seed={load.seed}")
+        options.append(f"--random-seed={share.seed}")
         options += _what_runs(load, folder)
         if cell.rate is not None:
-            options += ["-R", f"{cell.rate:.12g}"]
+            options += ["-R", f"{cell.rate * share.clients / cell.clients:.12g}"]
         if cell.latency_limit is not None:
             options += ["-L", f"{cell.latency_limit * _MILLISECONDS:.12g}"]
         options += _logging(load.sampling_rate, folder)
@@ -146,12 +172,23 @@ class PgbenchDriver(PgbenchParser):
         return tuple(options)
 
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
+        if len(names := [name for name in self._own_files(folder) if name.endswith(".err")]) > 1:
+            return self._progress_of_all(folder, names, offset)
         try:
             tail = self._host.read(f"{folder}/{ERRORS}", offset=offset)
         except HostFileError:
             return (), offset
         whole = tail[: tail.rfind(b"\n") + 1]
         return parse_progress(whole.decode("utf-8", "replace")), offset + len(whole)
+
+    def _progress_of_all(self, folder: str, names: Iterable[str], told: int) -> tuple[tuple[ProgressPoint, ...], int]:
+        """Of several processes the seconds that all of them have reported; `told` of these were told before."""
+        shares = by_share(dict(self._read_each(folder, names)))
+        points = add_points([parse_progress(share["err"].decode("utf-8", "replace")) for share in shares])
+        return points[told:], max(told, len(points))
+
+    def _own_files(self, folder: str) -> list[str]:
+        return [name for name in self._host.list_folder(folder) if is_own_file(name)]
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Output, complaints, and the threads' transaction logs joined and packed, as far as each of them is there.
@@ -160,7 +197,7 @@ class PgbenchDriver(PgbenchParser):
         The only thing that is not kept of a log is a last line without its end: it belongs to a pgbench that was
         killed, and would merge with the next thread's first line.
         """
-        found = dict(self._read_each(folder, (OUTPUT, ERRORS)))
+        found = dict(self._read_each(folder, self._own_files(folder)))
         if OUTPUT in found:
             said = found[OUTPUT].decode("utf-8", "surrogateescape")
             found[OUTPUT] = hide_profile(said).encode("utf-8", "surrogateescape")
@@ -180,6 +217,10 @@ class PgbenchDriver(PgbenchParser):
                 yield name, self._host.read(f"{folder}/{name}")
             except HostFileError:
                 continue
+
+
+def _shares(load: Load) -> tuple[Share, ...]:
+    return share_out(load.cell.clients, load.cell.threads, load.seed, load.cpus)
 
 
 def _script_files(load: Load, folder: str) -> tuple[tuple[str, Script], ...]:

@@ -8,11 +8,12 @@ ParseError with the line. The transaction log has its own file, `transactions`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
+from pgstrata.drivers.pgbench.shares import NAME, add_points, add_results, by_share
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
 from pgstrata.drivers.pgbench.transactions import parse_transactions
 from pgstrata.errors import ParseError
@@ -20,8 +21,8 @@ from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.model.packed import unpack
 from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
 
-OUTPUT: Final = "pgbench.out"
-ERRORS: Final = "pgbench.err"
+OUTPUT: Final = f"{NAME}.out"
+ERRORS: Final = f"{NAME}.err"
 TRANSACTIONS: Final = "transactions.log.gz"
 
 MILLISECONDS: Final = 1000
@@ -44,7 +45,7 @@ _ABORTED = re.compile(r"\bRun was aborted\b|\bclient \d+ (?:script \d+ )?aborted
 class PgbenchParser:
     """Implements `ports.DriverParser`."""
 
-    name = "pgbench"
+    name = NAME
 
     def ran(self, evidence: Mapping[str, bytes]) -> bool:
         # the warm-up and the stretch before slices leave such a file, too
@@ -54,7 +55,7 @@ class PgbenchParser:
         return parse_result(evidence)
 
     def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
-        lines = _text(evidence, ERRORS).splitlines()
+        lines = _complaints(by_share(evidence)).splitlines()
         return tuple(line for line in lines if not line.startswith(_PROGRESS_LINE))
 
 
@@ -69,9 +70,10 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     """
     if COUNTS in evidence:
         return _parse_sliced(evidence)
-    summary = parse_summary(_text(evidence, OUTPUT))
-    complaints = _text(evidence, ERRORS)
-    points = parse_progress(complaints)
+    shares = by_share(evidence)
+    summary = _summary(shares)
+    complaints = _complaints(shares)
+    points = add_points([parse_progress(_text(share, "err")) for share in shares])
     latencies = parse_transactions(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS))
     return replace(
         summary,
@@ -89,9 +91,9 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
     Where there was no such stretch, the throughput is that of the slices, log and all.
     """
     counts = parse_counts(evidence[COUNTS])
-    summary = parse_summary(_text(evidence, OUTPUT))
-    stretch = parse_summary(_text(evidence, f"{STRETCH}{OUTPUT}"))
-    complaints = _text(evidence, ERRORS)
+    shares = by_share(evidence)
+    summary, stretch = _summary(shares), _summary(by_share(evidence, STRETCH))
+    complaints = _complaints(shares)
     logged = counts.transactions / counts.seconds if counts.seconds > 0 else None
     return replace(
         summary,
@@ -108,6 +110,15 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
         outside=counts.outside,
         turns=counts.turns,
     )
+
+
+def _summary(shares: Sequence[Mapping[str, bytes]]) -> DriverResult:
+    """Of all processes; incomplete where there is none."""
+    return add_results([parse_summary(_text(share, "out")) for share in shares] or [parse_summary("")])
+
+
+def _complaints(shares: Sequence[Mapping[str, bytes]]) -> str:
+    return "".join(_text(share, "err") for share in shares)
 
 
 def _text(evidence: Mapping[str, bytes], name: str) -> str:

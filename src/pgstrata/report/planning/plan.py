@@ -269,7 +269,7 @@ def _environment_json(environment: Environment) -> dict[str, object]:
         "name": environment.name,
         "levels": {level.factor: level.value for level in environment.levels},
         "server": environment.server.text,
-        **pick_fields(environment, "connection checksums settings initdb options layers control"),
+        **pick_fields(environment, "connection checksums settings initdb options layers control placement"),
     }
 
 

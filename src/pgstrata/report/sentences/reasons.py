@@ -76,6 +76,15 @@ _OF_DESIGNS: Final = {
     "they share",
     "slices_asked": "as asked",
     "together": "the environments can be up together",
+    "apart_free": "client and server are on different machines",
+    "asks_scheduling": "{names} is about where processes run",
+    "not_ours": "a server that is running already is not moved to other CPUs",
+    "not_placeable": "the driver {names} cannot be divided among CPUs",
+    "numbered_clients": "its script uses :client_id, which each client process counts from 0",
+    "one_profile": "a profile of statements comes from one client process",
+    "parallel_free": "{names}: parallel workers run where the kernel puts them",
+    "rate_free": "at a fixed rate CPUs are not the limit",
+    "sessions_end": "each transaction has a session of its own",
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
 }

@@ -3,7 +3,7 @@
 -- that has a name. The 0 in the sum has that looked at after the kernel's answer.
 -- Sessions that have just come may be gone before the answer, which would be an error.
 CASE
-    WHEN a.state = 'active' AND a.wait_event IS NULL AND a.application_name = :'application'
+    WHEN a.state = 'active' AND a.wait_event IS NULL AND strpos(a.application_name, :'application') = 1
         AND a.datname = current_database() AND a.backend_start < statement_timestamp() - interval '1 second'
     THEN coalesce((
         SELECT '/' || CASE WHEN b.wait_event IS NULL THEN k.place ELSE '?' END

@@ -3,7 +3,7 @@
 -- seconds to sleep before it looks, and asleep.sql.
 SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        coalesce(a.backend_type, '') AS kind,
-       (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
+       (a.datname = current_database() AND strpos(a.application_name, :'application') = 1)::int AS ours,
        coalesce(a.state, '') || :'asleep' AS state,
        coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
        '' AS query_id, coalesce(a.leader_pid::text, '') AS leader,
@@ -16,5 +16,5 @@ SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999
  WHERE (SELECT pg_sleep(:'settle') IS NOT NULL) -- evaluated once, before anything is looked at
    AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata'
    AND CASE WHEN a.backend_type = 'client backend' THEN a.datname = current_database()
-                 AND (a.state <> 'idle' OR a.application_name = :'application')
+                 AND (a.state <> 'idle' OR strpos(a.application_name, :'application') = 1)
             ELSE coalesce(a.wait_event_type, '') <> 'Activity' END

@@ -4,7 +4,7 @@
 SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999990.0000') AS time, a.pid,
        CASE WHEN a.query LIKE 'autovacuum:%' THEN 'autovacuum worker'
             WHEN a.client_port IS NULL THEN 'parallel worker' ELSE 'client backend' END AS kind,
-       (a.datname = current_database() AND a.application_name = :'application')::int AS ours,
+       (a.datname = current_database() AND strpos(a.application_name, :'application') = 1)::int AS ours,
        coalesce(a.state, '') AS state, coalesce(a.wait_event_type, '') AS wait_type, coalesce(a.wait_event, '') AS event,
        '' AS query_id, '' AS leader,
        CASE WHEN a.wait_event_type = 'Lock' THEN array_to_string(pg_blocking_pids(a.pid), ' ') ELSE '' END AS blockers,
@@ -14,4 +14,4 @@ SELECT to_char(extract(epoch FROM statement_timestamp()) + :'settle', 'FM9999999
   FROM pg_stat_activity a
  WHERE (SELECT pg_sleep(:'settle') IS NOT NULL) -- evaluated once, before anything is looked at
    AND a.pid <> pg_backend_pid() AND a.application_name <> 'pgstrata' AND a.datname = current_database()
-   AND (a.state <> 'idle' OR a.application_name = :'application')
+   AND (a.state <> 'idle' OR strpos(a.application_name, :'application') = 1)

@@ -6,7 +6,7 @@ SELECT to_char(extract(epoch FROM statement_timestamp()), 'FM9999999990.000') AS
        CASE WHEN a.ours THEN coalesce(p.event, '') ELSE '' END AS event,
        coalesce(sum(p.count), 0) AS samples, count(*) OVER () AS rows
   FROM (SELECT s.pid, coalesce(s.backend_type = 'client backend' AND s.datname = current_database()
-                               AND s.application_name = @application@, false) AS ours
+                               AND strpos(s.application_name, @application@) = 1, false) AS ours
           FROM pg_stat_activity s WHERE s.pid <> pg_backend_pid()) a
   LEFT JOIN @schema@.pg_wait_sampling_profile p ON p.pid = a.pid
  GROUP BY 1, 2, 3, 4, 5
