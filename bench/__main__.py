@@ -23,6 +23,7 @@ from live import measure_live, measure_live_runs, measure_live_writing
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
 from perf import measure_perf
+from placement import measure_placement
 from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "remote": measure_remote,
     "slices": measure_slices,
     "threads": measure_threads,
+    "placement": measure_placement,
     "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,
