@@ -32,6 +32,8 @@ from pgstrata.store.repository import StudyFolder, StudyFolders
 from pgstrata.store.study import StudyStore
 
 STUDIES = StudyFolders()
+# floors are those of a host in one state, and tests beside these would change it
+pytestmark = pytest.mark.company
 
 
 @pytest.fixture
