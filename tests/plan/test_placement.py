@@ -17,6 +17,7 @@ from pgstrata.model.experiment import (
     Environment,
     HostKind,
     HostSpec,
+    Interleave,
     Placement,
     Script,
     ServerKind,
@@ -137,3 +138,10 @@ def test_sessions_are_dealt_evenly_and_the_seed_decides_to_which(sessions, cpus,
 
 def test_another_block_deals_anew():
     assert len({deal(4, 8, seed) for seed in range(50)}) > 40
+
+
+@pytest.mark.parametrize(("arms", "seconds"), [(1, 0.25), (2, 0.25), (3, 0.167), (4, 0.125), (5, 0.1), (12, 0.1)])
+def test_slices_are_shorter_the_more_environments_share_a_round(arms, seconds):
+    environments = tuple(replace(TWO[0], name=f"e{number}") for number in range(arms))
+    asked = replace(experiment(CELL, environments), interleave=Interleave.SLICES)
+    assert make_plan(asked, WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity).slice_seconds == seconds

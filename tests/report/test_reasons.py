@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import pgstrata
-from pgstrata.model.experiment import Interleave
+from pgstrata.model.experiment import Interleave, Placement
 from pgstrata.model.guards import GUARDS, GuardSubject
 from pgstrata.model.plan import Design
 from pgstrata.model.reasons import Reason
-from pgstrata.report.sentences.reasons import SAID, say_reason, say_why_so
+from pgstrata.report.sentences.reasons import SAID, say_placement, say_reason, say_why_so
 
 
 def lost(how, said="", names=("seconds",)):
@@ -200,3 +200,14 @@ def test_every_code_of_a_run_has_its_words():
 
 def test_a_design_without_a_reason_has_no_words():
     assert say_why_so(Design(cell="c", interleave=Interleave.RUNS)) == ""
+
+
+def test_where_sessions_ran_is_told():
+    paired = Design(cell="c", interleave=Interleave.SLICES, placement=Placement.PAIRED)
+    assert say_placement(paired) == (
+        "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit; "
+        "the unlogged stretches ran free"
+    )
+    free = Design(cell="c", interleave=Interleave.RUNS, free_because=Reason(code="rate_free"))
+    assert say_placement(free) == "Sessions ran where the kernel put them: at a fixed rate CPUs are not the limit"
+    assert say_placement(Design(cell="c", interleave=Interleave.RUNS)) == ""

@@ -6,12 +6,13 @@ import errno
 import gc
 import json
 import os
+import re
 import sys
 import textwrap
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.run import RunOutcome, default_study, run_experiment
@@ -87,6 +88,10 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
         print(f"done: {counted}", file=out)
 
 
+_FIGURES: Final = re.compile(r"[\d.,]+")
+_AS_BEFORE: Final = "as before"
+
+
 def choose_sink(*, events: bool) -> Sink:
     """Where events go: JSON lines, a terminal's living line, or plain lines."""
     if events:
@@ -99,6 +104,16 @@ class Sink(Events):
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+        self._told: set[str] = set()
+
+    def _line(self, event: Event) -> str:
+        """A finished thing as a line; the doubt of a run is told in full once, whatever its figures are."""
+        if event.kind is EventKind.RUN_FINISHED and event.status == RunStatus.COMPLETED and event.text:
+            shape = _FIGURES.sub("", event.text)
+            if shape in self._told:
+                return render_event(replace(event, text=_AS_BEFORE))
+            self._told.add(shape)
+        return render_event(event)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -131,7 +146,7 @@ class PlainSink(Sink):
     """A line for each thing that is finished; no progress within a run."""
 
     def emit(self, event: Event) -> None:
-        line = render_event(event)
+        line = self._line(event)
         if line:
             self._write(f"{line}\n")
 
@@ -146,7 +161,7 @@ class TerminalSink(Sink):
     def emit(self, event: Event) -> None:
         if event.seconds_left is not None:
             self._left = f" · {render_duration(event.seconds_left)} left"
-        line = render_event(event)
+        line = self._line(event)
         if line:
             self._write(f"{line}\n", anew=True)
         living = _living(event)

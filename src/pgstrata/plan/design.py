@@ -18,8 +18,11 @@ from pgstrata.model.workload import Workload
 from pgstrata.plan.load import resident_bytes, workload_of
 from pgstrata.plan.placement import choose_placement
 
-# Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine.
+# Length and number of slices of a visit; `bench/slices.py` measures what they are worth on a machine. A round of more
+# environments has shorter slices, so that each still lies beside its baseline: noise changes within tenths of a second.
 SLICE_SECONDS: Final = 0.25
+ROUND_SECONDS: Final = 0.5
+SHORTEST_SLICE: Final = 0.1
 ROUNDS: Final = 8
 # Slices that write scatter more, because they wait for the disk: the time around a visit is shared by more of them.
 WRITING_ROUNDS: Final = 16
@@ -91,27 +94,29 @@ def _choose(
     drivers: Mapping[str, Capabilities],
     wanted: Interleave,
 ) -> Design:
+    arms = len(experiment.environments)
     if wanted is Interleave.RUNS:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=Reason(code="runs_asked"))
     if wanted is Interleave.SLICES:
-        return sliced(cell, Reason(code="slices_asked"), settle=writes(cell, workloads))
+        return sliced(cell, Reason(code="slices_asked"), settle=writes(cell, workloads), arms=arms)
     against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     writing = writes(cell, workloads)
     if against is None and writing and (cell.scripts or cell.workload not in AGREED):
         against = Reason(code="flushing")
     if against is not None:
         return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=against)
-    return sliced(cell, Reason(code="together" if writing else "nothing_written"), settle=writing)
+    return sliced(cell, Reason(code="together" if writing else "nothing_written"), settle=writing, arms=arms)
 
 
-def sliced(cell: Cell, reason: Reason, *, settle: bool) -> Design:
-    """The design in slices of a cell."""
+def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
+    """The design in slices of a cell with so many environments."""
+    shared = max(SHORTEST_SLICE, min(SLICE_SECONDS, ROUND_SECONDS / max(1, arms)))
     return Design(
         cell=cell.identity,
         interleave=Interleave.SLICES,
         reason=reason,
         settle=settle,
-        slice_seconds=SLICE_SECONDS,
+        slice_seconds=SLICE_SECONDS if settle else round(shared, 3),
         rounds=WRITING_ROUNDS if settle else ROUNDS,
         discarded=DISCARDED_ROUNDS,
     )

@@ -18,7 +18,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.reasons import say_why_so
+from pgstrata.report.sentences.reasons import say_placement, say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
@@ -117,7 +117,13 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     plan = answer.study.plan
     scatter = say_scatter(answer.study, cell.identity)
     seconds = say_seconds(answer.study, cell.identity)
-    notes = (say_design(plan, cell), scatter, seconds, floor_note(answer, cell.identity))
+    notes = (
+        say_design(plan, cell),
+        say_placement(plan.design(cell.identity)),
+        scatter,
+        seconds,
+        floor_note(answer, cell.identity),
+    )
     return tuple(note for note in notes if note)
 
 

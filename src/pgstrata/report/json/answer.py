@@ -20,7 +20,7 @@ from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.reasons import say_why_so
+from pgstrata.report.sentences.reasons import say_reason, say_why_so
 from pgstrata.units import Direction
 
 _COMPARISON: Final = (
@@ -159,6 +159,8 @@ def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
         **pick_fields(design, "cell interleave"),
         "text": design.describe(cell.run),
         "reason": say_why_so(design),
+        "placement": str(design.placement),
+        "free_because": "" if design.free_because is None else say_reason(design.free_because),
         **pick_fields(design if design.sliced else None, "slice_seconds rounds discarded"),
     }
 

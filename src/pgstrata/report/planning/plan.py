@@ -13,7 +13,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import floor_fields
-from pgstrata.report.sentences.reasons import say_why_so
+from pgstrata.report.sentences.reasons import say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -106,7 +106,8 @@ def _cell(plan: Plan, cell: Cell) -> str:
 def _order(plan: Plan) -> Iterator[str]:
     for cell in plan.experiment.cells:
         design = plan.design(cell.identity)
-        yield f"  {cell.identity}: {design.describe(cell.run)} ({say_why_so(design)})"
+        free = "" if design.free_because is None else f"; sessions free: {say_reason(design.free_because)}"
+        yield f"  {cell.identity}: {design.describe(cell.run)} ({say_why_so(design)}{free})"
     yield f"  reset = {plan.experiment.reset}: before every run, in all environments"
     if not plan.blocks:
         return
@@ -260,6 +261,8 @@ def _design_json(design: Design) -> dict[str, object]:
     return {
         **pick_fields(design, "cell interleave"),
         "reason": say_why_so(design),
+        "placement": str(design.placement),
+        "free_because": "" if design.free_because is None else say_reason(design.free_because),
         **{name: value or None for name, value in pick_fields(design, "slice_seconds rounds discarded").items()},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from pgstrata.model.experiment import Placement
 from pgstrata.model.plan import Design
 from pgstrata.model.reasons import Reason
 from pgstrata.units import render_bytes
@@ -113,6 +114,18 @@ def say_reason(reason: Reason) -> str:
         share=reason.value / reason.of if reason.of else 0.0,
         seconds=_Figure(reason.seconds),
     )
+
+
+def say_placement(design: Design) -> str:
+    """Where sessions ran, without a full stop; empty for studies that know nothing of it."""
+    if design.placement is Placement.PAIRED:
+        return (
+            "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit"
+            + ("; the unlogged stretches ran free" if design.sliced else "")
+        )
+    if design.free_because is None:
+        return ""
+    return f"Sessions ran where the kernel put them: {say_reason(design.free_because)}"
 
 
 def say_why_so(design: Design) -> str:
