@@ -144,7 +144,7 @@ def test_ordered_environments_say_which_level_brought_the_change(tmp_path):
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert "Along the environments: 16 brought +" in said
-    assert "throughput (better, p = 0.0002), over 12 blocks" in said
+    assert "throughput (better, p = 0.00027), over 12 blocks" in said
     assert "Ordered as they first appear in the file: 14, 15, 16, 17; steps by permutation within blocks" in said
     assert max(map(len, done.stdout.splitlines())) <= 78
 
