@@ -81,6 +81,10 @@ SENTENCES = [
         "columns that are not used: host, date, x and 1 more",
     ),
     (
+        NamedDoubt(code="measured_once", names=("17", "18")),
+        "measured only once, so that nothing tells how far its values scatter: 17, 18",
+    ),
+    (
         NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
         (
             "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "
@@ -225,6 +229,20 @@ SENTENCES = [
         (
             "far from the other blocks of b against a: block 9, block 4; kept, and of limited weight: see what happened "
             "there"
+        ),
+    ),
+    (
+        doubts.ColdStart(environments=("a",), change=0.6),
+        (
+            "the first value of a is far worse than the others (-40.0 %): did it run with cold caches? Leave out the "
+            "first run of each, or warm up before it"
+        ),
+    ),
+    (
+        doubts.ColdStart(environments=BOTH, change=1.5, worst=41, of=43),
+        (
+            "the first value is the worst in 41 of 43 series, typically +50.0 % against the others: did it run with "
+            "cold caches? Leave out the first run of each, or warm up before it"
         ),
     ),
     (

@@ -238,6 +238,8 @@ _DATA: Final = _guards(
     ("blocks_left_out", "half a block is taken for a pair", "a block in which one environment is missing"),
     ("identical", "a copy is taken for a measurement", "the values of both environments are the same"),
     ("outliers", "a few stalls are taken for the typical run", "values far from their median"),
+    ("measured_once", "one run is taken for what an environment does", "an environment with a single value"),
+    ("cold_start", "caches that fill are taken for the environment", "the first value is far worse than the others"),
 )  # fmt: skip
 
 GUARDS: Final[Mapping[str, Guard]] = {
