@@ -83,7 +83,8 @@ def say_out_of_reach(axis: OrderedAxis) -> str:
     """At which levels so few values could not show a step; empty where they could at all."""
     if not axis.out_of_reach:
         return ""
-    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (", ..." if len(axis.out_of_reach) > _MOST_NAMED else "")
+    left = len(axis.out_of_reach) - _MOST_NAMED
+    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
     return f"; a step at {named} alone could not be shown by so few values"
 
 
