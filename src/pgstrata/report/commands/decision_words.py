@@ -9,7 +9,7 @@ from pgstrata.compare.one_look import BaselineFrom, ImportAnswer
 from pgstrata.model.answer import ALL_CELLS, AxisStep, Comparison, OrderedAxis, Verdict
 from pgstrata.model.doubts import DependentValues
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.sentences.factors import STEP_WORDS, say_out_of_reach, say_step, say_trend
+from pgstrata.report.sentences.factors import STEP_WORDS, say_beside, say_out_of_reach, say_step, say_trend
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import (
     Words,
@@ -256,4 +256,4 @@ def _say_step(answer: ImportAnswer, step: AxisStep) -> str:
     named = METRICS[answer.question.metric].title if answer.question.metric in METRICS else answer.question.metric
     what = "" if answer.question.metric == UNNAMED else f" {named}"
     said = STEP_WORDS.get(step.verdict, step.verdict)
-    return f"{step.after} brought {say_step(step)}{what} ({said}, p = {step.p:.2g})"
+    return f"{step.after} brought {say_step(step)}{what} ({said}, p = {step.p:.2g}{say_beside(step)})"
