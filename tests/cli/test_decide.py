@@ -144,7 +144,7 @@ def test_ordered_environments_say_which_level_brought_the_change(tmp_path):
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert "Along the environments: 16 brought +" in said
-    assert "throughput (better, p = 0.0002), over 12 blocks" in said
+    assert "throughput (better, p = 0.00027), over 12 blocks" in said
     assert "Ordered as they first appear in the file: 14, 15, 16, 17; steps by permutation within blocks" in said
     assert max(map(len, done.stdout.splitlines())) <= 78
 
@@ -155,6 +155,39 @@ def test_a_step_back_that_stays_above_the_baseline_fails_nothing_and_is_called_w
     assert done.returncode == 0, done.stderr
     assert "16 brought -" in said
     assert "(worse, p = " in said
+
+
+def history(*, dip=1.0, after=1.0):
+    """A value for each of 173 releases, as a project keeps them."""
+    values = [
+        1000 * math.exp(NOISE[n * 5 % 12]) * (after if n >= 80 else 1) * (dip if n in {40, 41} else 1)
+        for n in range(173)
+    ]
+    return "environment,value\n" + "".join(f"r{n},{value:.6g}\n" for n, value in enumerate(values))
+
+
+@pytest.mark.parametrize(("after", "code"), [(0.87, 1), (1.15, 0), (1.0, 0)])
+def test_of_a_history_of_173_releases_the_step_is_told_first_and_decides(tmp_path, after, code):
+    done = decide(tmp_path, history(after=after), "--ordered")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (code, "")
+    assert lines[0].startswith(
+        "Along the environments: r80 brought " if after != 1 else "Along the environments from r0"
+    )
+    assert len(lines) <= 60
+    assert "Too few values to tell r1, r2, r3, r4 and 168 more from r0: 1 against 1" in " ".join(done.stdout.split())
+    assert "Measured only once, so that nothing tells how far its values scatter: r0, r1, r2 and 170" in " ".join(
+        done.stdout.split()
+    )
+
+
+def test_of_a_level_that_dips_and_recovers_both_edges_are_told(tmp_path):
+    levels = {"14": 25_000, "15": 25_420, "16": 7_741, "17": 37_547, "18": 37_600}
+    done = decide(tmp_path, table(levels, n=3), "--ordered")
+    said = " ".join(done.stdout.split())
+    assert said.startswith("Along the environments: 16 brought -69")
+    assert ", 17 brought +39" in said
+    assert done.returncode == 1, "a step is worse, and no headline has blocks enough"
 
 
 def test_ordered_steps_are_in_the_document_and_other_fields_stay(tmp_path):
@@ -175,9 +208,9 @@ def test_two_environments_are_no_ordered_axis(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (table({"14": 1000, "15": 1000, "16": 1060}, n=2), "too early for any step, the clearest one in 2 blocks has p ="),
+        (table({"14": 1000, "15": 1000, "16": 1060}, n=2), "too few blocks for any step, the clearest one in 2 blocks has p ="),
         ("environment,value\n" + "".join(f"{e},{v}\n" for e in "abc" for v in (1, 2, 3)), "no step stands out (p = 1), without"),
-        ("environment,value\na,1\nb,2\nc,3\n", "the clearest one in so few values has p = "),
+        ("environment,value\na,1\nb,2\nc,3\n", "too few values for any step, the clearest one in so few values has p = "),
     ],
 )  # fmt: skip
 def test_where_no_step_is_found_it_is_said_whether_one_could_have_been(tmp_path, rows, said):

@@ -64,6 +64,13 @@ def test_a_step_is_judged_as_a_pair_is(step, n, lower, verdict):
     assert (axis.steps[0].interval is None) == (n == 6)
 
 
+@pytest.mark.parametrize("blocks", [True, False])
+def test_the_two_levels_at_a_step_are_compared_alone_too(blocks):
+    (step,) = ask(write(blocks=blocks)).axes[0].steps
+    assert step.beside == pytest.approx(math.exp(0.06), abs=0.02)
+    assert step.beside != step.effect
+
+
 def test_levels_at_which_so_few_blocks_show_no_step_are_named():
     (axis,) = ask(write(n=2, step=0.5)).axes
     assert {"v15", "v18"} <= set(axis.out_of_reach)

@@ -101,6 +101,12 @@ def test_a_run_near_the_ceiling_of_select_1_is_suspect(request):
     assert not codes(judge(facts={"client.ceiling": "120000.0"}))
 
 
+def test_a_run_above_its_ceiling_shows_that_the_ceiling_is_wrong(request):
+    above = judge(facts={"client.ceiling": "64000.0"})
+    assert (codes(above), above[1]) == (["above_ceiling"], Validity.VALID)
+    observe(request.node.nodeid, "above_ceiling", say_reason(above[2][0]))
+
+
 @pytest.mark.parametrize("text", ["", "nan", "0", "-3", "inf", "much"])
 def test_a_ceiling_that_is_no_figure_is_none(text):
     assert not codes(judge(facts={"client.ceiling": text}))

@@ -8,7 +8,7 @@ import fakes
 import records
 from guard_book import observe
 from pgstrata.compare.environments.changes import changed_facts
-from pgstrata.conduct.ceiling import CEILINGS
+from pgstrata.conduct.ceiling import AGAIN, CEILINGS
 from pgstrata.conduct.loop import Conduct
 from pgstrata.errors import HostNotFitError, ServerFailedError, SqlError
 from pgstrata.model.experiment import Cell, HostSpec
@@ -17,6 +17,7 @@ from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import EventKind
 from pgstrata.report.sentences.reasons import say_reason
+from pgstrata.sources.ceilings import drop_wrong_ceilings
 
 CELL = Cell(workload="select-only", scale=1, clients=2, threads=2, run=4.0, warmup=1.0)
 
@@ -120,6 +121,60 @@ def test_a_resumed_study_judges_by_the_ceiling_that_it_began_with():
     rig = carry_out(plan, world, store=again(plan, store, 2))
     assert not ceilings_tried(world)
     assert not reasons(rig)
+
+
+class Recovering(fakes.World):
+    """Others work in the preflight, in which two ceilings are measured, and no more in the first visit."""
+
+    def __getattribute__(self, name):
+        if name == "ceiling":
+            return 0.64 if len(ceilings_tried(self)) <= 2 else 3.0
+        return super().__getattribute__(name)
+
+
+def test_a_ceiling_that_a_run_exceeds_is_measured_again_in_the_next_visit():
+    world = Recovering()
+    rig = carry_out(make_plan(blocks=3), world)
+    assert len(ceilings_tried(world)) == 3
+    assert list(rig.store.fingerprint(CEILINGS).facts.values()) == ["300.0"]
+    assert [header.facts["client.ceiling"] for header in rig.store.headers.values()] == ["64.0"] + ["300.0"] * 5
+    first, *others = rig.store.kept.values()
+    (reason,) = first.reasons
+    assert (reason.code, reason.value, reason.of) == ("above_ceiling", 100.0, 64.0)
+    assert say_reason(reason).startswith("100 transactions per second are 156% of the 64 that `select 1` reached")
+    assert first.validity is Validity.VALID
+    assert not [record for record in others if record.reasons]
+
+
+def test_a_ceiling_that_stays_too_low_judges_no_run_and_is_not_measured_for_ever():
+    world = fakes.World(ceiling=0.5)
+    rig = carry_out(make_plan(blocks=6), world)
+    assert rig.store.fingerprint(AGAIN).facts == {"2 clients, 2 threads, prepared, socket": "5.0"}
+    assert len(ceilings_tried(world)) == 2 + 5
+    assert ["client.ceiling" in header.facts for header in rig.store.headers.values()] == [True] + [False] * 11
+
+
+def test_a_load_that_is_as_fast_as_select_1_stays_near_its_ceiling_though_it_exceeds_it_a_little():
+    rig = carry_out(make_plan(), fakes.World(ceiling=0.98))
+    first, *others = rig.store.kept.values()
+    assert [reason.code for reason in first.reasons] == ["above_ceiling"]
+    assert {reason.code for record in others for reason in record.reasons} == {"near_ceiling"}
+
+
+def test_runs_that_were_near_a_ceiling_are_not_doubted_once_another_exceeds_it():
+    world = fakes.World(ceiling=1.1)
+    rig = carry_out(make_plan(), world)
+    near = tuple(rig.store.kept.values())
+    assert {record.validity for record in near} == {Validity.SUSPECT}
+    (reason,) = near[-1].reasons
+    reasons_above = (replace(reason, code="above_ceiling", value=157.0),)
+    above = replace(near[-1], reasons=reasons_above, validity=Validity.VALID)
+    mended = drop_wrong_ceilings((*near[:-1], above))
+    assert [record.reasons for record in mended[:-1]] == [(), (), ()]
+    assert {record.validity for record in mended} == {Validity.VALID}
+    assert drop_wrong_ceilings(near) == near
+    # as version 0.1 kept it
+    assert drop_wrong_ceilings((*near[:-1], replace(near[-1], reasons=(replace(reason, value=157.0),)))) == mended
 
 
 # ---------------------------------------------------------------------------------- changed environments

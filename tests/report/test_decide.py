@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
+from pgstrata.model.doubts import Outliers
 from pgstrata.report.commands.decide import decision_json, render_decision
 from pgstrata.report.json.answer import answer_json
 from pgstrata.sources.table import parse_table
@@ -131,6 +132,46 @@ def test_many_environments_are_counted_and_only_differences_are_told():
     sentences = joined(text.partition("\n\n")[0])
     assert sentences.startswith("10 comparisons with e0: slower in 1, no difference in 9. worse is slower than e0: ")
     assert "e3 " not in sentences
+
+
+def test_environments_with_too_few_blocks_are_told_together():
+    text = joined(render_decision(make_answer(dict.fromkeys("abcde", 1), n=4)))
+    assert text.startswith(
+        "Too few blocks to tell b, c, d and e from a: 4 usable blocks, an interval with 4 headlines "
+    )
+    assert text.count("oo few blocks to tell") == 1
+    assert "too early" not in text
+
+
+def test_what_is_left_out_stands_before_the_table_and_once_for_all_comparisons():
+    lines = ["block,environment,value"]
+    for block in range(9):
+        lines += [
+            f"{block},{name},{block + 1 + place}" for place, name in enumerate("abcd") if (block, name) != (3, "a")
+        ]
+    text = joined(render_decision(decide_import(parse_table("\n".join(lines), "r"), ImportTerms(baseline="a"))))
+    said = "! Rows are missing, so that 1 block is left out of 3 of 3 comparisons"
+    assert text.count("left out of") == 2
+    assert text.index(said) < text.index("Baseline: a")
+
+
+def test_of_hundreds_of_cells_those_that_differ_are_shown():
+    cells = tuple(f"c{n}" for n in range(150))
+    text = render_decision(make_answer(dict.fromkeys("abcdefghij", 1000), cells=cells))
+    assert len(text.splitlines()) < 250
+    assert "(131 more cells: --json has them all)" in text
+    assert "(3 more environments: --json has them all)" in text
+
+
+def test_of_many_remarks_of_one_kind_the_first_are_told_and_the_rest_counted():
+    answer = make_answer(dict.fromkeys("abcdefgh", 1000), n=9)
+    doubt = Outliers(environments=("b", "a"), blocks=("3",))
+    items = [
+        replace(item, warnings=(replace(doubt, environments=(item.environment, "a")),)) for item in answer.comparisons
+    ]
+    text = joined(render_decision(replace(answer, comparisons=tuple(items))))
+    assert text.count("! Far from the other blocks of") == 2
+    assert "! The same of 5 more comparisons: --json has them all." in text
 
 
 def test_doubts_stand_below_the_table_without_what_the_sentence_said():

@@ -105,4 +105,4 @@ def test_effects_and_axes_are_there(desk):
     assert interaction["given"] == {"factor": "server", "level": "18", "reference": "16"}
     (axis,) = document["axes"]
     size = {"effect": 1.042, "interval": [1.031, 1.053], "verdict": "better"}
-    assert axis["steps"][0] == {"before": "16", "after": "18", "p": 0.002, **size}
+    assert axis["steps"][0] == {"before": "16", "after": "18", "beside": None, "p": 0.002, **size}

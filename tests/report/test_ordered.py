@@ -22,6 +22,14 @@ def test_a_step_says_which_level_brought_it(desk):
     )
 
 
+def test_the_two_levels_at_a_step_are_told_where_they_contradict_it(desk):
+    experiment = desk.answer(cells=(desk.cell(2),), blocks=1).study.plan.experiment
+    (step,) = desk.axis().steps
+    dip = desk.axis(steps=(dataclasses.replace(step, effect=0.992, beside=0.62),))
+    assert "(p = 0.002; 18 against 16 alone: -38.0 %)" in say_axis(dip, experiment)
+    assert "alone" not in say_axis(desk.axis(steps=(dataclasses.replace(step, beside=1.06),)), experiment)
+
+
 def test_without_a_step_none_is_claimed_but_a_trend_is_said(desk):
     experiment = desk.answer(cells=(desk.cell(2),), blocks=1).study.plan.experiment
     flat = desk.axis(steps=(), p=0.31)

@@ -71,6 +71,13 @@ OF_RUNS = [
         "1.50 CPUs were busy elsewhere on the client's machine",
     ),
     (
+        Reason(code="above_ceiling", value=81_000, of=51_600),
+        (
+            "81000 transactions per second are 157% of the 51600 that `select 1` reached with the same clients: that "
+            "limit was measured too low, and no run is judged by it"
+        ),
+    ),
+    (
         Reason(code="near_ceiling", value=100_000, of=110_000),
         (
             "100000 transactions per second are 91% of the 110000 that `select 1` reached with the same clients: most of "

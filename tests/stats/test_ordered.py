@@ -44,6 +44,41 @@ def test_several_steps_are_found_in_their_order():
     assert [step.effect for step in found.steps] == pytest.approx([0.05, -0.08], abs=0.01)
 
 
+def dip(blocks, levels, place, size, seed=0):
+    """One level apart from all others."""
+    return staircase(blocks, levels, {place: size, place + 1: -size}, seed=seed)
+
+
+@pytest.mark.parametrize(("blocks", "levels"), [(5, 5), (8, 8), (12, 7)])
+def test_a_level_that_dips_and_recovers_is_two_edges(blocks, levels):
+    place = levels // 2
+    found = find_steps(dip(blocks, levels, place, -0.4))
+    assert [(step.before, step.after) for step in found.steps] == [(place - 1, place), (place, place + 1)]
+    assert [step.effect for step in found.steps] == pytest.approx([-0.4, 0.4], abs=0.02)
+
+
+def test_a_dip_that_recovers_higher_is_two_edges_though_so_few_blocks_show_only_one():
+    levels = np.log([25_000, 25_420, 7_741, 37_547, 37_600])
+    found = find_steps(np.tile(levels, (3, 1)) + staircase(3, 5, {}, seed=2))
+    assert [step.after for step in found.steps] == [2, 3]
+    assert [math.exp(step.effect) - 1 for step in found.steps] == pytest.approx([-0.695, 3.85], abs=0.1)
+
+
+def test_a_dip_is_found_without_blocks():
+    rows = dip(6, 7, 3, -0.4)
+    groups = list((rows - rows.mean(axis=1, keepdims=True)).T)
+    assert [step.after for step in find_steps_unpaired(groups).steps] == [3, 4]
+
+
+def test_a_dip_of_several_levels_is_found():
+    found = find_steps(staircase(6, 9, {3: -0.2, 6: 0.2}, seed=3))
+    assert [step.after for step in found.steps] == [3, 6]
+
+
+def test_along_many_levels_a_short_dip_is_found_too():
+    assert [step.after for step in find_steps(dip(8, 40, 20, -0.3), draws=999).steps] == [20, 21]
+
+
 def test_below_seven_blocks_a_step_has_no_interval():
     (step,) = find_steps(staircase(5, 6, {2: 0.1})).steps
     assert step.interval is None

@@ -12,6 +12,7 @@ import pytest
 
 from pgstrata.errors import ExitCode, StudyError
 from pgstrata.model.reasons import Reason
+from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan.identity import identify
 from pgstrata.ports.store import FinishedRun
@@ -290,6 +291,27 @@ def test_reparse_makes_the_same_catalogue_from_evidence_alone(tmp_path, bench):
     after = load_study(folder, series=True)
     assert sorted(after.runs, key=lambda run: run.identity) == sorted(before.runs, key=lambda run: run.identity)
     assert after.host == before.host
+
+
+def _judged(record):
+    """As a run with a ceiling of 1000 is judged."""
+    tps = record.value("tps")
+    code, validity = ("above_ceiling", Validity.VALID) if tps > 1000 else ("near_ceiling", Validity.SUSPECT)
+    return dataclasses.replace(record, reasons=(Reason(code=code, value=tps, of=1000.0),), validity=validity)
+
+
+def test_a_ceiling_that_a_later_run_exceeds_marks_no_run_before_nor_after_a_reparse(tmp_path, bench):
+    plan, folder = bench.plan(), tmp_path / "s"
+    with StudyStore.create(folder, plan, "0.1.0") as store:
+        for run, tps in zip(plan.runs, (900.0, 1570.0, 950.0), strict=False):
+            header, evidence = bench.header(run, plan), store.begin(run.identity)
+            evidence.keep("pgbench.out", str(tps).encode())
+            record = _judged(bench.record(header, tps))
+            store.commit(FinishedRun(evidence=evidence, header=header, record=record))
+    before = load_study(folder).runs
+    assert [(run.validity, len(run.reasons)) for run in before] == [(Validity.VALID, n) for n in (0, 1, 0)]
+    reparse_study(folder, lambda files: _judged(bench.derive(files)))
+    assert sorted(load_study(folder).runs, key=lambda run: run.block) == sorted(before, key=lambda run: run.block)
 
 
 def test_reparse_replaces_a_damaged_catalogue(tmp_path, bench):

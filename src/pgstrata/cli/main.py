@@ -239,7 +239,7 @@ def decide(
     order; separated by comma, semicolon or tabulator. Exit code 1: something is worse; 3: undecided; 0: neither.
     """
     from pgstrata.app.decide import decide_file
-    from pgstrata.compare.gate import gate_code
+    from pgstrata.compare.gate import import_code
     from pgstrata.compare.one_look import ImportTerms
     from pgstrata.report.commands.decide import decision_json, render_decision
 
@@ -249,7 +249,7 @@ def decide(
     if (given := ratio_of(threshold)) is not None:
         terms = replace(terms, threshold=given)
     answer = decide_file(file, terms)
-    code = gate_code(item.verdict for item in answer.headlines)
+    code = import_code(answer)
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 

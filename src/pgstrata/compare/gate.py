@@ -8,8 +8,10 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.compare.headlines import faulty_controls, lead_comparisons
+from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.errors import ExitCode
-from pgstrata.model.answer import Answer, Comparison, Verdict
+from pgstrata.model.answer import Answer, Comparison, OrderedAxis, Verdict
+from pgstrata.stats.ordered import LEVEL
 
 BAD: Final = frozenset({Verdict.WORSE, Verdict.COLLAPSED})
 OPEN: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INSUFFICIENT, Verdict.UNSTABLE})
@@ -84,6 +86,26 @@ def gate_code(verdicts: Iterable[Verdict], *, doubtful: bool = False) -> ExitCod
     if seen & BAD:
         return ExitCode.FAILED
     return ExitCode.UNDECIDED if doubtful or seen & OPEN or not seen else ExitCode.DONE
+
+
+def import_code(answer: ImportAnswer) -> ExitCode:
+    """As `gate_code` of the headlines; where no ordered level has values enough for one, the steps decide.
+
+    UNDECIDED then where the place of a step is unsure, where no step stands out of a trend, or none could have.
+    """
+    verdicts = [item.verdict for item in answer.headlines]
+    shown = [axis for axis in answer.axes[: 1 if answer.paired else None] if _can_show(answer, axis)]
+    if not shown or set(verdicts) != {Verdict.INSUFFICIENT}:
+        return gate_code(verdicts)
+    steps = [step.verdict for axis in shown for step in axis.steps]
+    trend = any(not axis.steps and axis.trend_p is not None and axis.trend_p <= LEVEL for axis in shown)
+    return gate_code(steps or [Verdict.EQUIVALENT], doubtful=trend)
+
+
+def _can_show(answer: ImportAnswer, axis: OrderedAxis) -> bool:
+    """Whether the clearest step in so few values would have been found."""
+    share = 1 if answer.paired else len(answer.axes)
+    return axis.smallest_p is not None and axis.smallest_p <= LEVEL / share
 
 
 def pick_headlines(answer: Answer) -> tuple[Comparison, ...]:

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
+from pgstrata.compare.first_values import doubt_first_values
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
@@ -135,13 +136,9 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
         baseline_from=chosen,
         cells=question.cells if "cell" in table.columns else (),
         comparisons=comparisons,
-        warnings=tuple(
-            doubt_import(
-                question,
-                ignored=table.ignored,
-                ordered=levels,
-                dependent=dependent,
-            )
+        warnings=(
+            *doubt_import(question, ignored=table.ignored, ordered=levels, dependent=dependent),
+            *doubt_first_values(question, arms, dependent.environments if dependent is not None else ()),
         ),
         sequential=terms.sequential,
         levels=levels,

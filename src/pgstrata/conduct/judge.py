@@ -190,7 +190,7 @@ def _near_ceiling(case: _Case) -> Reason | None:
     ceiling = case.number(CEILING)
     if ceiling is None or case.tps <= _NEAR_CEILING * ceiling:
         return None
-    return Reason(code="near_ceiling", value=case.tps, of=ceiling)
+    return Reason(code="above_ceiling" if case.tps > ceiling else "near_ceiling", value=case.tps, of=ceiling)
 
 
 # -------------------------------------------------------------------------------------------------- host

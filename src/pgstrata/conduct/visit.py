@@ -12,6 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from pgstrata.conduct.arm import ActiveArm, guarded, make_arm, step
+from pgstrata.conduct.ceiling import note_exceeded, renew_ceiling
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
@@ -146,6 +147,7 @@ def _bring_up(rig: Rig, plan: Plan, arm: ActiveArm, kept: Residents, up: dict[st
             if reset is not Reset.NONE:
                 del kept.servers[key]
         with step(rig, arm, "assert"):
+            renew_ceiling(rig, arm, up[arm.planned.identity])
             assert_levels(rig, arm, up[arm.planned.identity])
         look_at_statements(rig, arm, up[arm.planned.identity])
         warm(rig, arm, up[arm.planned.identity], plan.design(arm.cell.identity))
@@ -169,6 +171,7 @@ def _take_down(
     # what was measured is safe before anything else can fail; half of a stage in slices would be worth nothing
     rig.store.commit(*finished)
     for arm, run in zip(arms, finished, strict=True):
+        note_exceeded(rig, arm, run.record)
         tell(run.record)
         if plan.experiment.reset is Reset.CLONE:
             _discard(rig, kept, _of_environment(kept, arm.environment.name))

@@ -146,8 +146,10 @@ class FactorEffect:
 class AxisStep:
     """A step along an ordered axis, between two neighbouring levels: ratio after / before, with what is known of it.
 
-    `p` is that of a step anywhere; `verdict` goes by the size of this one, as for a pair: inconclusive where the
-    interval holds no difference, so that the place is unsure, or where there is none and the step is small.
+    `effect` is that of all levels up to the next step against all levels since the one before; `beside` that of the
+    two levels alone, None where no block has both. `p` is that of a step anywhere; `verdict` goes by the size of this
+    one, as for a pair: inconclusive where the interval holds no difference, so that the place is unsure, or where there
+    is none and the step is small.
     """
 
     before: str
@@ -156,6 +158,7 @@ class AxisStep:
     interval: Interval | None
     p: float
     verdict: Verdict
+    beside: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class NamedDoubt:
         "huge_pages_fallback",
         "identical",
         "ignored_columns",
+        "measured_once",
         "no_blocks",
         "these_machines",
     ]
@@ -187,6 +188,21 @@ class Outliers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColdStart:
+    """The first value of environments is far worse than their others.
+
+    `change` is the middle ratio of the first value to the others. Where many series together show it, `worst` is the
+    number of those whose first value is their worst, of `of`, and `environments` are all of theirs.
+    """
+
+    code: ClassVar = "cold_start"
+    environments: tuple[str, ...]
+    change: float
+    worst: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildsDiffer:
     """How two servers were made: suppliers or compilers, with build systems and flags that differ; empty: unknown."""
 
@@ -240,6 +256,14 @@ class Unseen:
 
 VerdictDoubt = TooFewBlocks | TooFewValues | DependentValues | Undecided | Unstable | ControlDiffers | NotSteady
 StudyDoubt = (
-    OrderOfFile | BlocksLeftOut | Outliers | BuildsDiffer | UndeclaredDifference | DefaultsDiffer | FewClients | Unseen
+    OrderOfFile
+    | BlocksLeftOut
+    | Outliers
+    | ColdStart
+    | BuildsDiffer
+    | UndeclaredDifference
+    | DefaultsDiffer
+    | FewClients
+    | Unseen
 )
 Doubt = PlainDoubt | NamedDoubt | CountedDoubt | SidesDiffer | VerdictDoubt | StudyDoubt

@@ -150,6 +150,8 @@ _SUSPECT: Final = (
          "counters of the server fell, or were reset, between the captures around the run"),
         ("samples_missing", "what was seen in some seconds is taken for what happened in all",
          "no samples of sessions, host or counters in over a fifth of the time; or pg_wait_sampling is of no use"),
+        ("above_ceiling", "a ceiling that was measured beside other work makes runs suspect",
+         "throughput above what `select 1` reached: no run is judged by that ceiling, and it is measured again"),
     ),
 )  # fmt: skip
 
@@ -238,6 +240,8 @@ _DATA: Final = _guards(
     ("blocks_left_out", "half a block is taken for a pair", "a block in which one environment is missing"),
     ("identical", "a copy is taken for a measurement", "the values of both environments are the same"),
     ("outliers", "a few stalls are taken for the typical run", "values far from their median"),
+    ("measured_once", "one run is taken for what an environment does", "an environment with a single value"),
+    ("cold_start", "caches that fill are taken for the environment", "the first value is far worse than the others"),
 )  # fmt: skip
 
 GUARDS: Final[Mapping[str, Guard]] = {

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
+from pgstrata.stats.recovery import Scatter, find_recovery, find_scatter
 from pgstrata.stats.rule import Estimate, LogInterval, Rule, estimate_at
-from pgstrata.stats.splits import Split, find_split, place_split
+from pgstrata.stats.splits import Split, find_dip, find_split, loss_of_split, place_split
 from pgstrata.stats.unpaired import decide_unpaired
 
 LEVEL: Final = 0.05
@@ -31,6 +32,8 @@ _ROUNDING: Final = 1e-9
 _DIGITS: Final = 12
 _FEWEST_LEVELS: Final = 2
 _FEWEST_BLOCKS: Final = 7
+# Of the error probability this is for steps, the rest for dips: p / share is compared with the level.
+_STEP_SHARE: Final = 0.75
 # The logarithm of what a float can hold.
 _WIDEST: Final = 700.0
 # Beyond these Page's statistic is close to normal, and counting would take long.
@@ -45,7 +48,7 @@ class LevelStep:
     `effect` is the log difference of the levels after it up to the next step, against those before it down to the
     previous one; `interval` (95 %, one look) is there from 7 blocks on; without blocks, where `blocks` is 0, from four
     values against four (95.5 %). It knows nothing of the search for the place, which makes it
-    slightly too narrow for effects that are barely found.
+    slightly too narrow for effects that are barely found. `beside` is the log difference of the two levels alone.
     """
 
     before: int
@@ -54,6 +57,7 @@ class LevelStep:
     effect: float
     interval: LogInterval | None
     blocks: int
+    beside: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +106,24 @@ class _Axis:
     seed: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The edge of the clearest step, or both edges of the clearest dip; see `Split`."""
+
+    edges: tuple[int, ...]
+    p: float
+    smallest_p: float
+    smallest_by_edge: tuple[float, ...] = ()
+
+
 def find_steps(logs: npt.ArrayLike, *, level: float = LEVEL, draws: int = DRAWS, seed: int = SEED) -> Ordered:
     """Steps along ordered levels that were measured in blocks.
 
-    The largest split is tested by its maximum over permutations; where p <= `level`, the levels on either side are
-    searched in the same way, each at half that level, so that all false steps together keep to it. In the end each
-    step is placed anew between its neighbours (Bai 1997).
+    The largest split and the largest dip, levels between two others that differ from both, are tested by their maximum
+    over permutations; where p <= `level`, the levels on either side and within are searched in the same way, each at
+    its share of that level, so that all false steps together keep to it. Beside a step the other edge of a dip that so
+    few repeats could not show is looked for (`recovery`). In the end each step is placed anew between its neighbours
+    (Bai 1997).
 
     Args:
         logs: ln of the values, shape (blocks, levels), levels in their order; nan where a value is missing.
@@ -157,7 +173,7 @@ def _segment(axis: _Axis, level: float) -> Ordered:
     """Binary segmentation, steps placed anew, and what each amounts to."""
     last = axis.values.shape[1]
     whole = _test(axis, 0, last)
-    found = _place_anew(axis, _search_beside(axis, (0, last), whole, level))
+    found = _place_anew(axis, _with_recoveries(axis, _search_beside(axis, (0, last), whole, level)))
     bounds = [0, *(split.edge for split in found), last]
     steps = [
         _step(axis, (before, split.edge, after), split.p)
@@ -183,18 +199,79 @@ def _search(axis: _Axis, first: int, last: int, level: float) -> list[Split]:
     return _search_beside(axis, (first, last), _test(axis, first, last), level)
 
 
-def _search_beside(axis: _Axis, bounds: tuple[int, int], split: Split, level: float) -> list[Split]:
-    """A split of the columns within `bounds` and those on either side of it; none if its p is above the level."""
-    if split.p > level:
+def _search_beside(axis: _Axis, bounds: tuple[int, int], found: _Found, level: float) -> list[Split]:
+    """The edges of a split or a dip within `bounds` and those between them; none if its p is above the level."""
+    if found.p > level:
         return []
-    left = _search(axis, bounds[0], split.edge, level / 2)
-    return [*left, split, *_search(axis, split.edge, bounds[1], level / 2)]
+    stops = [bounds[0], *found.edges, bounds[1]]
+    share = level / (len(stops) - 1)
+    parts = [_search(axis, first, last, share) for first, last in itertools.pairwise(stops)]
+    edges = [Split(edge=edge, p=found.p, smallest_p=found.smallest_p) for edge in found.edges]
+    return sorted([*edges, *itertools.chain(*parts)], key=lambda split: split.edge)
 
 
-def _test(axis: _Axis, first: int, last: int) -> Split:
-    edges = _edges_within(axis, first, last)
-    split = find_split(axis.values[:, first:last], edges - first, draws=axis.draws, seed=axis.seed)
-    return replace(split, edge=split.edge + first)
+def _test(axis: _Axis, first: int, last: int) -> _Found:
+    """A step or a dip, whichever explains the columns better of those that stand out; p allows for both searches."""
+    values, edges = axis.values[:, first:last], _edges_within(axis, first, last) - first
+    split = find_split(values, edges, draws=axis.draws, seed=axis.seed)
+    dip = find_dip(values, edges, draws=axis.draws, seed=axis.seed)
+    share = 1.0 if dip is None else _STEP_SHARE
+    p_step, p_dip = _enlarge(split.p, share), 1.0 if dip is None else _enlarge(dip.p, 1 - share)
+    smallest = tuple(_enlarge(p, share) for p in split.smallest_by_edge)
+    chosen: tuple[int, ...] = (split.edge,)
+    least = _enlarge(split.smallest_p, share)
+    if dip is not None:
+        least = min(least, _enlarge(dip.smallest_p, 1 - share))
+        both = max(p_step, p_dip) <= LEVEL
+        if dip.loss < loss_of_split(values, split.edge) if both else p_dip < p_step:
+            chosen = (dip.first, dip.last)
+    return _Found(
+        edges=tuple(edge + first for edge in chosen),
+        p=min(p_step, p_dip),
+        smallest_p=least,
+        smallest_by_edge=smallest,
+    )
+
+
+def _enlarge(p: float, share: float) -> float:
+    """The p of one of several searches, which has this share of the error probability."""
+    return min(1.0, p / share)
+
+
+def _with_recoveries(axis: _Axis, found: list[Split]) -> list[Split]:
+    """The splits, and beside each of them the other edge of a dip or a peak; in their order."""
+    scatter = find_scatter(axis.values, axis.edges, paired=axis.paired) if found else None
+    if scatter is None:
+        return found
+    bounds = [0, *(split.edge for split in found), axis.values.shape[1]]
+    edges = {split.edge: split for split in found}
+    for before, split, after in zip(bounds, found, bounds[2:], strict=False):
+        for stretch in ((before, split.edge), (split.edge, after)):
+            if (edge := _recovery(axis, split.edge, stretch, scatter)) is not None:
+                edges.setdefault(edge, replace(split, edge=edge))
+    return [edges[edge] for edge in sorted(edges)]
+
+
+def _recovery(axis: _Axis, edge: int, stretch: tuple[int, int], scatter: Scatter) -> int | None:
+    """The edge within a stretch beside the split at `edge` that goes the other way than the levels next to it."""
+    first, last = stretch
+    rising = _beside(axis, edge) < 0
+    inside = _edges_within(axis, first, last) - first
+    found = find_recovery(axis.values[:, first:last], inside, scatter, rising=rising)
+    return None if found is None else first + found
+
+
+def _beside(axis: _Axis, edge: int) -> float:
+    """The log difference of the two levels at an edge, alone: the median over the blocks that have both."""
+    place = axis.edges.index(edge)
+    before, after = (0, *axis.edges)[place], (*axis.edges, axis.values.shape[1])[place + 1]
+    d = _medians(axis.values[:, edge:after]) - _medians(axis.values[:, before:edge])
+    return float(np.nanmedian(d)) if np.isfinite(d).any() else math.nan
+
+
+def _medians(rows: FloatArray) -> FloatArray:
+    """Of each row; nan where it has no value."""
+    return np.array([np.nanmedian(row) if np.isfinite(row).any() else math.nan for row in rows])
 
 
 def _place_anew(axis: _Axis, found: list[Split]) -> list[Split]:
@@ -228,6 +305,7 @@ def _step(axis: _Axis, bounds: tuple[int, int, int], p: float) -> LevelStep | No
         effect=estimate.centre,
         interval=estimate.interval,
         blocks=estimate.n if axis.paired else 0,
+        beside=_beside(axis, edge),
     )
 
 

@@ -1,4 +1,4 @@
-"""One split of ordered columns in two: is there any, by permutation, and where does it lie.
+"""One split of ordered columns in two, or one dip between two others: is there any, by permutation, and where.
 
 The columns are levels in their order, the rows blocks. Values are compared within their row alone, so that a block may
 have any height; gaps are nan.
@@ -28,6 +28,9 @@ _CENTRINGS: Final = 3
 # Residuals count by their square up to this many scales, and no more beyond: what is further off has stalled.
 _CUT_OFF: Final = 3.0
 _ROUNDING: Final = 1e-9
+# Dips of any width are looked for along so many edges, narrow ones along more.
+_MOST_FOR_ANY_WIDTH: Final = 12
+_WIDEST_DIP: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,17 @@ class Split:
     p: float
     smallest_p: float
     smallest_by_edge: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dip:
+    """The columns from `first` to before `last` that differ from those on both sides; `loss` as `loss_of_split`."""
+
+    first: int
+    last: int
+    p: float
+    smallest_p: float
+    loss: float
 
 
 def find_split(values: FloatArray, edges: IndexArray, *, draws: int, seed: int) -> Split:
@@ -57,34 +71,62 @@ def find_split(values: FloatArray, edges: IndexArray, *, draws: int, seed: int) 
         draws: number of permutations.
         seed: of the permutations.
     """
+    found = _permute_windows(values, np.array([(0, edge) for edge in edges], dtype=np.intp), draws=draws, seed=seed)
+    if found is None:
+        return Split(edge=int(edges[0]), p=1.0, smallest_p=1.0)
+    p, *smallest = found
+    return Split(edge=place_split(values, edges), p=p, smallest_p=min(smallest), smallest_by_edge=tuple(smallest))
+
+
+def find_dip(values: FloatArray, edges: IndexArray, *, draws: int, seed: int) -> Dip | None:
+    """The columns that most likely differ from those on both sides of them, as `find_split`; None if none can.
+
+    A step is blind to them: the means on either side of any edge hardly differ where the values recover. Of many edges
+    only dips of a few levels are looked for (circular binary segmentation, Olshen et al. 2004, has all).
+    """
+    count = edges.size
+    widest = count if count <= _MOST_FOR_ANY_WIDTH else _WIDEST_DIP
+    windows = [(int(edges[i]), int(edges[j])) for i in range(count) for j in range(i + 1, min(count, i + widest + 1))]
+    if not windows:
+        return None
+    found = _permute_windows(values, np.array(windows, dtype=np.intp), draws=draws, seed=seed)
+    if found is None:
+        return None
+    kept = values[np.isfinite(values).sum(axis=1) > 1]
+    scale = _scale(kept)
+    losses = [_loss(kept, window, scale) for window in windows]
+    first, last = windows[int(np.argmin(losses))]
+    return Dip(first=first, last=last, p=found[0], smallest_p=min(found[1:]), loss=min(losses))
+
+
+def _permute_windows(values: FloatArray, windows: IndexArray, *, draws: int, seed: int) -> list[float] | None:
+    """The p of the largest difference inside a window, then the p of a perfect one of each; None without a difference.
+
+    Args:
+        values: see `find_split`.
+        windows: first column and the one after the last, shape (windows, 2).
+        draws: see `find_split`.
+        seed: see `find_split`.
+    """
     kept = values[np.isfinite(values).sum(axis=1) > 1]
     scores = _scores(kept)
-    weights = _weights(scores, edges)
+    weights = _weights(scores, windows)
     if not np.isfinite(weights).any():
-        return Split(edge=int(edges[0]), p=1.0, smallest_p=1.0)
+        return None
     random = np.random.default_rng(seed)
     size = max(_LEAST_CHUNK, _CHUNK // (scores.size + weights.size))
     # The order as measured is one of the permutations (Phipson & Smyth 2010).
     orders = np.concatenate([scores[np.newaxis], _permute(scores, min(size, draws), random)])
-    statistics = _statistics(orders, weights, edges)
+    statistics = _statistics(orders, weights, windows)
     spreads = statistics.std(axis=0)
     largest = [_largest(statistics, spreads)]
     for start in range(size, draws, size):
         more = _permute(scores, min(size, draws - start), random)
-        largest.append(_largest(_statistics(more, weights, edges), spreads))
-    # Ascending or descending within each row is the clearest split that these scores can show.
-    clearest = np.stack([_sort_present(scores), -_sort_present(-scores)])
-    by_edge = _standardise(_statistics(clearest, weights, edges), spreads).max(axis=(0, 2))
-    found = np.append(largest[0][0], by_edge)
+        largest.append(_largest(_statistics(more, weights, windows), spreads))
+    found = np.append(largest[0][0], _clearest(scores, weights, spreads, windows))
     p = (np.concatenate(largest)[:, np.newaxis] >= found - _ROUNDING).mean(axis=0)
     # A clearest split that was not among the permutations has the probability of one of them.
-    p = np.maximum(p, 1 / (1 + draws))
-    return Split(
-        edge=place_split(values, edges),
-        p=float(p[0]),
-        smallest_p=float(p[1:].min()),
-        smallest_by_edge=tuple(p[1:].tolist()),
-    )
+    return [float(each) for each in np.maximum(p, 1 / (1 + draws))]
 
 
 def place_split(values: FloatArray, edges: IndexArray) -> int:
@@ -95,17 +137,24 @@ def place_split(values: FloatArray, edges: IndexArray) -> int:
     """
     kept = values[np.isfinite(values).sum(axis=1) > 1]
     scale = _scale(kept)
-    losses = [_loss(kept, int(edge), scale) for edge in edges]
+    losses = [_loss(kept, (0, int(edge)), scale) for edge in edges]
     return int(edges[int(np.argmin(losses))])
 
 
-def _loss(values: FloatArray, edge: int, scale: float) -> float:
-    left, right = values[:, :edge], values[:, edge:]
-    both = np.isfinite(left).any(axis=1) & np.isfinite(right).any(axis=1)
+def loss_of_split(values: FloatArray, edge: int) -> float:
+    """What a step before the column `edge` leaves unexplained, see `place_split`."""
+    kept = values[np.isfinite(values).sum(axis=1) > 1]
+    return _loss(kept, (0, edge), _scale(kept))
+
+
+def _loss(values: FloatArray, window: tuple[int, int], scale: float) -> float:
+    first, last = window
+    inside, outside = values[:, first:last], np.concatenate([values[:, :first], values[:, last:]], axis=1)
+    both = np.isfinite(inside).any(axis=1) & np.isfinite(outside).any(axis=1)
     if not both.any():
         return np.inf
-    step = np.median(_medians(right[both]) - _medians(left[both]))
-    levelled = np.concatenate([left, right - step], axis=1)
+    step = np.median(_medians(outside[both]) - _medians(inside[both]))
+    levelled = np.concatenate([inside, outside - step], axis=1)
     residuals = np.round(levelled - _medians(levelled)[:, np.newaxis], _DIGITS)
     return float(np.nansum(np.minimum((residuals / scale) ** 2, _CUT_OFF**2)))
 
@@ -140,17 +189,22 @@ def _scores(values: FloatArray) -> FloatArray:
     return np.asarray(np.round(scores - np.nanmean(scores, axis=1, keepdims=True), _DIGITS), dtype=np.float64)
 
 
-def _weights(scores: FloatArray, edges: IndexArray) -> FloatArray:
-    """What turns the sum of the scores left of an edge into the difference of means, shape (rows, edges).
+def _weights(scores: FloatArray, windows: IndexArray) -> FloatArray:
+    """What turns the sum of the scores inside a window into the difference of means, shape (rows, windows).
 
     The scores of a row add up to zero, so that the means of l of them and of the other m - l differ by the sum of the
     l times -m / (l (m - l)); nan where one side of a row is empty.
     """
-    present = np.isfinite(scores)
-    count = present.sum(axis=1, keepdims=True)
-    left = present.cumsum(axis=1)[:, edges - 1]
-    sides = left * (count - left)
+    count = np.isfinite(scores).sum(axis=1, keepdims=True)
+    inside = _count_inside(scores, windows)
+    sides = inside * (count - inside)
     return np.asarray(np.where(sides > 0, -count / np.where(sides > 0, sides, 1), np.nan), dtype=np.float64)
+
+
+def _count_inside(scores: FloatArray, windows: IndexArray) -> IndexArray:
+    """How many columns of each window are no gaps, shape (rows, windows)."""
+    running = np.pad(np.isfinite(scores).cumsum(axis=1), ((0, 0), (1, 0)))
+    return np.asarray(running[:, windows[:, 1]] - running[:, windows[:, 0]], dtype=np.intp)
 
 
 def _permute(scores: FloatArray, draws: int, random: np.random.Generator) -> FloatArray:
@@ -162,35 +216,50 @@ def _permute(scores: FloatArray, draws: int, random: np.random.Generator) -> Flo
     return drawn
 
 
-def _sort_present(scores: FloatArray) -> FloatArray:
-    """Scores ascending within each row, gaps staying where they are."""
-    ascending = scores.copy()
-    for row in ascending:
-        present = np.isfinite(row)
-        row[present] = np.sort(row[present])
-    return ascending
+def _clearest(scores: FloatArray, weights: FloatArray, spreads: FloatArray, windows: IndexArray) -> FloatArray:
+    """Largest |statistic| that these scores can show, shape (windows,): those of the lowest or the highest inside."""
+    ascending = np.sort(scores, axis=1)  # gaps come last
+    count = np.isfinite(scores).sum(axis=1, keepdims=True)
+    inside = _count_inside(scores, windows)
+    running = np.pad(np.nancumsum(ascending, axis=1), ((0, 0), (1, 0)))
+    lowest = np.take_along_axis(running, inside, axis=1)
+    highest = running[:, -1:] - np.take_along_axis(running, count - inside, axis=1)
+    found = np.zeros((2, len(windows), 2))
+    for place, counted in enumerate(np.isfinite(weights).T):
+        for kind, sums in enumerate((lowest, highest)):
+            found[kind, place] = _combine((sums[counted, place] * weights[counted, place])[np.newaxis])
+    return np.asarray(_standardise(found, spreads).max(axis=(0, 2)), dtype=np.float64)
 
 
-def _statistics(orders: FloatArray, weights: FloatArray, edges: IndexArray) -> FloatArray:
-    """Mean and trimmed mean over the rows of the differences of means: shape (draws, edges, 2), 0 where there is none.
+def _statistics(orders: FloatArray, weights: FloatArray, windows: IndexArray) -> FloatArray:
+    """Mean and trimmed mean over the rows of the differences of means, (draws, windows, 2); 0 where there is none.
 
     Args:
         orders: scores, shape (draws, rows, columns).
-        weights: shape (rows, edges).
-        edges: shape (edges,).
+        weights: shape (rows, windows).
+        windows: shape (windows, 2).
     """
     whole = bool(np.isfinite(orders[0]).all())
     running = np.cumsum(orders, axis=2) if whole else np.nancumsum(orders, axis=2)
-    found = np.zeros((len(orders), edges.size, 2))
-    for edge, counted in enumerate(np.isfinite(weights).T):
-        sums = running[:, :, edges[edge] - 1] if counted.all() else running[:, counted, edges[edge] - 1]
-        ascending = np.sort(sums * weights[counted, edge], axis=1)
-        rows = ascending.shape[1]
-        if rows:
-            trimmed = rows // _TRIMMED
-            found[:, edge, 0] = ascending.mean(axis=1)
-            found[:, edge, 1] = ascending[:, trimmed : rows - trimmed].mean(axis=1)
+    found = np.zeros((len(orders), len(windows), 2))
+    for place, counted in enumerate(np.isfinite(weights).T):
+        first, last = windows[place]
+        rows = slice(None) if counted.all() else counted
+        sums = running[:, rows, last - 1]
+        if first:
+            sums = sums - running[:, rows, first - 1]
+        found[:, place] = _combine(sums * weights[counted, place])
     return found
+
+
+def _combine(differences: FloatArray) -> FloatArray:
+    """Mean and trimmed mean over the rows of each draw, shape (draws, 2); 0 without rows."""
+    rows = differences.shape[1]
+    if not rows:
+        return np.zeros((len(differences), 2))
+    trimmed = rows // _TRIMMED
+    middle = np.sort(differences, axis=1)[:, trimmed : rows - trimmed]
+    return np.stack([differences.mean(axis=1), middle.mean(axis=1)], axis=1)
 
 
 def _largest(statistics: FloatArray, spreads: npt.NDArray[np.float64]) -> FloatArray:

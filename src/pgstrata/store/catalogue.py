@@ -21,6 +21,7 @@ from pgstrata.model.metrics import Measurement, Series
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.sources.ceilings import drop_wrong_ceilings
 from pgstrata.store.details import TABLES, load_details, save_details
 from pgstrata.store.failures import damaged_catalogue
 from pgstrata.system.files import save_for_all
@@ -280,6 +281,8 @@ def load_runs(
 ) -> tuple[RunRecord, ...]:
     """All runs in order of their commit, with the measurements of those metrics only; None is all.
 
+    No run is told to be near a ceiling that another one exceeded.
+
     `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: whether what
     sessions were seen doing, and what servers counted of their statements, is read too.
     """
@@ -288,7 +291,7 @@ def load_runs(
     lines = _load_series(connection, *_metric_filter(named)) if series else {}
     profiles = _load_statements(connection)
     details = load_details(connection) if sessions else {}
-    return tuple(
+    return drop_wrong_ceilings(
         [
             _read_run(
                 row,

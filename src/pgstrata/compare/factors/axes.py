@@ -238,6 +238,7 @@ def _to_step(question: Question, axis: _Axis, step: LevelStep) -> AxisStep:
         interval=to_interval(step.interval),
         p=step.p,
         verdict=_judge_step(question, step),
+        beside=None if math.isnan(step.beside) else to_ratio(step.beside),
     )
 
 

@@ -72,7 +72,7 @@ def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str
         **pick_fields(axis, "factor levels"),
         "cell": cell,
         "metric": axis.metric,
-        "steps": [pick_fields(step, "before after effect interval p verdict") for step in axis.steps],
+        "steps": [pick_fields(step, "before after effect interval beside p verdict") for step in axis.steps],
         **pick_fields(axis, "p smallest_p out_of_reach trend_p blocks"),
     }
 

@@ -26,6 +26,8 @@ from pgstrata.stats.ordered import LEVEL
 from pgstrata.units import render_percent_change
 
 _MOST_NAMED: Final = 4
+# Two levels alone are told where they differ by so much from the step, and by more than half of it.
+_FAR_FROM_STEP: Final = math.log(1.1)
 STEP_WORDS: Final = {Verdict.NEGLIGIBLE: "real, but negligible", Verdict.INCONCLUSIVE: "place unsure"}
 """What is said of steps that are neither better nor worse."""
 
@@ -83,19 +85,30 @@ def say_out_of_reach(axis: OrderedAxis) -> str:
     """At which levels so few values could not show a step; empty where they could at all."""
     if not axis.out_of_reach:
         return ""
-    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (", ..." if len(axis.out_of_reach) > _MOST_NAMED else "")
+    left = len(axis.out_of_reach) - _MOST_NAMED
+    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
     return f"; a step at {named} alone could not be shown by so few values"
 
 
 def _say_doubt(step: AxisStep) -> str:
     """Whether the step is small, or its place unsure, and the p of a step anywhere."""
     said = STEP_WORDS.get(step.verdict)
-    return f"{f'{said}, ' if said else ''}p = {step.p:.2g}"
+    return f"{f'{said}, ' if said else ''}p = {step.p:.2g}{say_beside(step)}"
 
 
 def say_step(step: AxisStep) -> str:
     """+4.2 % [+3.1, +5.3]."""
     return f"{render_percent_change(step.effect)} {render_interval(step.interval)}".rstrip()
+
+
+def say_beside(step: AxisStep) -> str:
+    """What the two levels at a step show alone, where that is far from the step; empty where it is not."""
+    if step.beside is None or not (step.beside > 0 and step.effect > 0):
+        return ""
+    effect, beside = math.log(step.effect), math.log(step.beside)
+    if abs(beside - effect) <= max(_FAR_FROM_STEP, abs(effect) / 2):
+        return ""
+    return f"; {step.after} against {step.before} alone: {render_percent_change(step.beside)}"
 
 
 def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:

@@ -40,6 +40,7 @@ _NAMED: Final = {
     "runs have more",
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
+    "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and the way from the client to each is part of it",
 }
@@ -193,6 +194,8 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
             named = _name_some([f"block {block}" for block in doubt.blocks])
             head = f"far from the other blocks of {name} against {base}: {named}"
             return f"{head}; kept, and of limited weight: see what happened there"
+        case doubts.ColdStart():
+            return _say_cold(doubt)
         case doubts.BuildsDiffer():
             return _say_builds(doubt)
         case doubts.UndeclaredDifference():
@@ -211,6 +214,17 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
             return f"{doubt.kinds} more kinds of what was not seen" if doubt.kinds else told
         case _:
             assert_never(doubt)
+
+
+def _say_cold(doubt: doubts.ColdStart) -> str:
+    change = render_percent_change(doubt.change)
+    remedy = "did it run with cold caches? Leave out the first run of each, or warm up before it"
+    if doubt.of:
+        return (
+            f"the first value is the worst in {doubt.worst} of {doubt.of} series, typically {change} against the "
+            f"others: {remedy}"
+        )
+    return f"the first value of {_name_some(doubt.environments)} is far worse than the others ({change}): {remedy}"
 
 
 def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:

@@ -12,6 +12,8 @@ from pgstrata.units import render_bytes
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
 _OF_RUNS: Final = {
+    "above_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
+    "the same clients: that limit was measured too low, and no run is judged by it",
     "capture_failed": "{names} could not be read after the run: {said}",
     "client_saturated": "the client used {value:.2f} of the {of:.0f} CPUs that its threads can use ({share:.0%}): its "
     "own limit was measured, not the server's",
