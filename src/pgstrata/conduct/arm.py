@@ -62,6 +62,7 @@ class ActiveArm:
     together: str = ""
     client_pids: tuple[int, ...] = ()
     placement_seed: int | None = None
+    sliced: bool = False
     resident_pids: tuple[int, ...] = ()
     client_resident_pids: tuple[int, ...] = ()
     watchers: frozenset[tuple[str, int]] = frozenset()
@@ -93,13 +94,16 @@ def make_arm(plan: Plan, planned: PlannedRun) -> ActiveArm:
     """An arm before anything has happened."""
     experiment = plan.experiment
     environment = experiment.environment(planned.environment)
-    paired = plan.design(planned.cell).pairs(environment)
+    design = plan.design(planned.cell)
     return ActiveArm(
         planned=planned,
         environment=environment,
         cell=experiment.cell(planned.cell),
         environments=experiment.environments,
-        placement_seed=derive_seed(experiment.seed, planned.block, planned.cell, "placement") if paired else None,
+        placement_seed=derive_seed(experiment.seed, planned.block, planned.cell, "placement")
+        if design.pairs(environment)
+        else None,
+        sliced=design.sliced,
     )
 
 

@@ -47,7 +47,7 @@ def topology(arm: ActiveArm) -> str:
     running = environment.server.kind is ServerKind.DSN
     way = f"running server of {environment.name}" if running else str(environment.connection)
     far = f" to {environment.host.text}" if environment.host.remote else ""
-    paired = "" if arm.placement_seed is None else ", paired"
+    paired = ", paired" if _is_paired(arm) else ""
     return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}{paired}"
 
 
@@ -96,6 +96,11 @@ def client_facts(rig: Rig, arm: ActiveArm) -> Mapping[str, str]:
     return {THREADS: str(arm.cell.threads), **({CEILING: repr(ceiling)} if ceiling is not None else {})}
 
 
+def _is_paired(arm: ActiveArm) -> bool:
+    """Whether the throughput that is held against the ceiling is one of paired sessions; in slices it never is."""
+    return arm.placement_seed is not None and not arm.sliced
+
+
 def _is_wrong(rig: Rig, arm: ActiveArm) -> bool:
     way = topology(arm)
     return _kept(rig, EXCEEDED).get(way, 0.0) > _kept(rig, CEILINGS).get(way, 0.0)
@@ -122,7 +127,7 @@ def _measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     load = driver.least_load(make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2))
     if load is None:
         return 0.0
-    drive(rig, arm, place_clients(rig, arm, load), "ceiling")
+    drive(rig, arm, place_clients(rig, arm, load) if _is_paired(arm) else load, "ceiling")
     result = driver.parse(driver.collect(scratch_folder(rig, arm, "ceiling")))
     rig.client.remove_tree(scratch_folder(rig, arm))
     return _fastest(result)
