@@ -24,13 +24,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -114,9 +115,21 @@ LISTENING: Final = "0A"  # TCP_LISTEN of the kernel's include/net/tcp_states.h
 # Before and after a change is undone, and before and after its entry is removed.
 UNDOING_STEPS: Final = 4
 OWN_FOLDERS: Final = ("pgstrata-needs*", "pgstrata-door*", "pgstrata-ssh*", "pgstrata-doctor*")
+SOCKETS: Final = re.compile(r"pgstrata-ssh-(?P<pid>\d+)-")
 PATIENCE: Final = 300.0
 # A study is decided after seven blocks; a round finishes a block at most.
 ROUNDS_PER_STUDY: Final = 5
+
+
+def _own_folders() -> Iterator[Path]:
+    temporary = Path(tempfile.gettempdir())
+    return (path for kind in OWN_FOLDERS for path in temporary.glob(kind))
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether nobody removes it; the next pgstrata that uses ssh removes those of killed ones."""
+    killed = SOCKETS.match(folder.name)
+    return killed is None or Path("/proc", killed["pid"]).exists()
 
 
 class Chaos:
@@ -274,7 +287,7 @@ class Chaos:
             ),
             "processes": "\n".join(self._processes()),
             "shared memory": _lines([*(line.split()[0] for line in segments), *Path("/dev/shm").glob("PostgreSQL.*")]),  # noqa: S108
-            "folders": _lines(path for kind in OWN_FOLDERS for path in Path(tempfile.gettempdir()).glob(kind)),
+            "folders": _lines(filter(_is_left, _own_folders())),
         }
 
     def state_of(self, root: Path, inside: Sequence[str] = ()) -> dict[str, str]:
