@@ -148,7 +148,10 @@ SENTENCES = [
     ),
     (
         CountedDoubt(code="neighbours_differ", number=2, of=12),
-        "in 2 blocks other processes used the CPUs beside one of the two environments only: not in the estimate",
+        (
+            "in 2 blocks other processes used the CPUs beside one of the two environments only: they are in the "
+            "estimate, because random order lets background load strike either"
+        ),
     ),
     (
         CountedDoubt(code="imbalance", number=3, of=12, environment="b"),

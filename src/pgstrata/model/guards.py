@@ -155,7 +155,7 @@ _COMPARISON: Final = (
     *_guards(
         Force.WARNING, GuardSubject.COMPARISON, Proof.PROVOKED,
         ("neighbours_differ", "somebody else's work is taken for a slower server",
-         "others beside one environment only, by a quarter of the CPUs: such blocks are left out, except in slices"),
+         "others beside one environment only, by a quarter of the CPUs, except in slices: such blocks count"),
         ("checkpoints_differ", "a checkpoint beside one environment is taken for a property of it",
          "checkpoints counted by the server differ between the environments"),
         ("autovacuums_differ", "autovacuum beside one environment is taken for a property of it",

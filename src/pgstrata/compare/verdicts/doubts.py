@@ -134,8 +134,8 @@ def _warn_of_blocks(finding: Finding) -> Iterator[Doubt]:
         yield CountedDoubt(code="incomplete", number=measured, of=planned)
     if pairing.apart:
         yield CountedDoubt(code="measured_apart", number=pairing.apart, of=planned)
-    if pairing.crowded:
-        yield CountedDoubt(code="neighbours_differ", number=pairing.crowded, of=planned)
+    if pairing.uneven:
+        yield CountedDoubt(code="neighbours_differ", number=pairing.uneven, of=planned)
 
 
 def _warn_of_collapse(pairing: Pairing) -> Iterator[Doubt]:

@@ -49,8 +49,8 @@ _COUNTED: Final = {
     "incomplete": "stopped early: {number} of {of} planned blocks were measured",
     "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
     "not in the estimate",
-    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: not in "
-    "the estimate",
+    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: they are "
+    "in the estimate, because random order lets background load strike either",
     "suspect_runs": "{number} of {runs} of {environment} are suspect and in the estimate",
 }
 _WAL_DIFFERS: Final = (
