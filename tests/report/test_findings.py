@@ -123,6 +123,13 @@ SENTENCES = [
         "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %",
     ),
     (
+        doubts.Unstable(**STRAYS, groups=((0.375, 0.9), (0.625, 1.2)), one_look=False, estimated=True),
+        (
+            "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %; effect and interval "
+            "are for the middle of all blocks"
+        ),
+    ),
+    (
         doubts.Unstable(**STRAYS, groups=((0.4, 0.9), (0.6, 1.2)), one_look=True),
         "the blocks of b against a fall into two groups of 60 and 40 %: look for what differs between them",
     ),

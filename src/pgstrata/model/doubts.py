@@ -116,10 +116,11 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unstable:
-    """Differences that one percentage does not describe: two groups, or too many `strays` of the `blocks`.
+    """Differences that fall apart: into two groups, or with too many `strays` of the `blocks`.
 
     `groups` are the share and the middle ratio of the lower and of the upper one, or empty; `limit` is how far from the
     median a stray is at least, as a share. `alone` is the environment whose own runs do so, where it is one of the two.
+    `estimated`: whether effect and interval stand beside it.
     """
 
     code: ClassVar = "unstable"
@@ -130,6 +131,7 @@ class Unstable:
     limit: float
     one_look: bool
     alone: str | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,7 +173,7 @@ _COMPARISON: Final = (
         ("undecided", "no verdict is taken for no difference", "the interval holds both"),
         ("control_differs", "noise is taken for an effect", "an environment that must not differ came out different"),
         ("unstable", "two states of an environment are taken for one",
-         "the differences fall into groups, or too many stray: no percentage is given"),
+         "the differences fall into two groups, or too many stray; a verdict only where there is no interval"),
         ("anomalies_differ", "an environment that stumbles is taken for a slower one",
          "the runs of one environment stray more often (Fisher's exact test)"),
         ("small_and_early", "the luck of an early look is taken for the effect", "found early, and below 3 %"),

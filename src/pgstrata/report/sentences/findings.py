@@ -161,6 +161,11 @@ def _say_dependent(doubt: doubts.DependentValues) -> str:
 
 
 def _say_unstable(doubt: doubts.Unstable) -> str:
+    said = _say_groups(doubt)
+    return f"{said}; effect and interval are for the middle of all blocks" if doubt.estimated else said
+
+
+def _say_groups(doubt: doubts.Unstable) -> str:
     far = f"lie more than {doubt.limit * 100:.0f} % from their median"
     if doubt.one_look:
         blocks = f"blocks of {doubt.environments[0]} against {doubt.environments[1]}"
