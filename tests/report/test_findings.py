@@ -81,6 +81,13 @@ SENTENCES = [
         "columns that are not used: host, date, x and 1 more",
     ),
     (
+        NamedDoubt(code="these_instances", names=("dsn:staging", "dsn:candidate")),
+        (
+            "the answer is about running instances (dsn:staging and dsn:candidate), not about all starts of such "
+            "servers: they were never restarted, so that a lasting difference between two starts is in every block"
+        ),
+    ),
+    (
         NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
         (
             "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "

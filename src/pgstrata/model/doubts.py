@@ -20,7 +20,7 @@ class PlainDoubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDoubt:
-    """One about what has these names: cells, environments, machines, columns, levels, a clock, a governor.
+    """One about what has these names: cells, environments, machines, servers, columns, levels, a clock, a governor.
 
     `of` is the environment that the cells belong to, the metric that they lack, or the setting that hides the answer.
     """
@@ -39,6 +39,7 @@ class NamedDoubt:
         "identical",
         "ignored_columns",
         "no_blocks",
+        "these_instances",
         "these_machines",
     ]
     names: tuple[str, ...]

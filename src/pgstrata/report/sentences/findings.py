@@ -40,6 +40,8 @@ _NAMED: Final = {
     "runs have more",
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
+    "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
+    "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and the way from the client to each is part of it",
 }
