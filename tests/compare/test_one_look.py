@@ -227,6 +227,13 @@ def test_values_as_far_apart_as_floats_can_be_are_no_crash():
 # ------------------------------------------------------------------------------------- blocks that lack something
 
 
+def test_two_environments_without_a_difference_say_once_that_their_number_is_not_corrected_for():
+    found = decide(series(14, a=1000, b=1001, c=1002))
+    assert [item.verdict for item in found.headlines] == [Verdict.EQUIVALENT] * 2
+    assert doubt_of(found.warnings, "equivalences_uncorrected").number == 2
+    assert "equivalences_uncorrected" not in {doubt.code for doubt in decide(series(14, a=1000, b=1001)).warnings}
+
+
 def test_a_block_with_one_arm_is_left_out_and_named():
     rows = [row for row in series(14, a=1000, b=1100) if row[:2] not in {(3, "b"), (7, "a"), (9, "a")}]
     found = headline(rows)

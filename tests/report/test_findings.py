@@ -168,6 +168,13 @@ SENTENCES = [
         ),
     ),
     (
+        CountedDoubt(code="equivalences_uncorrected", number=3, of=4),
+        (
+            '"no difference" is claimed 3 times, each at its own level: the chance that one of these claims is wrong '
+            "grows with their number"
+        ),
+    ),
+    (
         CountedDoubt(code="imbalance", number=3, of=12, environment="b"),
         "3 of 12 runs of b are invalid: the others may be a selection",
     ),

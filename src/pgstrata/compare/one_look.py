@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
+from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
@@ -142,7 +143,8 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
                 ordered=levels,
                 dependent=dependent,
             )
-        ),
+        )
+        + doubt_equivalences(comparisons),
         sequential=terms.sequential,
         levels=levels,
         axes=find_listed_axes(question, arms, levels) if levels else (),

@@ -48,9 +48,20 @@ class NamedDoubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedDoubt:
-    """One about so many blocks, `of` the planned ones; or about so many runs of an environment, `of` all of its own."""
+    """One about so many blocks, `of` the planned ones; or about so many runs of an environment, `of` all of its own.
 
-    code: Literal["collapsed_runs", "imbalance", "incomplete", "measured_apart", "neighbours_differ", "suspect_runs"]
+    Or about so many of the headlines of an answer.
+    """
+
+    code: Literal[
+        "collapsed_runs",
+        "equivalences_uncorrected",
+        "imbalance",
+        "incomplete",
+        "measured_apart",
+        "neighbours_differ",
+        "suspect_runs",
+    ]
     number: int
     of: int
     environment: str = ""

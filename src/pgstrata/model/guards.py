@@ -201,6 +201,8 @@ _STUDY: Final = (
          "facts of the environments are compared, and what the experiment does not explain is told"),
         ("these_machines", "one machine is taken for all of its kind",
          "servers of a study run on different machines"),
+        ("equivalences_uncorrected", "several claims of no difference are taken for one that holds for all",
+         "two headlines and more are equivalent, each at its own level"),
         ("these_instances", "the luck of one start is taken for the server",
          "servers that were running already (dsn:) are compared, and never restarted"),
         ("defaults_differ", "another default is taken for another version", "settings nobody set and that differ"),

@@ -47,6 +47,8 @@ _NAMED: Final = {
 }
 _COUNTED: Final = {
     "collapsed_runs": "{number} of {runs} of {environment} collapsed and are not in the estimate",
+    "equivalences_uncorrected": '"no difference" is claimed {number} times, each at its own level: the chance that one '
+    "of these claims is wrong grows with their number",
     "imbalance": "{number} of {runs} of {environment} are invalid: the others may be a selection",
     "incomplete": "stopped early: {number} of {of} planned blocks were measured",
     "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
