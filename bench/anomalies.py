@@ -1,4 +1,4 @@
-"""How often runs and curves are called anomalies by chance, and how often truly."""
+"""How often runs and curves are called anomalies by chance, and how often truly; and verdicts where starts differ."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy.typing as npt
 from figures import Figure
 from machine_noise import DEFAULT, STRESS, Floats, NoiseModel, draw_blocks, draw_machines
 
-from pgstrata.stats.anomaly import (
-    find_kinks,
-    find_modes,
-    judge_stability,
-)
+from pgstrata.compare.pairing.arms import Arm
+from pgstrata.compare.pairing.pairs import Pairing
+from pgstrata.compare.verdicts.comparisons import find
+from pgstrata.compare.verdicts.doubts import Finding
+from pgstrata.compare.verdicts.judging import judge_each
+from pgstrata.model.answer import Verdict
+from pgstrata.model.plan import HORIZON
+from pgstrata.model.question import Question
+from pgstrata.stats.anomaly import find_kinks, find_modes, judge_stability
 from pgstrata.stats.floor import noise_floor
+from pgstrata.units import Direction
 
 SEED = 20260401
 MACHINES = 3000
@@ -25,15 +30,21 @@ CURVE_BLOCKS = 7
 KINK = 0.10
 # Clients at which the curves bend.
 KNEES = (3.0, 20.0)
+MODES, EFFECT = math.log(1.1), 0.05
 CALM = NoiseModel(outliers=(0.0, 0.0))
+QUIET = NoiseModel(run_cv=(0.003, 0.01), second_cv=0.01)
 NO_DRIFT = NoiseModel(walk=0.0, step=0.0)
 DENSE = np.array([1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 78, 96, 128], dtype=np.float64)
+_QUESTION = Question(
+    metric="tps", direction=Direction.HIGHER, threshold=0.03, baseline="base", environments=("new",), cells=("c",),
+    blocks=HORIZON,
+)  # fmt: skip
 SPARSE = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.float64)
 
 
 def measure_anomalies() -> Sequence[Figure]:
-    """Runs, modes and curves."""
-    return [*_runs(), *_modes(), *_curves()]
+    """Runs, modes, verdicts on two modes, and curves."""
+    return [*_runs(), *_modes(), *measure_start_modes(), *_curves()]
 
 
 def _runs() -> Sequence[Figure]:
@@ -81,6 +92,53 @@ def _modes() -> Sequence[Figure]:
         wrong = 100 * float(np.mean([find_modes(row) is not None for row in noise]))
         figures.append(Figure(name=f"anomalies: false modes, {name} noise", value=wrong, goal=1.5, unit="%"))
     return figures
+
+
+# ------------------------------------------------------------------------------------------------ two start modes
+
+
+def measure_start_modes() -> Sequence[Figure]:
+    """The whole rule on quiet machines where each start takes one of two modes 10 % apart, and the effect is 5 %."""
+    figures = []
+    for name, arms in (("of one environment", 1), ("of both", 2)):
+        found = _judge_modes(arms)
+        effect = math.log1p(EFFECT)
+        told = [each.instability is not None for each in found]
+        silent = [each.verdict is Verdict.UNSTABLE for each in found]
+        right = [each.verdict is Verdict.BETTER for each in found]
+        spans = [each.estimate.interval for each in found if each.estimate and each.estimate.interval]
+        covered = [span.low <= effect <= span.high for span in spans]
+        note = (
+            f"no answer {100 * float(np.mean(silent)):.1f} % (where the doubt was the verdict "
+            f"{100 * float(np.mean(told)):.1f}); blocks {np.mean([each.decision.n for each in found]):.1f}"
+        )
+        figures += [
+            Figure(name=f"start modes {name}: 5 % found", value=100 * float(np.mean(right)), goal=90.0, unit="%",
+                   low_is_good=False, notes=(note,)),
+            Figure(name=f"start modes {name}: covered", value=100 * float(np.mean(covered)), goal=95.5, unit="%",
+                   low_is_good=False),
+        ]  # fmt: skip
+    return figures
+
+
+def _judge_modes(arms: int) -> Sequence[Finding]:
+    """Findings of comparisons with up to `HORIZON` blocks; the effect is that of the middle between the modes."""
+    rng = np.random.default_rng([SEED, 4, arms])
+    logs = np.array(draw_blocks(rng, draw_machines(rng, QUIET, MACHINES), HORIZON))
+    logs[0] += math.log1p(EFFECT)
+    logs[:arms] += MODES * (rng.random(logs[:arms].shape) - 0.5 > 0) - MODES / 2
+    pairings = [
+        Pairing(
+            question=_QUESTION, environment="new", cell="c", arm=Arm(name="new"), base=Arm(name="base"),
+            blocks=tuple(range(1, HORIZON + 1)), differences=new - base, values=np.exp(new), base_values=np.exp(base),
+            levels=np.exp(new), base_levels=np.exp(base),
+        )
+        for new, base in zip(*logs, strict=True)
+    ]  # fmt: skip
+    return [find(judged, over=True) for judged in judge_each(pairings)]
+
+
+# ------------------------------------------------------------------------------------------------ curves
 
 
 def _true_curve(clients: Floats, knee: float) -> Floats:

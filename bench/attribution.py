@@ -48,8 +48,8 @@ class Rig:
     """How a study is drawn.
 
     `drift` is the sd of a block's level in log units, `correlation` that of neighbouring blocks; `noise` the sd of a
-    run, `fluctuation` that of a row, `waits` of a wait. `counted`: the kernel counts CPU and run queue; `overlap` of
-    the time of reads is CPU as well.
+    run, `fluctuation` that of a row, `waits` of a wait, `burst` of the commit wait alone (0: as the others). `counted`:
+    the kernel counts CPU and run queue; `overlap` of the time of reads is CPU as well.
     """
 
     blocks: int
@@ -58,6 +58,7 @@ class Rig:
     noise: float = 0.02
     fluctuation: float = 0.05
     waits: float = 0.05
+    burst: float = 0.0
     correlation: float = 0.0
     counted: bool = True
     overlap: float = 0.0
@@ -83,6 +84,7 @@ def _measure_intervals(rng: np.random.Generator) -> Iterator[Figure]:
     """Coverage with and without a difference, and what is found where there is none."""
     correlated = [Rig(blocks=blocks, samples=MANY, drift=0.2, correlation=0.8) for blocks in (5, 12)]
     sampled = [replace(rig, counted=False) for rig in RIGS[::4]]
+    yield from _measure_bursts(rng)
     for name, rigs in (("", RIGS), (", correlated blocks", correlated), (", nothing counted", sampled)):
         covered, causes, rows = [], [], []
         for rig in rigs:
@@ -97,6 +99,18 @@ def _measure_intervals(rng: np.random.Generator) -> Iterator[Figure]:
         )
         note = f"of {len(rigs)} rigs the worst; their mean {np.mean(causes):.3f}; a row is resolved in {max(rows):.3f}"
         yield Figure(name=f"attribution: false causes{name}", value=max(causes), goal=0.05, notes=(note,))
+
+
+def _measure_bursts(rng: np.random.Generator) -> Iterator[Figure]:
+    """Coverage of the one row that comes in bursts, the commit wait, among calm ones."""
+    for blocks, samples in ((5, FEW), (5, MANY), (12, MANY)):
+        held: list[bool] = []
+        for burst in (0.3, 0.6):
+            found = [draw(rng, Rig(blocks=blocks, samples=samples, drift=0.2, burst=burst), {}) for _ in range(REPEATS)]
+            spans = [part.interval for item in found for part in item.parts if part.event == COMMIT_WAIT[1]]
+            held += [span.low <= 0 <= span.high for span in spans if span]
+        yield Figure(name=f"attribution: bursts, {blocks} blocks x {samples}", value=sum(held) / len(held), goal=0.93,
+                     low_is_good=False)  # fmt: skip
 
 
 def _measure_power(rng: np.random.Generator) -> Iterator[Figure]:
@@ -151,6 +165,7 @@ def _draw_rows(rng: np.random.Generator, rig: Rig, injected: Mapping[Row, float]
         level[block] = rig.correlation * level[block - 1] + math.sqrt(1 - rig.correlation**2) * level[block]
     shares = np.array([[ROWS[key] + injected.get(key, 0.0) for key in KEYS], list(ROWS.values())])
     own = np.array([rig.waits if key[0] is Part.WAIT else rig.fluctuation for key in KEYS])[:, np.newaxis]
+    own[KEYS.index(COMMIT_WAIT)] = rig.burst or own[KEYS.index(COMMIT_WAIT)]
     rows = rng.normal(0, 1, (2, len(KEYS), rig.blocks)) * own
     runs = rng.normal(0, rig.noise, (2, 1, rig.blocks))
     return np.asarray(SECONDS * shares[:, :, np.newaxis] * np.exp(rows + runs + rig.drift * level))

@@ -24,6 +24,7 @@ from pgstrata.stats.unpaired import decide_unpaired
 SEED = 20260201
 COMPARISONS = 10_000
 FAMILIES = 4_000
+EQUIVALENCES = 2_000
 UNPAIRED = 1_500
 BLOCKS = 60
 DELTA = math.log(1.03)
@@ -87,7 +88,7 @@ class Outcome:
 def measure_verdicts() -> Sequence[Figure]:
     """Columns of the table, stress cases, families, the unpaired form, other designs and tests; CPU of all of it."""
     begun = _cpu_seconds()
-    figures = [*_columns(), *_stress(), *_families(), *_unpaired()]
+    figures = [*_columns(), *_stress(), *_families(), *measure_equivalences(), *_unpaired()]
     used = _cpu_seconds() - begun
     return [*figures, Figure(name="verdicts: CPU of this benchmark", value=used, goal=CPU_SECONDS, unit="s CPU")]
 
@@ -223,6 +224,25 @@ def _families() -> Sequence[Figure]:
             ]
             rules = [[Rule(delta=DELTA)] * members] * FAMILIES
             figures.append(_family_figure(decide_families(families, rules), members, effect))
+    return figures
+
+
+def measure_equivalences() -> Sequence[Figure]:
+    """Any false claim of no difference where every environment differs by the threshold itself, the worst case."""
+    figures = []
+    for members, goal in ((1, 5.0), (3, 15.0), (6, 20.0), (10, 25.0)):
+        rng = np.random.default_rng([SEED, 3, members])
+        arms = draw_blocks(rng, draw_machines(rng, DEFAULT, EQUIVALENCES), BLOCKS, members + 1)
+        arms[1:] += DELTA
+        numbers = tuple(range(1, BLOCKS + 1))
+        families = [
+            [DifferenceSeries(blocks=numbers, d=arm[g] - arms[0, g]) for arm in arms[1:]] for g in range(EQUIVALENCES)
+        ]
+        decided = decide_families(families, [[Rule(delta=DELTA)] * members] * EQUIVALENCES)
+        wrong = _percent([any(each.verdict is Verdict.EQUIVALENT for each in family) for family in decided])
+        figures.append(
+            Figure(name=f"any false equivalence: {members} at the threshold", value=wrong, goal=goal, unit="%")
+        )
     return figures
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from pgstrata.compare.gate import Gate, GateReason, find_missing
-from pgstrata.compare.headlines import faulty_controls
+from pgstrata.compare.headlines import doubt_equivalences, faulty_controls
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study, Verdict
+from pgstrata.model.doubts import CountedDoubt
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.server import Fingerprint
 from studies import CELL, cell_of, make_environment, make_plan
@@ -130,3 +131,10 @@ def test_over_several_cells_the_headline_decides_and_not_a_cell():
 @pytest.mark.parametrize(("verdict", "missing"), [(Verdict.INSUFFICIENT, (0, 12)), (Verdict.BETTER, None)])
 def test_a_study_is_incomplete_while_blocks_are_missing_and_a_headline_is_open(verdict, missing):
     assert find_missing(make_answer(compare(verdict))) == missing
+
+
+def test_two_headlines_without_a_difference_say_that_their_number_is_not_corrected_for():
+    same = [compare(Verdict.EQUIVALENT, name) for name in ("pg18", "pg17")]
+    assert doubt_equivalences(same) == (CountedDoubt(code="equivalences_uncorrected", number=2, of=2),)
+    assert not doubt_equivalences([same[0], compare(Verdict.BETTER, "pg17"), compare(Verdict.EQUIVALENT, CONTROL)])
+    assert not doubt_equivalences([same[0], compare(Verdict.EQUIVALENT, "pg17", exploratory=True)])

@@ -245,16 +245,40 @@ def test_a_small_effect_that_took_all_blocks_needs_no_other_study():
     assert (found.verdict, codes(found)) == (Verdict.BETTER, [])
 
 
-def test_differences_in_two_groups_have_no_single_percentage():
-    fast_or_slow = [1000.0 if block % 2 else 1400.0 for block in range(12)]
-    values = [value * (1 + 0.001 * block) for block, value in enumerate(fast_or_slow)]
-    (found,) = compare_study(make_plan(), make_runs(OTHER, values) + make_runs(BASE, [1000.0 + k for k in range(12)]))
-    assert found.verdict is Verdict.UNSTABLE
-    assert (found.effect, found.interval, found.equivalence_interval) == (None, None, None)
+def two_groups(blocks, share=1.4):
+    """Runs of an environment that starts in one of two modes, and of a steady one."""
+    values = [(1000.0 if block % 2 else 1000.0 * share) * (1 + 0.001 * block) for block in range(blocks)]
+    return make_runs(OTHER, values) + make_runs(BASE, [1000.0 + k for k in range(blocks)])
+
+
+def test_differences_in_two_groups_are_a_doubt_beside_effect_and_interval():
+    (found,) = compare_study(make_plan(), two_groups(12))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.interval.low <= 1.0 < found.effect < 1.4 <= found.interval.high * 1.01
     (warning,) = [one for one in found.warnings if one.code == "unstable"]
-    assert (warning.alone, warning.one_look) == (OTHER, False)
+    assert (warning.alone, warning.one_look, warning.estimated) == (OTHER, False, True)
     (lower, low), (upper, high) = warning.groups
     assert (lower, low, upper, high) == pytest.approx((0.5, 1.0, 0.5, 1.4), abs=0.01)
+
+
+def test_a_difference_is_found_though_its_blocks_fall_into_two_groups():
+    values = [1300.0 if block % 2 else 1600.0 + block for block in range(12)]
+    plan = make_plan()
+    (found,) = compare_study(plan, make_runs(OTHER, values) + make_runs(BASE, [1000.0 + k for k in range(12)]))
+    assert (found.verdict, found.decided_at) == (Verdict.BETTER, 7)
+    plan = replace(plan, horizon=60)
+    (found,) = compare_study(plan, make_runs(OTHER, values) + make_runs(BASE, [1000.0 + k for k in range(12)]))
+    assert (found.verdict, found.decided_at) == (Verdict.BETTER, 8)
+    assert "unstable" in codes(found)
+
+
+def test_what_falls_apart_before_there_is_an_interval_is_unstable():
+    plan = replace(make_plan(), horizon=60)
+    values = [1001.0, 600.0, 1002.0, 1500.0, 1003.0, 2200.0, 1004.0]
+    (found,) = compare_study(plan, make_runs(OTHER, values) + make_runs(BASE, [1000.0 + k for k in range(7)]))
+    assert (found.verdict, found.effect, found.interval) == (Verdict.UNSTABLE, None, None)
+    (warning,) = [one for one in found.warnings if one.code == "unstable"]
+    assert not warning.estimated
 
 
 def test_outliers_of_two_sound_environments_do_not_add_up_to_an_unstable_one():
@@ -264,10 +288,11 @@ def test_outliers_of_two_sound_environments_do_not_add_up_to_an_unstable_one():
     assert found.verdict is Verdict.BETTER
 
 
-def test_an_environment_with_many_outliers_is_unstable():
+def test_an_environment_with_many_outliers_is_told_beside_its_effect():
     other = [1000.0 * (0.5 + 0.03 * block) if block % 3 == 0 else 1100.0 + block for block in range(12)]
     (found,) = compare_study(make_plan(), make_runs(OTHER, other) + make_runs(BASE, [1000.0 + k for k in range(12)]))
-    assert found.verdict is Verdict.UNSTABLE
+    assert found.verdict is not Verdict.UNSTABLE
+    assert found.effect is not None
     (warning,) = [one for one in found.warnings if one.code == "unstable"]
     assert (warning.strays, warning.blocks, warning.alone) == (4, 12, OTHER)
 

@@ -195,24 +195,28 @@ def test_a_huge_outlier_neither_hides_a_difference_nor_makes_one_and_is_named():
     assert doubt_of(found.warnings, "outliers").blocks == (str(rows[9][0]),)
 
 
-def test_blocks_of_two_kinds_get_no_percentage():
+def test_blocks_of_two_kinds_are_a_doubt_beside_the_interval():
     rows = [
         (block, name, value * (1.3 if name == "b" and block % 2 else 1))
         for block, name, value in series(16, a=1000, b=1000)
     ]
     found = headline(rows)
-    assert (found.verdict, found.effect, found.interval, found.decided_at) == (Verdict.UNSTABLE, None, None, None)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert 1 < found.effect < 1.3
+    assert found.interval.low < 1.01
+    assert found.interval.high > 1.29
     doubt = doubt_of(found.warnings, "unstable")
     assert (doubt.environments, [share for share, _ in doubt.groups], doubt.one_look) == (("b", "a"), [0.5, 0.5], True)
 
 
-def test_many_blocks_far_away_get_none_either():
+def test_many_blocks_far_away_are_one_too():
     rows = [
         (block, name, value * (3**block if name == "b" and block % 3 == 1 else 1))
         for block, name, value in series(16, a=1000, b=1000)
     ]
     found = headline(rows)
-    assert found.verdict is Verdict.UNSTABLE
+    assert found.verdict is not Verdict.UNSTABLE
+    assert doubt_of(found.warnings, "unstable").estimated
 
 
 def test_values_as_far_apart_as_floats_can_be_are_no_crash():
@@ -221,6 +225,13 @@ def test_values_as_far_apart_as_floats_can_be_are_no_crash():
 
 
 # ------------------------------------------------------------------------------------- blocks that lack something
+
+
+def test_two_environments_without_a_difference_say_once_that_their_number_is_not_corrected_for():
+    found = decide(series(14, a=1000, b=1001, c=1002))
+    assert [item.verdict for item in found.headlines] == [Verdict.EQUIVALENT] * 2
+    assert doubt_of(found.warnings, "equivalences_uncorrected").number == 2
+    assert "equivalences_uncorrected" not in {doubt.code for doubt in decide(series(14, a=1000, b=1001)).warnings}
 
 
 def test_a_block_with_one_arm_is_left_out_and_named():

@@ -6,10 +6,14 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.compare import SECONDARY_METRICS, compare_study, find_shifts, threshold_of
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.pairs import pair_all
+from pgstrata.compare.verdicts.judging import ask, judge_each
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import LATENCY_QUANTILES, METRICS
 from pgstrata.model.runs import RunStatus
 from pgstrata.model.thresholds import OWN_THRESHOLDS
+from pgstrata.stats.rule import estimate_many
 from studies import BASE, CELL, NOISE, OTHER, cell_of, make_plan, make_run
 
 
@@ -65,14 +69,40 @@ def test_thresholds_between_the_median_and_p95_follow_the_rareness_of_what_lies_
             assert OWN_THRESHOLDS[name] == pytest.approx(0.03 + 0.02 * share, abs=0.0005)
 
 
-def test_a_percentile_is_what_the_secondary_comparison_says():
-    plan, runs = make_plan(), measure({"latency_p95": 1.2, "latency_p50": 1.01})
+def scattered(blocks):
+    """Runs whose percentiles differ by 20 %, more in some blocks than in others."""
+    return [
+        run
+        for block in range(1, blocks + 1)
+        for run in (
+            latencies(BASE, block, {}),
+            latencies(OTHER, block, dict.fromkeys(LATENCY_QUANTILES, 1.2 * math.exp(0.01 * (block * 5 % 7)))),
+        )
+    ]
+
+
+def test_the_band_holds_for_all_percentiles_and_lies_around_each_interval_of_one_alone():
+    plan, runs = make_plan(blocks=14), scattered(14)
     shifts = {item.metric: item for item in find_shifts(plan, runs)}
-    for item in compare_study(plan, runs):
-        if item.metric in LATENCY_QUANTILES:
-            twin = shifts[item.metric]
-            assert (twin.effect, twin.interval, twin.verdict) == (item.effect, item.interval, item.verdict)
-            assert (twin.level, twin.blocks, twin.value) == (item.level, item.blocks, item.value)
+    assert [item.level for item in shifts.values()] == [pytest.approx(11 * 0.0025)] * 11
+    alone = judge_each(pair_all(sort_runs(runs, frozenset(shifts)), [ask(plan, name) for name in shifts]))
+    for judged in alone:
+        band = shifts[judged.pairing.metric]
+        (own,) = estimate_many([judged.pairing.sample])
+        assert band.effect == pytest.approx(math.exp(-own.centre))
+        assert band.interval.low < math.exp(-own.interval.high)
+        assert band.interval.high > math.exp(-own.interval.low)
+
+
+def test_a_band_over_fewer_percentiles_is_narrower_and_has_all_blocks():
+    three = {"latency_p50", "latency_p95", "latency_p99"}
+    runs = scattered(12)
+    few = [replace(run, measurements=tuple(item for item in run.measurements if item.metric in three)) for run in runs]
+    whole = {item.metric: item for item in find_shifts(make_plan(), runs)}["latency_p95"]
+    part = {item.metric: item for item in find_shifts(make_plan(), few)}["latency_p95"]
+    assert part.level == pytest.approx(0.03)
+    assert (part.blocks, whole.blocks) == (12, 12)
+    assert part.interval.high - part.interval.low < whole.interval.high - whole.interval.low
 
 
 def test_they_are_no_secondary_comparisons():
@@ -111,7 +141,7 @@ def test_cells_stand_apart():
     runs = [
         latencies(name, block, {"latency_p90": factor} if name == OTHER else {}, cell=cell_of(clients))
         for clients, factor in ((1, 1.3), (4, 0.7))
-        for block in range(1, 9)
+        for block in range(1, 13)
         for name in (BASE, OTHER)
     ]
     found = {item.cell: item.verdict for item in find_shifts(plan, runs) if item.metric == "latency_p90"}

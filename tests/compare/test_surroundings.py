@@ -128,6 +128,28 @@ def test_a_percentile_without_enough_samples_is_told_where_it_is_the_question():
     assert not found(make_study(metric="latency_p99"))
 
 
+def with_servers(*servers):
+    study = make_study()
+    experiment = study.plan.experiment
+    (first,) = experiment.environments
+    environments = tuple(
+        replace(first, name=f"e{place}", server=ServerSpec(kind=kind, value=value))
+        for place, (kind, value) in enumerate(servers)
+    )
+    return replace(study, plan=replace(study.plan, experiment=replace(experiment, environments=environments)))
+
+
+def test_running_servers_are_these_instances_because_nobody_restarts_them():
+    dsn, catalogue = ServerKind.DSN, ServerKind.CATALOGUE
+    doubt = found(with_servers((dsn, "staging"), (dsn, "candidate")))["these_instances"]
+    assert doubt.names == ("dsn:staging", "dsn:candidate")
+    assert found(with_servers((catalogue, "18"), (dsn, "candidate")))["these_instances"].names == ("dsn:candidate",)
+
+
+def test_environments_of_one_running_server_share_its_start():
+    assert "these_instances" not in found(with_servers((ServerKind.DSN, "staging"), (ServerKind.DSN, "staging")))
+
+
 def test_several_machines_are_these_machines_and_no_others():
     study = make_study()
     experiment = study.plan.experiment

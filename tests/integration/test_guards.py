@@ -133,7 +133,7 @@ warmup = "0s"
     (comparison,) = [
         found for found in load_answer(StudyFolder(study)).comparisons if found.metric == "tps" and found.cell != "all"
     ]
-    assert comparison.blocks == 0
+    assert comparison.blocks == 1
 
 
 def wants_cpus(run):

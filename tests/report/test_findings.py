@@ -85,6 +85,13 @@ SENTENCES = [
         "measured only once, so that nothing tells how far its values scatter: 17, 18",
     ),
     (
+        NamedDoubt(code="these_instances", names=("dsn:staging", "dsn:candidate")),
+        (
+            "the answer is about running instances (dsn:staging and dsn:candidate), not about all starts of such "
+            "servers: they were never restarted, so that a lasting difference between two starts is in every block"
+        ),
+    ),
+    (
         NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
         (
             "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "
@@ -127,6 +134,13 @@ SENTENCES = [
         "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %",
     ),
     (
+        doubts.Unstable(**STRAYS, groups=((0.375, 0.9), (0.625, 1.2)), one_look=False, estimated=True),
+        (
+            "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %; effect and interval "
+            "are for the middle of all blocks"
+        ),
+    ),
+    (
         doubts.Unstable(**STRAYS, groups=((0.4, 0.9), (0.6, 1.2)), one_look=True),
         "the blocks of b against a fall into two groups of 60 and 40 %: look for what differs between them",
     ),
@@ -152,7 +166,17 @@ SENTENCES = [
     ),
     (
         CountedDoubt(code="neighbours_differ", number=2, of=12),
-        "in 2 blocks other processes used the CPUs beside one of the two environments only: not in the estimate",
+        (
+            "in 2 blocks other processes used the CPUs beside one of the two environments only: they are in the "
+            "estimate, because random order lets background load strike either"
+        ),
+    ),
+    (
+        CountedDoubt(code="equivalences_uncorrected", number=3, of=4),
+        (
+            '"no difference" is claimed 3 times, each at its own level: the chance that one of these claims is wrong '
+            "grows with their number"
+        ),
     ),
     (
         CountedDoubt(code="imbalance", number=3, of=12, environment="b"),

@@ -243,7 +243,7 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
     assert "Environments against each other: simple-update, scale 10, 2 clients" in page
     assert "18 (commit_delay = 100) against 18<" in page
     assert "percentile of latency" in page
-    assert "hold for it alone, not for all of them together" in page
+    assert "one band, which holds for all percentiles together" in page
     assert "+9.9\xa0%" in page
 
 

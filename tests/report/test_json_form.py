@@ -76,7 +76,7 @@ def test_the_shift_function_is_there_by_environment_and_cell(desk):
         ("pg18-async", 1),
     ]
     first = document["shift"][0]
-    assert (first["cell"], first["simultaneous"]) == ("simple-update-s10-c2", False)
+    assert (first["cell"], first["simultaneous"]) == ("simple-update-s10-c2", True)
     low, high = first["quantiles"]
     assert (low["metric"], low["quantile"], low["threshold"]) == ("latency_p10", 0.1, 0.03)
     assert (low["effect"], low["interval"], low["verdict"], low["blocks"]) == (1.01, [1.001, 1.2], "worse", 9)

@@ -24,7 +24,7 @@ def test_percentiles_are_those_of_the_cell(desk):
 def test_all_percentiles_are_drawn_with_their_intervals(desk):
     figure = draw_quantiles(shifted(desk, *_ALL, environments=("pg18", "pg18-async")), _CELL, "x")
     assert all(f">p{percent}<" in figure.svg for percent in _ALL)
-    assert "pointwise" in figure.label
+    assert "band" in figure.label
 
 
 def test_three_percentiles_make_a_chart_and_two_do_not(desk):

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
-from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
+from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt, Unstable
 from pgstrata.model.experiment import ControlKind
 from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
 
@@ -99,6 +99,31 @@ def test_a_collapsed_baseline_leaves_nothing_to_compare_with(desk):
 def test_an_unstable_environment_gets_no_percentage(desk):
     answer = desk.verdict_answer(desk.comparison(verdict=Verdict.UNSTABLE, effect=None, interval=None))
     assert "%" not in say(answer)[0]
+
+
+def test_blocks_in_two_groups_are_a_warning_beside_a_verdict_and_the_reason_of_one(desk):
+    groups = Unstable(
+        environments=("pg18", "pg16"),
+        groups=((0.5, 0.9), (0.5, 1.1)),
+        strays=0,
+        blocks=9,
+        limit=0.05,
+        one_look=False,
+        estimated=True,
+    )
+    said = "fall into two groups"
+    answer = desk.verdict_answer(desk.comparison(warnings=(groups,)))
+    assert any(said in text for text in doubt_sentences(answer))
+    answer = desk.verdict_answer(
+        desk.comparison(
+            verdict=Verdict.UNSTABLE,
+            effect=None,
+            interval=None,
+            warnings=(dataclasses.replace(groups, estimated=False),),
+        )
+    )
+    assert said in say(answer)[0]
+    assert not any(said in text for text in doubt_sentences(answer))
 
 
 def test_a_control_that_agrees_is_said_last(desk):

@@ -25,6 +25,7 @@ from pgstrata.compare.causes.why import WHY_METRICS, find_why
 from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
+from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
@@ -92,13 +93,15 @@ def load_answer(
     loaded = study.load(metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None
+    comparisons = doubt_builds(compare_study(loaded.plan, loaded.runs), loaded)
     return Answer(
         study=loaded,
-        comparisons=doubt_builds(compare_study(loaded.plan, loaded.runs), loaded),
+        comparisons=comparisons,
         warnings=(
             *undeclared_differences(loaded.environments, loaded.plan.experiment),
             *surrounding_warnings(loaded),
             *unseen_warnings(loaded),
+            *doubt_equivalences(comparisons),
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),

@@ -8,6 +8,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.compare import compare_study, threshold_of
 from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.gate import Gate, find_missing
+from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, ROUND_TPS
@@ -44,11 +45,10 @@ def _ask_again(study: StoredStudy, answer: Answer, metric: str, threshold: float
         floors=loaded.plan.floors if metric == frozen.metric else {},
     )
     judged = replace(loaded, plan=plan)
-    return Answer(
-        study=judged,
-        comparisons=doubt_builds(compare_study(plan, loaded.runs, metrics=()), judged),
-        warnings=answer.warnings,
-    )
+    comparisons = doubt_builds(compare_study(plan, loaded.runs, metrics=()), judged)
+    former = doubt_equivalences(answer.comparisons)
+    kept = (doubt for doubt in answer.warnings if doubt not in former)
+    return Answer(study=judged, comparisons=comparisons, warnings=(*kept, *doubt_equivalences(comparisons)))
 
 
 def _known(metric: str) -> str:

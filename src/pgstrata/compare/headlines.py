@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
+from pgstrata.model.doubts import CountedDoubt, Doubt
 
 DIFFERENT: Final = frozenset({Verdict.BETTER, Verdict.WORSE})
 _FAULTY: Final = DIFFERENT | {Verdict.COLLAPSED, Verdict.UNSTABLE}
+_SEVERAL: Final = 2
+
+
+def doubt_equivalences(comparisons: Iterable[Comparison]) -> tuple[Doubt, ...]:
+    """That several headlines are equivalent, each at its own level: differences share theirs, equivalence does not."""
+    headlines = [item for item in comparisons if not item.exploratory and not item.control]
+    number = sum(item.verdict is Verdict.EQUIVALENT for item in headlines)
+    if number < _SEVERAL:
+        return ()
+    return (CountedDoubt(code="equivalences_uncorrected", number=number, of=len(headlines)),)
 
 
 def primary_comparisons(answer: Answer) -> tuple[Comparison, ...]:

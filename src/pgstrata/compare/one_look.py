@@ -13,6 +13,7 @@ import numpy as np
 
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
 from pgstrata.compare.first_values import doubt_first_values
+from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
@@ -139,6 +140,7 @@ def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
         warnings=(
             *doubt_import(question, ignored=table.ignored, ordered=levels, dependent=dependent),
             *doubt_first_values(question, arms, dependent.environments if dependent is not None else ()),
+            *doubt_equivalences(comparisons),
         ),
         sequential=terms.sequential,
         levels=levels,

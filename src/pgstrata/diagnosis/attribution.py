@@ -162,9 +162,9 @@ class _Errors:
 
     The variance of a group's difference between blocks is known twice: from its blocks, and beforehand from its samples
     (binomial) and from by how much of itself a row fluctuates, `fluctuation` being the square of that, one for all rows
-    of a comparison; both are averaged (`stats.moderated`). The total has no samples, and a plain t. Where a group's
-    value is known between bounds only (`bounds`), its interval reaches as far beyond both, and zero is rejected where
-    it is for all values between them.
+    of a comparison. Both are averaged, except for rows that come in bursts (`stats.moderated`). The total has no
+    samples, and a plain t. Where a group's value is known between bounds only (`bounds`), its interval reaches as far
+    beyond both, and zero is rejected where it is for all values between them.
     """
 
     accounts: Accounts

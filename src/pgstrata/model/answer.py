@@ -94,7 +94,8 @@ class QuantileShift:
     """By how much one percentile of latency moved, in one environment and cell: a point of the shift function.
 
     `metric` names the percentile, `quantile` is the same between 0 and 1, `threshold` its own as a ratio. `effect` and
-    `interval` are ratios, as in `Comparison`; the interval is pointwise, at 1 - `level` for this percentile alone.
+    `interval` are ratios, as in `Comparison`; the interval is part of a band that holds for all percentiles of this
+    environment and cell together, at 1 - `level`.
     """
 
     environment: str

@@ -20,7 +20,7 @@ class PlainDoubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDoubt:
-    """One about what has these names: cells, environments, machines, columns, levels, a clock, a governor.
+    """One about what has these names: cells, environments, machines, servers, columns, levels, a clock, a governor.
 
     `of` is the environment that the cells belong to, the metric that they lack, or the setting that hides the answer.
     """
@@ -40,6 +40,7 @@ class NamedDoubt:
         "ignored_columns",
         "measured_once",
         "no_blocks",
+        "these_instances",
         "these_machines",
     ]
     names: tuple[str, ...]
@@ -48,9 +49,20 @@ class NamedDoubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedDoubt:
-    """One about so many blocks, `of` the planned ones; or about so many runs of an environment, `of` all of its own."""
+    """One about so many blocks, `of` the planned ones; or about so many runs of an environment, `of` all of its own.
 
-    code: Literal["collapsed_runs", "imbalance", "incomplete", "measured_apart", "neighbours_differ", "suspect_runs"]
+    Or about so many of the headlines of an answer.
+    """
+
+    code: Literal[
+        "collapsed_runs",
+        "equivalences_uncorrected",
+        "imbalance",
+        "incomplete",
+        "measured_apart",
+        "neighbours_differ",
+        "suspect_runs",
+    ]
     number: int
     of: int
     environment: str = ""
@@ -117,10 +129,11 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unstable:
-    """Differences that one percentage does not describe: two groups, or too many `strays` of the `blocks`.
+    """Differences that fall apart: into two groups, or with too many `strays` of the `blocks`.
 
     `groups` are the share and the middle ratio of the lower and of the upper one, or empty; `limit` is how far from the
     median a stray is at least, as a share. `alone` is the environment whose own runs do so, where it is one of the two.
+    `estimated`: whether effect and interval stand beside it.
     """
 
     code: ClassVar = "unstable"
@@ -131,6 +144,7 @@ class Unstable:
     limit: float
     one_look: bool
     alone: str | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class StoredStudy(Protocol):
     ) -> Study:
         """Everything measured so far, with the primary and the named metrics only (None: all).
 
-        The share of background load is always there: without it nobody knows which blocks are fair.
+        The share of background load is always there: without it nobody knows in which blocks it differed.
 
         `series`: those of the same metrics (True), none (False), or those of the metrics named. `sessions`: what
         sessions were seen doing, too. Needs no lock, also while another process measures.

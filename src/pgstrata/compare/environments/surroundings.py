@@ -11,7 +11,7 @@ from typing import Final
 
 from pgstrata.model.answer import Study
 from pgstrata.model.doubts import Doubt, FewClients, NamedDoubt, PlainDoubt
-from pgstrata.model.experiment import Cell
+from pgstrata.model.experiment import Cell, ServerKind
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 
@@ -32,6 +32,7 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
     }
     return (
         *_of_machines(study),
+        *_of_running_servers(study),
         *_of_host(study.host.facts, cells, _set_everywhere(study)),
         *_of_pages(study),
         *_of_checkpoints(by_cell),
@@ -44,6 +45,17 @@ def _of_machines(study: Study) -> Iterator[Doubt]:
     hosts = study.plan.experiment.hosts
     if len(hosts) > 1:
         yield NamedDoubt(code="these_machines", names=tuple(host.text for host in hosts))
+
+
+def _of_running_servers(study: Study) -> Iterator[Doubt]:
+    """Servers that are never restarted keep what their start drew, such as where their memory lies, in every block.
+
+    Environments of one and the same server share it.
+    """
+    servers = {environment.server.text: environment.server for environment in study.plan.experiment.environments}
+    running = tuple(text for text, server in servers.items() if server.kind is ServerKind.DSN)
+    if running and len(servers) > 1:
+        yield NamedDoubt(code="these_instances", names=running)
 
 
 def _set_everywhere(study: Study) -> frozenset[str]:

@@ -24,8 +24,8 @@ class Pairing:
 
     `differences` are D, oriented so that above zero is better; `values` and `base_values` are the runs' own, `levels`
     and `base_levels` those that can be compared with other blocks of the same environment (`Arm.levels`), NaN where one
-    has none. All have shape (blocks,). `apart` counts blocks whose runs were not measured together, `crowded`
-    those in which other processes were beside one of them only.
+    has none. All have shape (blocks,). `apart` counts blocks whose runs were not measured together, `uneven`
+    those, of all that count, in which other processes were beside one of them only.
 
     Of an environment that collapsed only the luckier runs are left, so that nothing is estimated where it collapsed and
     the baseline did not (`collapsed_in` names the cells), or the baseline did (`baseless`). Over several cells `arm`
@@ -47,7 +47,7 @@ class Pairing:
     levels: FloatArray = field(default_factory=lambda: np.empty(0))
     base_levels: FloatArray = field(default_factory=lambda: np.empty(0))
     apart: int = 0
-    crowded: int = 0
+    uneven: int = 0
     collapsed_in: tuple[str, ...] = ()
     baseless: bool = False
     left_out: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def _pair(question: Question, environment: str, cell: str, sides: tuple[Arm, Arm
         levels=_pick(arm.levels(metric), blocks),
         base_levels=_pick(base.levels(metric), blocks),
         apart=len(shared.apart),
-        crowded=len(shared.crowded),
+        uneven=len(shared.uneven),
         collapsed_in=(cell,) if arm.has_collapsed and not base.has_collapsed else (),
         baseless=base.has_collapsed,
     )
@@ -201,7 +201,7 @@ def over_cells(pairings: Sequence[Pairing]) -> Pairing:
         levels=np.exp(_mean([np.log(pairing.levels[place]) for pairing, place in rows])),
         base_levels=np.exp(_mean([np.log(pairing.base_levels[place]) for pairing, place in rows])),
         apart=max(pairing.apart for pairing in pairings),
-        crowded=max(pairing.crowded for pairing in pairings),
+        uneven=max(pairing.uneven for pairing in pairings),
         collapsed_in=tuple(pairing.cell for pairing in kept if pairing.collapsed_in),
         baseless=not kept,
         left_out=tuple(pairing.cell for pairing in pairings if pairing.baseless),

@@ -22,14 +22,16 @@ class Shared:
     """Blocks in which all of some arms have a run that may enter, measured together or each alone.
 
     `apart` are those in which some took turns in slices and others did not, or with others: no honest difference comes
-    from runs that were hours apart. An interruption in the middle of a block leaves such. `crowded` are those in which
-    one had the CPUs for itself and another one not: they cost more power than they give (`bench/background_load.py`).
-    Environments that take turns in slices have the same background load.
+    from runs that were hours apart. An interruption in the middle of a block leaves such.
+
+    `uneven` are those of `blocks` with background load beside some only. They count: random order makes that load as
+    likely beside either, while how much CPU others get depends on what an environment leaves to them, so that leaving
+    such blocks out would select by the result. Environments that take turns in slices have the same background load.
     """
 
     blocks: tuple[int, ...]
     apart: tuple[int, ...]
-    crowded: tuple[int, ...]
+    uneven: tuple[int, ...]
 
 
 def shared_blocks(arms: Sequence[Arm]) -> Shared:
@@ -37,18 +39,18 @@ def shared_blocks(arms: Sequence[Arm]) -> Shared:
     first, *others = arms
     blocks: list[int] = []
     apart: list[int] = []
-    crowded: list[int] = []
+    uneven: list[int] = []
     for block in sorted(first.tokens):
         if not all(block in other.tokens for other in others):
             continue
         token = first.tokens[block]
         if any(other.tokens[block] != token for other in others):
             apart.append(block)
-        elif not token and _background_differs(arms, block):
-            crowded.append(block)
-        else:
-            blocks.append(block)
-    return Shared(blocks=tuple(blocks), apart=tuple(apart), crowded=tuple(crowded))
+            continue
+        blocks.append(block)
+        if not token and _background_differs(arms, block):
+            uneven.append(block)
+    return Shared(blocks=tuple(blocks), apart=tuple(apart), uneven=tuple(uneven))
 
 
 def _background_differs(arms: Sequence[Arm], block: int) -> bool:

@@ -9,7 +9,7 @@ from pgstrata.compare.pairing.pairs import median
 from pgstrata.compare.verdicts.doubts import Finding
 from pgstrata.compare.verdicts.judging import Judged, find_floor
 from pgstrata.compare.verdicts.stability import find_instability
-from pgstrata.model.answer import Comparison, Lane, Verdict
+from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.doubts import Doubt
 from pgstrata.stats.family import benjamini_hochberg
 
@@ -20,12 +20,14 @@ def find(judged: Judged, *, over: bool) -> Finding:
     primary = pairing.question.primary
     floor = find_floor(pairing) if primary else None
     instability = find_instability(pairing, decision, floor) if primary else None
-    verdict = Verdict.UNSTABLE if instability is not None else decision.verdict
+    # Where there is an interval, it holds for the typical block whatever the groups: then instability is a doubt.
+    silent = instability is not None and decision.verdict is Verdict.INSUFFICIENT
+    verdict = Verdict.UNSTABLE if silent else decision.verdict
     return Finding(
         pairing=pairing,
         decision=decision,
         verdict=Verdict.COLLAPSED if pairing.collapsed_in else verdict,
-        estimate=decision.estimate if pairing.is_estimable and instability is None else None,
+        estimate=decision.estimate if pairing.is_estimable and not silent else None,
         instability=instability,
         floor=floor,
         over=over,
@@ -36,10 +38,7 @@ def find(judged: Judged, *, over: bool) -> Finding:
 def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str = "") -> Comparison:
     """The finding as a comparison with its doubts."""
     pairing, decision, shown = finding.pairing, finding.decision, finding.estimate
-    once = decision.lane is Lane.ONE_LOOK
     kept = slice(finding.used) if pairing.paired else slice(None)
-    # A study that is unstable was measured no further all the same; one look decided nothing.
-    decided = decision.decided and not (once and finding.instability is not None)
     return Comparison(
         environment=pairing.environment,
         cell=pairing.cell,
@@ -59,7 +58,7 @@ def to_comparison(finding: Finding, doubts: Iterable[Doubt], *, reference: str =
         control=pairing.control is not None,
         warnings=tuple(doubts),
         lane=decision.lane,
-        decided_at=decision.n if decided else None,
+        decided_at=decision.n if decision.decided else None,
         repeated_p=decision.repeated_p,
         level=decision.alpha,
         horizon=pairing.question.horizon,

@@ -42,8 +42,8 @@ _SMALL: Final = 0.03
 class Finding:
     """What a comparison came to, with what its doubts depend on.
 
-    `estimate` is None where none is shown; `instability` is there where the verdict is `unstable`; `floor` is s0 in log
-    units; `over` if its blocks ended because what they were measured for was decided; `headline`
+    `estimate` is None where none is shown; `instability` is how the differences fall apart, None where they do not;
+    `floor` is s0 in log units; `over` if its blocks ended because what they were measured for was decided; `headline`
     unless it is exploratory.
     """
 
@@ -94,10 +94,10 @@ def warn_of_verdict(finding: Finding) -> Iterator[Doubt]:
         bounds = pairing.interval(finding.estimate.interval)
         assert bounds is not None
         yield Undecided(low=bounds.low, high=bounds.high)
-    elif finding.instability is not None:
-        yield describe_instability(pairing, finding.decision, finding.instability)
     elif pairing.control is not None and verdict in {Verdict.BETTER, Verdict.WORSE}:
         yield ControlDiffers(control=pairing.control, verdict=verdict)
+    if finding.instability is not None:
+        yield describe_instability(pairing, finding.decision, finding.instability)
 
 
 def _count_blocks(finding: Finding) -> TooFewBlocks:
@@ -134,8 +134,8 @@ def _warn_of_blocks(finding: Finding) -> Iterator[Doubt]:
         yield CountedDoubt(code="incomplete", number=measured, of=planned)
     if pairing.apart:
         yield CountedDoubt(code="measured_apart", number=pairing.apart, of=planned)
-    if pairing.crowded:
-        yield CountedDoubt(code="neighbours_differ", number=pairing.crowded, of=planned)
+    if pairing.uneven:
+        yield CountedDoubt(code="neighbours_differ", number=pairing.uneven, of=planned)
 
 
 def _warn_of_collapse(pairing: Pairing) -> Iterator[Doubt]:

@@ -1,4 +1,4 @@
-"""Whether one percentage can describe a comparison at all, and whose runs stray.
+"""Whether one percentage describes all blocks of a comparison, and whose runs stray.
 
 Judged on the block differences: what a machine does to both environments of a block makes neither of them unstable.
 """
@@ -56,7 +56,7 @@ def unstable_sides(pairing: Pairing, used: int) -> list[str]:
 
 
 def describe_instability(pairing: Pairing, decision: Decision, found: Stability) -> Unstable:
-    """What keeps the differences from being one percentage, and in which environment alone it is seen."""
+    """How the differences fall apart, and in which environment alone it is seen."""
     once, modes = decision.lane is Lane.ONE_LOOK, found.modes
     groups = ((1 - modes.share_high, modes.low), (modes.share_high, modes.high)) if modes is not None else ()
     names = [] if once else unstable_sides(pairing, decision.n)
@@ -68,6 +68,7 @@ def describe_instability(pairing: Pairing, decision: Decision, found: Stability)
         limit=math.expm1(found.limit),
         one_look=once,
         alone=names[0] if len(names) == 1 else None,
+        estimated=decision.verdict is not Verdict.INSUFFICIENT,
     )
 
 

@@ -60,9 +60,9 @@ from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
 _PERCENTILES = (
     "Each percentile is that of single runs, compared block by block like throughput: the effect with its interval and "
-    "verdict. Exploratory: each percentile has a threshold of its own, and its interval and verdict hold for it alone, "
-    "not for all of them together. Only percentiles with at least 100 sampled transactions on their rarer side are "
-    "given."
+    "verdict. Exploratory: each percentile has a threshold of its own. The intervals are one band, which holds for all "
+    "percentiles together; eleven of them need twelve blocks for it. Only percentiles with at least 100 sampled "
+    "transactions on their rarer side are given."
 )
 _ANOMALIES = (
     "Points that do not fit with the other points of their curve, and runs far from the median of their environment. "

@@ -191,7 +191,7 @@ def name_percentile(shift: QuantileShift) -> str:
 
 
 def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
-    """The shift function: difference of each percentile, with its pointwise interval; None with fewer than three."""
+    """The shift function: difference of each percentile, with its part of the band; None with fewer than three."""
     experiment = answer.study.plan.experiment
     labels = label_environments(experiment)
     shown = [(item, item.effect) for item in shifts_of(answer, cell) if item.effect is not None]
@@ -220,7 +220,7 @@ def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
     ]
     shared = {"x": vega.named_places("percentile of latency", steps, 0.5), **vega.by_environment(experiment, "color")}
     chart = vega.layered(layers, width=vega.WHOLE, height=190, encoding=shared)
-    label = "Difference of each percentile of latency with its pointwise interval; below zero is faster"
+    label = "Difference of each percentile of latency, with a band that holds for all of them; below zero is faster"
     return vega.figure(title, label, chart, rows)
 
 

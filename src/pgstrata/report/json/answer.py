@@ -191,7 +191,7 @@ def _shifts(answer: Answer) -> list[dict[str, Any]]:
         }
         found.setdefault((shift.environment, shift.cell), []).append(fields)
     return [
-        {"environment": environment, "cell": cell, "simultaneous": False, "quantiles": items}
+        {"environment": environment, "cell": cell, "simultaneous": True, "quantiles": items}
         for (environment, cell), items in found.items()
     ]
 

@@ -13,7 +13,7 @@ from pgstrata.compare.headlines import (
     primary_comparisons,
 )
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
-from pgstrata.model.answer import Answer, Comparison
+from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.sentences.comparisons import (
     BASELINE_COLLAPSED,
@@ -47,7 +47,7 @@ _FIRST_WORDS = (
     "effect ", "along ", "factors, ", "found ", "this ",
 )  # fmt: skip
 # These warnings only repeat what the sentence about the comparison says already.
-SAID = frozenset({"undecided", "insufficient_blocks", "control_differs", "unstable", *BASELINE_COLLAPSED})
+SAID = frozenset({"undecided", "insufficient_blocks", "control_differs", *BASELINE_COLLAPSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +174,8 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
 def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
     """What the sentence of the answer does not say already."""
     said = SAID | {SMALL_AND_EARLY} if led else SAID
+    if comparison.verdict is Verdict.UNSTABLE:
+        said |= {"unstable"}
     return (say_doubt(doubt) for doubt in comparison.warnings if doubt.code not in said)
 
 

@@ -41,17 +41,21 @@ _NAMED: Final = {
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
     "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
+    "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
+    "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and the way from the client to each is part of it",
 }
 _COUNTED: Final = {
     "collapsed_runs": "{number} of {runs} of {environment} collapsed and are not in the estimate",
+    "equivalences_uncorrected": '"no difference" is claimed {number} times, each at its own level: the chance that one '
+    "of these claims is wrong grows with their number",
     "imbalance": "{number} of {runs} of {environment} are invalid: the others may be a selection",
     "incomplete": "stopped early: {number} of {of} planned blocks were measured",
     "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
     "not in the estimate",
-    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: not in "
-    "the estimate",
+    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: they are "
+    "in the estimate, because random order lets background load strike either",
     "suspect_runs": "{number} of {runs} of {environment} are suspect and in the estimate",
 }
 _WAL_DIFFERS: Final = (
@@ -162,6 +166,11 @@ def _say_dependent(doubt: doubts.DependentValues) -> str:
 
 
 def _say_unstable(doubt: doubts.Unstable) -> str:
+    said = _say_groups(doubt)
+    return f"{said}; effect and interval are for the middle of all blocks" if doubt.estimated else said
+
+
+def _say_groups(doubt: doubts.Unstable) -> str:
     far = f"lie more than {doubt.limit * 100:.0f} % from their median"
     if doubt.one_look:
         blocks = f"blocks of {doubt.environments[0]} against {doubt.environments[1]}"
