@@ -103,6 +103,7 @@ class Design:
 
     In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
     further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
+    `writes` is None in plans of former versions.
     """
 
     cell: str
@@ -112,11 +113,17 @@ class Design:
     rounds: int = 0
     discarded: int = 0
     settle: bool = False
+    writes: bool | None = None
 
     @property
     def sliced(self) -> bool:
         """Whether environments take turns in slices."""
         return self.interleave is Interleave.SLICES
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the cell is known to write nothing; of former versions only slices tell."""
+        return not self.writes if self.writes is not None else self.sliced and not self.settle
 
     def describe(self, run: float) -> str:
         """For floors and people; `run` is the cell's run length in seconds."""

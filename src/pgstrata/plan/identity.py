@@ -16,7 +16,7 @@ from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
     ServerSpec: frozenset({"conninfo"}),
-    Design: frozenset({"reason"}),
+    Design: frozenset({"reason", "writes"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Cell: {"driver": DEFAULT_DRIVER},
