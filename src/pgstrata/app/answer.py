@@ -22,6 +22,7 @@ from pgstrata.compare import (
 )
 from pgstrata.compare.anomalies import find_anomalies
 from pgstrata.compare.causes.why import WHY_METRICS, find_why
+from pgstrata.compare.cpu import find_by_cpu
 from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
@@ -92,9 +93,10 @@ def load_answer(
     loaded = study.load(metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None
+    comparisons = compare_study(loaded.plan, loaded.runs)
     return Answer(
         study=loaded,
-        comparisons=doubt_builds(compare_study(loaded.plan, loaded.runs), loaded),
+        comparisons=doubt_builds(comparisons, loaded),
         warnings=(
             *undeclared_differences(loaded.environments, loaded.plan.experiment),
             *surrounding_warnings(loaded),
@@ -108,4 +110,5 @@ def load_answer(
         attributions=found.attributions if found else (),
         unattributed=found.missing if found else (),
         accounts=found.accounts if found else (),
+        cpu_findings=find_by_cpu(loaded.plan, loaded.runs, comparisons),
     )

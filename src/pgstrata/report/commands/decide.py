@@ -286,6 +286,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "scatter": [],
         "seconds": [],
         "effects": [],
+        "cpu_findings": [],
         "axes": [
             axis_fields(axis, cell=_cell_field(axis.cell, single=_is_single(answer, axis))) for axis in answer.axes
         ],
