@@ -15,6 +15,7 @@ from attribution import measure_attribution
 from background_load import measure_background_load
 from bisection import measure_bisection
 from causes import measure_causes
+from cpu import measure_cpu
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
@@ -63,6 +64,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live-writing": measure_live_writing,
     "live-equal-writing": measure_live_equal_writing,
     "verdicts": measure_verdicts,
+    "cpu": measure_cpu,
     "real-noise": measure_real_noise,
     "background-load": measure_background_load,
     "ordered": measure_ordered,

@@ -27,7 +27,7 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.plan import FORMER_HORIZON, HostCapacity
+from pgstrata.model.plan import FORMER_HORIZON, Design, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
@@ -195,6 +195,21 @@ def test_auto_takes_slices_where_nothing_is_written():
     together, *alone = sorted(made.blocks[0].visits, key=lambda visit: -len(visit.residents))
     assert {stage.cell for stage in together.stages} == {reading.cell}
     assert {stage.cell for visit in alone for stage in visit.stages} == {writing.cell}
+
+
+@pytest.mark.parametrize("interleave", [Interleave.AUTO, Interleave.SLICES, Interleave.RUNS])
+def test_a_design_says_whether_its_cell_writes(interleave):
+    made = plan(interleave=interleave, cells=(cell(), cell("simple-update")))
+    assert [design.writes for design in made.designs] == [False, True]
+    assert [design.only_reads for design in made.designs] == [True, False]
+
+
+def test_of_former_plans_only_slices_tell_that_nothing_is_written():
+    made = auto(cells=(cell(), cell("simple-update")))
+    former = [replace(design, writes=None) for design in made.designs]
+    assert [design.only_reads for design in former] == [True, False]
+    assert not Design(cell="c", interleave=Interleave.RUNS).only_reads
+    assert identify(made.experiment, former) == identify(made.experiment, made.designs)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from pgstrata.compare import (
 )
 from pgstrata.compare.anomalies import find_anomalies
 from pgstrata.compare.causes.why import WHY_METRICS, find_why
+from pgstrata.compare.cpu import find_by_cpu
 from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
@@ -111,4 +112,5 @@ def load_answer(
         attributions=found.attributions if found else (),
         unattributed=found.missing if found else (),
         accounts=found.accounts if found else (),
+        cpu_findings=find_by_cpu(loaded.plan, loaded.runs, comparisons),
     )

@@ -112,6 +112,52 @@ class QuantileShift:
     baseline_value: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How far one metric moved: ratios and a verdict, as in `Comparison`."""
+
+    metric: str
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuFinding:
+    """What the ratio of server CPU to client CPU says of an environment against the baseline, in `cells` together.
+
+    The cells are those that only read. `verdict` is `better` where the server needs less CPU for each second of client
+    CPU, else `worse`, `inconclusive` or `insufficient`. `effect` and `interval` are those of the ratio. They show that
+    something differs; how much it is, the sizes say. `level` is this comparison's share of an error probability that
+    is spent beside that of verdicts; `repeated_p` and `decided_at` as in `Comparison`.
+    """
+
+    environment: str
+    cells: tuple[str, ...]
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+    level: float
+    repeated_p: float | None
+    blocks: int
+    decided_at: int | None
+    control: bool
+    server_cpu: Size
+    client_cpu: Size
+    throughput: Size
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a difference."""
+        return self.verdict in {Verdict.BETTER, Verdict.WORSE}
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is a difference of which throughput shows nothing."""
+        shown = {Verdict.BETTER, Verdict.WORSE, Verdict.NEGLIGIBLE, Verdict.COLLAPSED}
+        return self.found and self.throughput.verdict not in shown
+
+
 class EffectKind(StrEnum):
     """What a contrast of crossed factors is."""
 
@@ -228,5 +274,7 @@ class Answer:
     """Differences that have no attribution, where somebody asked."""
     accounts: tuple[LevelAccount, ...] = ()
     """By cell and environment, where somebody asked why."""
+    cpu_findings: tuple[CpuFinding, ...] = ()
+    """By environment, found or not; none where no cell only reads, or CPU is not known."""
     stacks: tuple[RunStacks, ...] = ()
     """Of the runs in which perf was at work, for a report."""

@@ -105,6 +105,7 @@ class Design:
     further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
     `placement` is free or paired, for environments that do not have a placement as their level; `free_because` says why
     sessions are not paired although nobody asked for it.
+    `writes` is None in plans of former versions.
     """
 
     cell: str
@@ -116,11 +117,17 @@ class Design:
     settle: bool = False
     placement: Placement = Placement.FREE
     free_because: Reason | None = None
+    writes: bool | None = None
 
     @property
     def sliced(self) -> bool:
         """Whether environments take turns in slices."""
         return self.interleave is Interleave.SLICES
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the cell is known to write nothing; of former versions only slices tell."""
+        return not self.writes if self.writes is not None else self.sliced and not self.settle
 
     def describe(self, run: float) -> str:
         """For floors and people; `run` is the cell's run length in seconds."""

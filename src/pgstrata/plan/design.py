@@ -95,17 +95,21 @@ def _choose(
     wanted: Interleave,
 ) -> Design:
     arms = len(experiment.environments)
-    if wanted is Interleave.RUNS:
-        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=Reason(code="runs_asked"))
-    if wanted is Interleave.SLICES:
-        return sliced(cell, Reason(code="slices_asked"), settle=writes(cell, workloads), arms=arms)
-    against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     writing = writes(cell, workloads)
+    if wanted is Interleave.RUNS:
+        return _run_by_run(cell, Reason(code="runs_asked"), writing=writing)
+    if wanted is Interleave.SLICES:
+        return sliced(cell, Reason(code="slices_asked"), settle=writing, arms=arms)
+    against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     if against is None and writing and (cell.scripts or cell.workload not in AGREED):
         against = Reason(code="flushing")
     if against is not None:
-        return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=against)
+        return _run_by_run(cell, against, writing=writing)
     return sliced(cell, Reason(code="together" if writing else "nothing_written"), settle=writing, arms=arms)
+
+
+def _run_by_run(cell: Cell, reason: Reason, *, writing: bool) -> Design:
+    return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=reason, writes=writing)
 
 
 def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
@@ -119,6 +123,7 @@ def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
         slice_seconds=SLICE_SECONDS if settle else round(shared, 3),
         rounds=WRITING_ROUNDS if settle else ROUNDS,
         discarded=DISCARDED_ROUNDS,
+        writes=settle,
     )
 
 

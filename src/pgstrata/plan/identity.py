@@ -16,7 +16,7 @@ from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
     ServerSpec: frozenset({"conninfo"}),
-    Design: frozenset({"reason", "free_because"}),
+    Design: frozenset({"reason", "free_because", "writes"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO},

@@ -132,6 +132,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "scatter": [],
         "seconds": [],
         "effects": [],
+        "cpu_findings": [],
         "axes": [
             axis_fields(axis, cell=_cell_field(axis.cell, single=is_single(answer, axis))) for axis in answer.axes
         ],

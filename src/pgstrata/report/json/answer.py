@@ -6,7 +6,7 @@ Times of attributions are seconds per transaction, what is counted beside them i
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, FactorEffect, OrderedAxis, Study
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, CpuFinding, FactorEffect, OrderedAxis, Study
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
 from pgstrata.model.experiment import Cell, Environment, Experiment
@@ -103,6 +103,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "scatter": [entry for cell in experiment.cells for entry in _scatter(study, cell)],
         "seconds": [entry for cell in experiment.cells if (entry := seconds_json(study, cell.identity)) is not None],
         "effects": [_effect(experiment, effect) for effect in answer.effects],
+        "cpu_findings": [_by_cpu(experiment, item) for item in answer.cpu_findings],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
@@ -177,6 +178,20 @@ def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
         "cell": _place(experiment, effect.cell),
         **pick_fields(effect, "metric verdict effect interval blocks repeated_p decided_at"),
         "exploratory": True,
+    }
+
+
+_CPU_FINDING = "verdict effect interval level repeated_p blocks decided_at control alone"
+_SIZE = "metric verdict effect interval"
+
+
+def _by_cpu(experiment: Experiment, item: CpuFinding) -> dict[str, Any]:
+    return {
+        "environment": item.environment,
+        "reference": experiment.baseline,
+        "cells": list(item.cells),
+        **pick_fields(item, _CPU_FINDING),
+        "sizes": [pick_fields(size, _SIZE) for size in (item.server_cpu, item.client_cpu, item.throughput)],
     }
 
 

@@ -32,6 +32,7 @@ from pgstrata.report.sentences.comparisons import (
     summarise,
     summarise_control,
 )
+from pgstrata.report.sentences.cpu import cpu_sentences
 from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
@@ -60,10 +61,10 @@ class Sentence:
 
 
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
-    """The answer: alarms, then headlines, factors and steps, then single cells, then controls; few, for many cells too.
+    """The answer: alarms, then headlines, what CPU alone shows, factors and steps, then single cells, then controls.
 
-    Where there is only one cell, it is the headline. What all cells have in common is said once, in a sentence of its
-    own.
+    Few sentences, for many cells too. Where there is only one cell, it is the headline. What all cells have in common
+    is said once, in a sentence of its own.
     """
     effort = measure_effort(answer.study)
     leads = lead_comparisons(answer)
@@ -74,6 +75,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         texts = [f"nothing to compare: {name_baseline(answer.study.plan.experiment)} is the only environment"]
     common = say_common(answer.study.plan.experiment)
     beside = [
+        *cpu_sentences(answer),
         *contrast_sentences(answer),
         *step_sentences(answer),
         *_explored(answer, effort),
