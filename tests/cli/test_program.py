@@ -1,5 +1,6 @@
 """What the program does before any command."""
 
+import os
 import subprocess
 import sys
 
@@ -11,14 +12,14 @@ PROGRAM = """
 import resource
 from pgstrata.cli import program
 resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
-program.app = lambda **_: print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+program.app = lambda **_: print(*resource.getrlimit(resource.RLIMIT_CORE))
 program.entry()
 """
 
 
 def test_it_leaves_no_core_with_passwords_in_it():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
-    assert (done.stdout, done.stderr, done.returncode) == ("0\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("0 0\n", "", 0)
 
 
 @pytest.mark.parametrize("words", [["plan"], ["run", "a", "b"], ["servers", "check"], ["servers", "fetch"], ["bisect"]])
@@ -28,3 +29,18 @@ def test_no_command_repeats_the_password_of_a_connection_string(tmp_path, words,
     assert done.returncode == 2
     assert done.stderr
     assert "geheim" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("pipe", ["asked.toml", "script.sql"])
+def test_a_plan_waits_for_no_pipe(tmp_path, pipe):
+    (tmp_path / "asked.toml").write_text(
+        '[[cells]]\nscripts = [{ file = "script.sql" }]\nscale = 1\nclients = 1\n', encoding="utf-8"
+    )
+    (tmp_path / "script.sql").write_text("SELECT 1;\n", encoding="utf-8")
+    (tmp_path / pipe).unlink()
+    os.mkfifo(tmp_path / pipe)
+    command = [sys.executable, "-m", "pgstrata", "plan", "asked.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert pipe in done.stderr
+    assert "Traceback" not in done.stderr

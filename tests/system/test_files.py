@@ -85,3 +85,19 @@ def test_folders_deep_in_each_other_are_removed_or_an_error_and_no_traceback(tmp
         files.remove_tree(tmp_path / "x")
     files.remove_rest(tmp_path / "x")
     subprocess.run(["rm", "-rf", tmp_path / "x"], check=True)
+
+
+def test_a_copy_follows_no_link_and_replaces_nothing(tmp_path):
+    source, target, precious = tmp_path / "source", tmp_path / "target", tmp_path / "precious"
+    source.write_bytes(b"new")
+    precious.write_bytes(b"precious")
+    files.copy_file(source, target)
+    assert target.read_bytes() == b"new"
+    with pytest.raises(FileExistsError):
+        files.copy_file(precious, target)
+    (tmp_path / "there").symlink_to(precious)
+    with pytest.raises(FileExistsError):
+        files.copy_file(source, tmp_path / "there")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.copy_file(tmp_path / "there", tmp_path / "other")
+    assert (target.read_bytes(), precious.read_bytes()) == (b"new", b"precious")

@@ -155,7 +155,7 @@ def test_links_without_end_are_refused(open_folder):
     lambda path: files.save_for_all(__import__("io").BytesIO(b"x"), path / "secret", executable=False),
     lambda path: files.make_link(path / "new", "target"),
     lambda path: files.copy_file(path / "secret", path.parent / "copy"),
-    lambda path: files.copy_file(Path("/etc/hostname"), path / "secret"),
+    lambda path: files.copy_file(Path("/etc/hostname"), path / "new"),
     lambda path: files.link_or_copy(path / "secret", path.parent / "copy"),
     lambda path: files.read_regular(path / "secret", most=100),
     lambda path: files.remove_file(path / "secret"),

@@ -24,7 +24,7 @@ def entry() -> NoReturn:
     """
     _open_missing_streams()
     # A core has every password of the process in it; what pgstrata starts inherits the limit.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout, sys.stderr = make_plain(sys.stdout), make_plain(sys.stderr)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)

@@ -302,8 +302,12 @@ def open_file(file: Path) -> None:
 
 @as_owner
 def copy_file(source: Path, target: Path) -> None:
-    """Copy the content of a file."""
-    shutil.copyfile(source, target)
+    """Copy the content of a file to a file that is not there yet; neither path may be a link."""
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(reading, "rb") as content:
+        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with os.fdopen(writing, "wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

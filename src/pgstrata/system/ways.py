@@ -129,7 +129,7 @@ def _user(uid: int) -> UserIds:
 def as_owner(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
     """Root calls the function as the user of whom `find_owner` says so for one of the paths among its arguments.
 
-    The function makes what it writes to: it follows no link at a path, and opens nothing that is there already.
+    The function follows no link at a path. It makes what it writes to, or opens a file of that user's.
     """
     return _acting(function, find_owner)
 
