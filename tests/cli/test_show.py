@@ -13,7 +13,7 @@ from stored import write_study
 
 QUESTION = """
 question = "?"
-blocks = 9
+blocks = 12
 controls = ["same"]
 [factors]
 server = ["16", "17", "18"]
