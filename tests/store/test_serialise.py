@@ -47,6 +47,15 @@ def test_the_words_of_a_former_version_are_read_as_such(bench):
     assert remark == Reason(code="clock_jump", text="the wall clock jumped by +2.1 s")
 
 
+@pytest.mark.parametrize(
+    ("kept", "read"),
+    [("", None), (None, None), ("the server died: x", Reason(code="", text="the server died: x"))],
+)
+def test_the_failure_of_a_run_of_a_former_version_is_read(bench, kept, read):
+    header = json.loads(render_header(bench.header(bench.plan().runs[0], bench.plan()))) | {"failure": kept}
+    assert parse_header(json.dumps(header).encode()).failure == read
+
+
 @pytest.mark.parametrize("remark", [{}, {"code": "steal", "said": 1}, {"code": "steal", "on": 1}, []])
 def test_a_remark_of_unknown_shape_is_a_study_error(bench, remark):
     header = json.loads(render_header(bench.header(bench.plan().runs[0], bench.plan()))) | {"remarks": [remark]}

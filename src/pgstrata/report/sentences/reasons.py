@@ -11,6 +11,15 @@ from pgstrata.model.reasons import Reason
 from pgstrata.units import render_bytes
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
+_FAILURES: Final = {
+    "": "{said}",
+    " broke off": "the driver broke off: {said}",
+    " broke off silently": "the driver broke off: no message{more}",
+    " deaf": "the driver did not end within {seconds:.0f} s of being asked to and was stopped{more}",
+    " died": "the server died during the run: {said}",
+    " no turn": "it got no turn: its client had ended before{more}",
+    " overdue": "the driver did not end within {seconds:.0f} s after its time and was stopped{more}",
+}
 _OF_RUNS: Final = {
     "above_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
     "the same clients: that limit was measured too low, and no run is judged by it",
@@ -18,11 +27,11 @@ _OF_RUNS: Final = {
     "client_saturated": "the client used {value:.2f} of the {of:.0f} CPUs that its threads can use ({share:.0%}): its "
     "own limit was measured, not the server's",
     "clock_jump": "the wall clock jumped by {seconds:+.1f} s",
-    "collapsed": "{said}",
+    **{f"collapsed{how}": text for how, text in _FAILURES.items()},
     "counters_reset": "the server's counters were reset during the run ({names}): what they count is not known of it",
     "emulated": "this machine is emulated by software ({said}): its times are no machine's",
     "emulated client": "the client's machine is emulated by software ({said}): its times are no machine's",
-    "failed": "{said}",
+    **{f"failed{how}": text for how, text in _FAILURES.items()},
     "failed no summary": "the driver did not come to its summary",
     "failed_transactions": "{value:.0f} transactions failed ({share:.2%}); [allow] failed_transactions accepts that",
     "fingerprint_changed": "the environment is not what it was in its first run: {facts}",
@@ -91,7 +100,22 @@ _OF_DESIGNS: Final = {
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
 }
-SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS}
+_OF_NOTICES: Final = {
+    "clone_left": "a clone is still there: {said}",
+    "connection_broke": "the connection to {names} broke in {said}",
+    "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, no verdict comes of "
+    "them",
+    "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
+    "them",
+    "host_still_lost": "{names}: {said}",
+    "no_plans": "no plans of {names}: {said}",
+    "preflight": "the preflight of {names}",
+    "reconnected": "{names} is there again: what was lost is repeated",
+    "reconnecting": "connecting to {names} again in {seconds:g} s",
+    "runs_needed all": "all of them count",
+    "runs_needed at most": "what is decided is not measured any more",
+}
+SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS, **_OF_NOTICES}
 _UNITS: Final[Mapping[str, Callable[[float], str]]] = {"bytes": render_bytes}
 
 
@@ -111,6 +135,7 @@ def say_reason(reason: Reason) -> str:
         names=", ".join(reason.names),
         facts="; ".join(reason.names),
         said=reason.said or "without a word",
+        more=f"; {reason.said}" if reason.said else "",
         value=_Figure(reason.value),
         of=_Figure(reason.of),
         share=reason.value / reason.of if reason.of else 0.0,
