@@ -1,5 +1,6 @@
 """Every reason has its sentence, and each sentence is pinned here and nowhere else."""
 
+import math
 import re
 from pathlib import Path
 
@@ -218,7 +219,42 @@ NOTICES = [
     (Notice(code="runs_needed", how="all"), "all of them count"),
     (Notice(code="runs_needed", how="at most"), "what is decided is not measured any more"),
 ]
-ALL = [*OF_RUNS, *OF_DESIGNS, *NOTICES]
+HOST_CHANGED = "it was measured on a host that was not as this one is now: "
+OF_PLANS = [
+    (
+        Reason(code="budget_blocks", seconds=300, value=4, of=24),
+        "the budget of 5 min holds about 4 of 24 blocks: the run ends after the last whole block that fits",
+    ),
+    (
+        Reason(code="budget_blocks", seconds=math.inf, value=4, of=24),
+        "the budget of inf holds about 4 of 24 blocks: the run ends after the last whole block that fits",
+    ),
+    (
+        Reason(code="budget_verdict", seconds=600, value=9),
+        "fewer than 9 blocks cannot give an interval, only large effects show: 10 min would hold 9 blocks",
+    ),
+    (
+        Reason(code="floor_ahead", said="2026-03-03"),
+        "it was measured on 2026-03-03, which is in the future: check the clock",
+    ),
+    (Reason(code="floor_few", value=11, of=12), "it is made of 11 differences, and 12 are the fewest"),
+    (Reason(code="floor_few", how="single", of=12), "it is made of 1 difference, and 12 are the fewest"),
+    (Reason(code="floor_host", names=("cpu", "kernel")), f"{HOST_CHANGED}cpu, kernel changed"),
+    (Reason(code="floor_host", how="and more", names=("a", "b"), value=4), f"{HOST_CHANGED}a, b and 4 more changed"),
+    (Reason(code="floor_host", how="client"), f"{HOST_CHANGED}the client is on another machine"),
+    (Reason(code="floor_host", how="other"), f"{HOST_CHANGED}it is another machine"),
+    (Reason(code="floor_old", said="2026-01-29", value=30), "it was measured on 2026-01-29, more than 30 days ago"),
+    (
+        Reason(code="floor_outliers", value=3, of=13),
+        "3 of its 13 differences are outliers, of which it says nothing",
+    ),
+    (Reason(code="floor_zero"), "it is zero: most of its differences are exactly zero, which no real noise is"),
+    (
+        Reason(code="room_unknown", names=("ssh:db1", "ssh:db2")),
+        "ssh:db1 and ssh:db2: the room there is found out at the start of the run",
+    ),
+]
+ALL = [*OF_RUNS, *OF_DESIGNS, *OF_PLANS, *NOTICES]
 
 
 @pytest.mark.parametrize(("reason", "sentence"), ALL, ids=lambda value: getattr(value, "code", ""))

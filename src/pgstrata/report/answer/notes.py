@@ -18,7 +18,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.floor import Sight, find_sights, render_effect
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.reasons import say_placement, say_why_so
+from pgstrata.report.sentences.reasons import say_placement, say_reason, say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
@@ -135,7 +135,8 @@ def floor_note(answer: Answer, cell: str) -> str:
         return ""
     sight = next((sight for sight in find_sights(plan, answer.comparisons) if sight.floor.cell == cell), None)
     if sight is None:
-        return f"The noise floor is not relied upon: {floor.doubt or 'it is made of too little'}"
+        doubt = say_reason(floor.doubt) if floor.doubt else "it is made of too little"
+        return f"The noise floor is not relied upon: {doubt}"
     return f"Noise floor {render_effect(floor.s0)}: {_say_sight(sight)}"
 
 

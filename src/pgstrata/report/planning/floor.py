@@ -11,8 +11,9 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import HORIZON, Plan
-from pgstrata.report.planning.components import floor_fields
+from pgstrata.report.planning.components import floor_fields, say_source
 from pgstrata.report.sentences.names import TOGETHER
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.stats.boundaries import ALPHA, GRID
 from pgstrata.stats.power import smallest_effect
 
@@ -102,10 +103,10 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
 def say_measured(plan: Plan, floor: Floor) -> str:
     """A floor that was just measured by an A/A plan, and what it lets a comparison of two environments see."""
     size = render_effect(math.expm1(floor.s0))
-    made = f"{floor.differences} differences of {floor.source}"
+    made = f"{floor.differences} differences of {say_source(floor)}"
     head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
-        return f"{head}; it is not relied upon: {floor.doubt}"
+        return f"{head}; it is not relied upon: {say_reason(floor.doubt)}"
     few, many = (render_effect(take_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {HORIZON} from {many} on"
 

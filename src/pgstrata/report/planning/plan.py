@@ -11,9 +11,10 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
+from pgstrata.model.reasons import Reason
 from pgstrata.report.json.fields import pick_fields
 from pgstrata.report.planning.components import floor_fields
-from pgstrata.report.sentences.reasons import say_reason, say_why_so
+from pgstrata.report.sentences.reasons import say_notes, say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -38,7 +39,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         ("Order", *_order(plan)),
         ("Forecast", *_forecast(plan)),
         ("What it can see", *(f"  {text}" for text in _sight(plan, file))),
-        ("Chosen and noted", *(f"  {note}" for note in plan.experiment.notes)),
+        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan))),
     )
     told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
     return "\n\n".join(told) + "\n"
@@ -168,11 +169,11 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
 
 def _doubts(plan: Plan) -> Iterator[str]:
     """Each doubt once; of all cells together only what is not said of a cell."""
-    told: set[str] = set()
+    told: set[Reason] = set()
     for floor in sorted(plan.floors.values(), key=_is_together):
         if floor.doubt and not (_is_together(floor) and floor.doubt in told):
             name = "all cells together" if _is_together(floor) else floor.cell
-            yield f"the noise floor of {name} is not relied upon: {floor.doubt}"
+            yield f"the noise floor of {name} is not relied upon: {say_reason(floor.doubt)}"
             told.add(floor.doubt)
 
 
@@ -239,7 +240,7 @@ def plan_json(plan: Plan) -> str:
             "refresh": None,
         },
         "floors": [floor_fields(floor) for floor in plan.floors.values()],
-        "notes": list(experiment.notes),
+        "notes": list(say_notes(plan)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 

@@ -14,7 +14,7 @@ from pgstrata.model.experiment import Experiment
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.planning.components import runs_json, say_runs
+from pgstrata.report.planning.components import runs_json, say_runs, say_source
 from pgstrata.report.planning.floor import Sight, find_sights, level_of, name_floor, render_effect, take_sight
 from pgstrata.stats.power import Power, forecast
 from pgstrata.stats.variance import best_run_length, run_cost
@@ -63,7 +63,7 @@ def power_lines(plan: Plan) -> Iterator[str]:
 
 
 def _say_floor(floor: Floor) -> str:
-    made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source}"
+    made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {say_source(floor)}"
     return f"noise floor {render_effect(math.expm1(floor.s0))} ({made})"
 
 
