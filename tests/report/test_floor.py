@@ -15,7 +15,7 @@ from pgstrata.report.answer.notes import floor_note
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import (
-    find_sights,
+    find_sensitivities,
     floor_json,
     floors_json,
     measured_json,
@@ -102,7 +102,7 @@ def test_a_control_does_not_share_the_level(desk):
 def test_all_cells_together_speak_first(desk):
     answer = desk.verdict_answer(cells=(desk.cell(2), desk.cell(2, "select-only")))
     plan = plan_of(desk, floor(UPDATE, 0.02), floor(SELECT, 0.005), floor(ALL_CELLS, 0.004), answer=answer)
-    assert [sight.floor.cell for sight in find_sights(plan)] == [ALL_CELLS, UPDATE, SELECT]
+    assert [seen.floor.cell for seen in find_sensitivities(plan)] == [ALL_CELLS, UPDATE, SELECT]
     assert floor_json(plan)["cell"] == ALL_CELLS
 
 

@@ -13,7 +13,7 @@ from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampl
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Clock, Host
-from pgstrata.ports.server import Layer, RunningServer, Sql
+from pgstrata.ports.server import ObservedLayer, RunningServer, Sql
 from pgstrata.ports.store import Store
 from pgstrata.ports.target import ServerHost, Supply, Target
 
@@ -49,7 +49,7 @@ class Rig:
     drivers: Mapping[str, Driver]
     sql: Sql
     collectors: tuple[Collector, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[ObservedLayer, ...]
     workloads: Mapping[str, Workload]
     events: Events
     scratch: str

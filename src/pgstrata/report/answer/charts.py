@@ -22,7 +22,7 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.effects import draw_axis, draw_effects_along
 from pgstrata.report.figures.meanwhile import draw_meanwhile
-from pgstrata.report.figures.run_points import find_axes, spread
+from pgstrata.report.figures.run_lines import find_axes, spread
 from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.sentences.answer import capitalise

@@ -9,7 +9,7 @@ from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import label_environments
+from pgstrata.report.figures.run_lines import label_environments
 from pgstrata.report.figures.runs import choose_seconds
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count

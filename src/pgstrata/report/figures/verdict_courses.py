@@ -10,7 +10,7 @@ from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import break_label
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import render_shown, verdict_label

@@ -4,7 +4,7 @@ import math
 from typing import Any, Final
 
 from pgstrata.model.floor import FLOOR_LIFETIME, Floor, RunsMeasured, SlicesMeasured
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_share, rough_duration
 

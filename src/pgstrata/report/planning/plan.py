@@ -12,7 +12,7 @@ from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.components import floor_fields
 from pgstrata.report.sentences.reasons import say_notes, say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
@@ -38,7 +38,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         ("Cells", *(f"  {_cell(plan, cell)}" for cell in plan.experiment.cells)),
         ("Order", *_order(plan)),
         ("Forecast", *_forecast(plan)),
-        ("What it can see", *(f"  {text}" for text in _sight(plan, file))),
+        ("What it can see", *(f"  {text}" for text in _say_sensitivity(plan, file))),
         ("Chosen and noted", *(f"  {note}" for note in say_notes(plan))),
     )
     told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
@@ -139,7 +139,7 @@ def _forecast(plan: Plan) -> Iterator[str]:
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
 
 
-def _sight(plan: Plan, file: str) -> Iterator[str]:
+def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
     """What the floors of the cells promise; where one is missing, what would measure it."""
     yield from _doubts(plan)
     if any(floor.valid for floor in plan.floors.values()):
