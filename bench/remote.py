@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,10 +25,19 @@ SECONDS = 60
 SAMPLED = ("/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/vmstat", "/proc/loadavg", "/proc/pressure/cpu")
 
 
+def _load_sshd() -> Any:
+    """The second host of the tests, which are no package."""
+    spec = importlib.util.spec_from_file_location("sshd", Path(__file__).parents[1] / "tests" / "support" / "sshd.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def measure_remote() -> Sequence[Figure]:
     """CPU of the transport while it asked once a second, and the speed of sending; none where there can be no rig."""
-    sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
-    rig = importlib.import_module("sshd")
+    rig = _load_sshd()
     if reason := rig.why_not():
         print(f"    no figures: {reason}")
         return []

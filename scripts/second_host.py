@@ -10,14 +10,16 @@ be shared with the local host.
 # ruff: noqa: INP001  a script, not a package
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
-import sshd
+_SPEC = importlib.util.spec_from_file_location("sshd", Path(__file__).parents[1] / "tests" / "support" / "sshd.py")
+sshd = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(sshd)
 
 _NAME = "db1"
 _OWN = ("CACHE", "STATE", "DATA", "RUN", "LOCK")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fake_clock import RecordingEvents
-from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, Question, StudyMeasure, ask_factor, search_folder
+from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, SearchQuestion, StudyMeasure, ask_factor, search_folder
 from pgstrata.errors import (
     ExitCode,
     HostNotFitError,
@@ -86,7 +86,7 @@ def compared(name, verdict, effect, blocks=7):
 def question():
     experiment = make_experiment([make_environment(f"pg{name}", name) for name in SERVERS])
     key, levels = levels_along(experiment, "server")
-    return Question(experiment=experiment, factor=key, levels=levels)
+    return SearchQuestion(experiment=experiment, factor=key, levels=levels)
 
 
 def truth(*values):

@@ -116,7 +116,7 @@ def test_are_doubted_where_the_client_has_moved(file, study):
     harvest = harvest_floors(StudyFolder(study), WORKLOADS)
     moved = Fingerprint(facts={**facts, "client.machine": "another"})
     keep_floors(fresh(replace(record, host=moved) for record in harvest.records))
-    assert all("the client is on another machine" in floor.doubt for floor in load_plan(file).floors.values())
+    assert all(floor.doubt.how == "client" for floor in load_plan(file).floors.values())
 
 
 def test_are_not_of_servers_on_several_machines(file):

@@ -14,7 +14,7 @@ from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
 from pgstrata.model.doubts import BlocksLeftOut, NamedDoubt, TooFewBlocks, TooFewValues
 from pgstrata.model.observation import Observation, PairingKey
-from pgstrata.sources.table import Table, parse_table
+from pgstrata.sources.table import ResultTable, parse_table
 from pgstrata.stats.boundaries import exact_tail, fixed_critical
 from pgstrata.units import Direction
 
@@ -27,7 +27,7 @@ def make_table(rows, *, metric="tps", blocks=True, cells=False, ignored=()):
     """Rows are (block, environment, value) or (block, environment, value, cell)."""
     columns = {"environment", "value"} | ({"block"} if blocks else set()) | ({"cell"} if cells else set())
     numbers = {label: number for number, label in enumerate(dict.fromkeys(str(row[0]) for row in rows), start=1)}
-    return Table(
+    return ResultTable(
         source="r.csv",
         columns=frozenset(columns),
         ignored=ignored,

@@ -6,6 +6,7 @@ import records
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.conduct.derive import derive_record
 from pgstrata.model.experiment import Allow
+from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import Measurement, RunStatus, StatementLatency, Validity
 
 _HEADER = records.make_header(identity="b01/pg16/select-only-s1-c1", cell="select-only-s1-c1", seconds=4.0)
@@ -56,7 +57,7 @@ class _PerSecond:
 
 def test_a_run_that_failed_before_its_time_was_known_is_a_record_of_its_failure():
     evidence = {"out": b"x", "steps.before": b"0", "steps.after": b"1"}
-    failed = replace(_HEADER, seconds=0.0, failure="the server went away")
+    failed = replace(_HEADER, seconds=0.0, failure=Reason(code="failed", said="the server went away"))
     record = derive_record(failed, evidence, Parser(), (_PerSecond(),), Allow())
     assert record.status is RunStatus.FAILED
     whole = derive_record(_HEADER, evidence, Parser(), (_PerSecond(),), Allow())

@@ -273,10 +273,24 @@ def test_the_hardest_reason_comes_first():
 
 def test_a_failure_is_told_with_what_was_noticed_before_it():
     remark = Reason(code="no_checkpoint")
-    judged = judge(header=replace(HEADER, failure="the server died", failure_kind="failed", remarks=(remark,)))
+    judged = judge(
+        header=replace(
+            HEADER, failure=Reason(code="failed", said="the server died"), failure_kind="failed", remarks=(remark,)
+        )
+    )
     assert (judged[0], codes(judged)) == (RunStatus.FAILED, ["failed", "no_checkpoint"])
 
 
+def test_a_failure_that_a_former_version_kept_as_a_sentence_is_said_as_it_stands():
+    former = Reason(code="", text="the server died during the run: PANIC")
+    judged = judge(header=replace(HEADER, failure=former, failure_kind="failed"))
+    assert judged[2] == (Reason(code="failed", said=former.text),)
+
+
 def test_running_out_of_a_resource_is_a_result_of_its_own():
-    judged = judge(header=replace(HEADER, failure="FATAL: too many clients already", failure_kind="collapsed"))
+    judged = judge(
+        header=replace(
+            HEADER, failure=Reason(code="collapsed", said="FATAL: too many clients already"), failure_kind="collapsed"
+        )
+    )
     assert (judged[0], judged[1], codes(judged)) == (RunStatus.COLLAPSED, Validity.INVALID, ["collapsed"])

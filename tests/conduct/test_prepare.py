@@ -272,5 +272,6 @@ def test_a_layer_that_killed_a_server_is_named_and_that_is_a_collapse():
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
     limited, other = (rig.store.kept[f"b01/{name}/select-only-s1-c2"] for name in ("b", "a"))
     assert limited.status is RunStatus.COLLAPSED
+    assert limited.reasons[0].how == "died"
     assert limited.reasons[0].said.endswith("terminated by signal 9: Killed; limits.memory was used up")
     assert other.status is RunStatus.FAILED

@@ -17,5 +17,6 @@ def test_a_kept_study_gives_what_it_gave(name, tmp_path):
     assert json.loads(json.dumps(kept.derive(name, tmp_path))) == expected
 
 
-def test_the_archives_are_small():
-    assert sum((kept.HERE / f"{name}.tar.xz").stat().st_size for name in kept.NAMES) < 5_000_000
+def test_archives_and_expectations_are_small():
+    files = [kept.HERE / f"{name}{kind}" for name in kept.NAMES for kind in (".tar.xz", ".json")]
+    assert sum(file.stat().st_size for file in files) <= 5 * 1024**2

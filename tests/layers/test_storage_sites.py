@@ -5,7 +5,7 @@ import pytest
 from pgstrata.errors import LevelNotTakenError, ParseError, UsageError
 from pgstrata.layers.storage.layer import assert_file_system
 from pgstrata.layers.storage.sites import find_sites, refuse_meaningless
-from pgstrata.layers.storage.stack import DeviceStack, Mount, parse_roles
+from pgstrata.layers.storage.stack import DeviceStack, MountedFileSystem, parse_roles
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 from pgstrata.testing import failure_of
@@ -84,7 +84,7 @@ def test_a_device_may_be_left_over_for_the_wal_of_a_data_that_stay_where_they_ar
 
 
 def stack(kind, *options):
-    return DeviceStack(mount=Mount(target="/m", source="s", type=kind, options=("rw", *options)))
+    return DeviceStack(mount=MountedFileSystem(target="/m", source="s", type=kind, options=("rw", *options)))
 
 
 @pytest.mark.parametrize(

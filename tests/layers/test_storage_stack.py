@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.errors import ParseError
-from pgstrata.layers.storage.stack import Mount, parse_observed
+from pgstrata.layers.storage.stack import MountedFileSystem, parse_observed
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "storage" / "util-linux-2.38"
 DISK = "queue/scheduler=[mq-deadline] none\nqueue/read_ahead_kb=128\nqueue/write_cache=write through\n"
@@ -118,7 +118,7 @@ def test_a_fast_disk_is_known_by_its_model_and_what_it_says_of_its_write_cache()
 
 def test_the_place_of_an_overlay_is_no_part_of_a_fingerprint():
     options = ("rw", "lowerdir=/var/l1:/var/l2", "upperdir=/u", "workdir=/w", "redirect_dir=on", "lowerdir+=/x")
-    mount = Mount(target="/", source="overlay", type="overlay", options=options)
+    mount = MountedFileSystem(target="/", source="overlay", type="overlay", options=options)
     assert mount.lasting_options == ("rw", "redirect_dir=on")
 
 

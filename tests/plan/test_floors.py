@@ -25,10 +25,12 @@ from pgstrata.model.experiment import (
 )
 from pgstrata.model.floor import Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import HostCapacity
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.plan.floors import floor_key, make_floor
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.stats.floor import noise_floor
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -198,13 +200,13 @@ def test_a_fresh_measurement_on_this_host_is_relied_upon():
 def test_what_cannot_be_relied_upon_says_why(made, doubt):
     floor = make_floor(KEY, [made], HERE, NOW)
     assert not floor.valid
-    assert doubt in floor.doubt
+    assert doubt in say_reason(floor.doubt)
 
 
 def test_measurements_of_the_last_30_days_are_pooled_and_it_is_said():
     floor = make_floor(KEY, [record(days=2, study="old"), record(days=1, study="new"), record(days=40)], HERE, NOW)
     assert floor.differences == 26
-    assert floor.source == "study new and 1 other of the last 30 days, pooled"
+    assert (floor.source, floor.pooled) == ("study new", 1)
     assert floor.measured == (NOW - timedelta(days=1)).isoformat()
 
 
@@ -214,7 +216,7 @@ def test_a_few_differences_each_of_many_studies_make_a_floor_together():
     assert floor.valid
     assert floor.differences == 12
     assert floor.s0 == pytest.approx(1.4826 * 0.01)
-    assert "made of 10 differences" in make_floor(KEY, few[1:], HERE, NOW).doubt
+    assert make_floor(KEY, few[1:], HERE, NOW).doubt == Reason(code="floor_few", value=10, of=12)
 
 
 def test_a_single_difference_that_is_new_and_large_does_not_make_the_floor_alone():
@@ -240,7 +242,7 @@ def test_a_host_that_has_become_noisier_does_not_hide_behind_quieter_weeks():
 def test_a_stale_measurement_from_here_is_told_rather_than_a_fresh_one_from_elsewhere():
     elsewhere = Fingerprint(facts={"machine": "n"})
     floor = make_floor(KEY, [record(days=40), record(host=elsewhere)], HERE, NOW)
-    assert "more than 30 days ago" in floor.doubt
+    assert floor.doubt.code == "floor_old"
 
 
 def test_a_doubtful_measurement_beside_a_good_one_is_left_out():
@@ -257,7 +259,7 @@ def test_a_floor_is_never_smaller_than_what_was_pooled_and_does_not_depend_on_th
     shuffler.shuffle(records)
     assert make_floor(KEY, records, HERE, NOW) == floor
     assert floor.s0 >= noise_floor([value for sample in samples for value in sample])
-    assert floor.valid == (floor.s0 > 0 and "outliers" not in floor.doubt)
+    assert floor.valid == (floor.s0 > 0 and floor.doubt is None)
 
 
 @pytest.mark.parametrize("change", [{"s0": 0.0}, {"differences": 11}, {"doubt": "old"}])

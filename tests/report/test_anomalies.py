@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
-from pgstrata.report.figures.run_points import find_axes
+from pgstrata.report.figures.run_lines import find_axes
 from pgstrata.report.figures.runs import draw_along
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.sentences.answer import MOST_SAID, anomaly_sentences

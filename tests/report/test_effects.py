@@ -60,7 +60,7 @@ def test_the_figures_of_an_axis_have_the_minus_sign_of_the_text(desk):
 
 
 def test_differences_along_the_load_are_compressed_outwards_where_one_is_huge(desk):
-    from pgstrata.report.figures.run_points import find_axes
+    from pgstrata.report.figures.run_lines import find_axes
 
     cells = tuple(desk.cell(clients) for clients in (1, 4, 16))
     comparisons = [desk.comparison(cell=cell.identity) for cell in cells] + [

@@ -3,41 +3,17 @@ from __future__ import annotations
 import dataclasses
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.model.attribution import RunStacks
+from pgstrata.compare.causes.stacks import compare_stacks
 from pgstrata.report.figures.flames import draw_flames, make_flames
-from pgstrata.report.figures.frames import LEAST_WIDTH, MOST_FRAMES, arrange_frames, compare_stacks
+from pgstrata.report.figures.frames import LEAST_WIDTH, MOST_FRAMES, arrange_frames
 from rendering import render_html
+from sampled_stacks import BASE, MORE, run_stacks, side, stacks
 
-_CELL = "simple-update-s10-c2"
 _EVIL = "<script>alert(1)</script>\x1b"
-BASE = {
-    "session;main;PostgresMain;exec_simple_query;ExecAgg": 300,
-    "session;main;PostgresMain;exec_simple_query": 200,
-    "session;main;PostgresMain;gone_function": 100,
-    "checkpointer;main;BufferSync": 40,
-}
-MORE = {**BASE, "session;main;PostgresMain;exec_simple_query;ExecAgg": 600, "checkpointer;main;BufferSync": 41}
-del MORE["session;main;PostgresMain;gone_function"]
-
-paths = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=6).map(";".join)
-stacks = st.dictionaries(paths, st.integers(1, 1000), min_size=1, max_size=30)
-
-
-def run(environment, block, found, *, cell=_CELL, seconds=1e-7, **changes) -> RunStacks:
-    return RunStacks(environment=environment, cell=cell, block=block, seconds=seconds, stacks=found, **changes)
-
-
-def side(environment, found, blocks=6) -> list[RunStacks]:
-    """Blocks that differ a little."""
-    return [
-        run(environment, block, {stack: count + block % 3 for stack, count in found.items()})
-        for block in range(1, blocks + 1)
-    ]
 
 
 def test_widths_are_cpu_time_and_changes_are_told_from_noise():
@@ -48,29 +24,6 @@ def test_widths_are_cpu_time_and_changes_are_told_from_noise():
     assert not frames["checkpointer"].change.resolved
     assert "gone_function" not in frames
     assert flames.own["gone_function"].difference == pytest.approx(-101e-7)
-
-
-@pytest.mark.parametrize("alike", [False, True])
-def test_equal_environments_whose_blocks_scatter_are_grey_however_few_blocks_there_are(alike):
-    """Forty functions in studies of two and of three blocks that scatter by a tenth, each or all: few are coloured."""
-    rng = np.random.default_rng(5)
-    coloured = made = wholes = 0
-    for blocks in [2, 3] * 20:
-
-        def draw(name, block):
-            whole = rng.normal(1, 0.1) if alike else 1.0
-            return run(
-                name,
-                block,
-                {f"session;f{n}": int(1e4 * whole * rng.normal(1, 0.01 if alike else 0.1)) for n in range(40)},
-            )
-
-        flames = compare_stacks(*([draw(name, block) for block in range(blocks)] for name in ("pg18", "pg16")))
-        made += len(flames.own)
-        coloured += sum(change.resolved for change in flames.own.values())
-        wholes += flames.whole.resolved
-    assert coloured <= 0.01 * made
-    assert wholes <= 1
 
 
 def test_what_all_stacks_have_in_common_is_left_out():
@@ -84,16 +37,10 @@ def test_what_all_stacks_have_in_common_is_left_out():
     ]
 
 
-def test_blocks_that_only_one_side_has_are_left_out_and_one_block_is_not_enough():
-    assert compare_stacks(side("pg18", MORE, 9), side("pg16", BASE, 4)).blocks == 4
-    assert compare_stacks(side("pg18", MORE, 1), side("pg16", BASE, 9)) is None
-    assert compare_stacks([run("pg18", block, {}) for block in (1, 2, 3)], side("pg16", BASE)) is None
-
-
 @given(st.lists(stacks, min_size=2, max_size=4), stacks)
 def test_frames_lie_within_their_callers_and_add_up(found, other):
-    runs = [run("a", block, each) for block, each in enumerate(found)]
-    references = [run("b", block, other) for block in range(len(found))]
+    runs = [run_stacks("a", block, each) for block, each in enumerate(found)]
+    references = [run_stacks("b", block, other) for block in range(len(found))]
     flames = compare_stacks(runs, references)
     frames = arrange_frames(flames)
     assert len(frames) <= MOST_FRAMES
@@ -110,13 +57,6 @@ def test_frames_lie_within_their_callers_and_add_up(found, other):
         open_.append(frame)
     own = sum(change.difference for change in flames.own.values())
     assert own == pytest.approx(flames.whole.difference, abs=1e-15)
-
-
-@given(st.lists(stacks, min_size=2, max_size=4))
-def test_an_environment_against_itself_has_no_change(found):
-    runs = [run("a", block, each) for block, each in enumerate(found)]
-    flames = compare_stacks(runs, runs)
-    assert not any(change.resolved for change in flames.inclusive.values())
 
 
 def test_of_thousands_of_frames_some_hundred_are_drawn():
@@ -143,7 +83,7 @@ def test_more_is_warm_less_is_cold_and_noise_is_grey():
 
 def test_the_report_draws_the_largest_and_says_what_is_lacking(desk):
     answer = desk.answer(blocks=3)
-    runs = [*side("pg16", BASE), *side("pg18", MORE), run("pg18-async", 1, {}, lacking=f"perf {_EVIL}")]
+    runs = [*side("pg16", BASE), *side("pg18", MORE), run_stacks("pg18-async", 1, {}, lacking=f"perf {_EVIL}")]
     runs += [dataclasses.replace(each, environment="pg16-control", user_only=True) for each in side("", BASE)]
     answer = dataclasses.replace(answer, stacks=tuple(runs))
     sheet = make_flames(answer)

@@ -10,11 +10,12 @@ import pytest
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured, SliceComponents, SlicesMeasured
 from pgstrata.model.plan import HORIZON, Block
+from pgstrata.model.reasons import Reason
 from pgstrata.report.answer.notes import floor_note
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import (
-    find_sights,
+    find_sensitivities,
     floor_json,
     floors_json,
     measured_json,
@@ -101,7 +102,7 @@ def test_a_control_does_not_share_the_level(desk):
 def test_all_cells_together_speak_first(desk):
     answer = desk.verdict_answer(cells=(desk.cell(2), desk.cell(2, "select-only")))
     plan = plan_of(desk, floor(UPDATE, 0.02), floor(SELECT, 0.005), floor(ALL_CELLS, 0.004), answer=answer)
-    assert [sight.floor.cell for sight in find_sights(plan)] == [ALL_CELLS, UPDATE, SELECT]
+    assert [seen.floor.cell for seen in find_sensitivities(plan)] == [ALL_CELLS, UPDATE, SELECT]
     assert floor_json(plan)["cell"] == ALL_CELLS
 
 
@@ -113,7 +114,7 @@ def test_without_all_cells_together_the_worst_cell_speaks(desk):
 
 
 def test_what_is_not_relied_upon_is_told_to_programs_only_with_its_doubt(desk):
-    plan = plan_of(desk, floor(UPDATE, 0.01, doubt="it is old"))
+    plan = plan_of(desk, floor(UPDATE, 0.01, doubt=Reason(code="", text="it is old")))
     assert floor_json(plan) is None
     (one,) = floors_json(plan)
     assert (one["s0"], one["smallest_visible_effect"], one["doubt"]) == (0.01, None, "it is old")
@@ -134,7 +135,9 @@ def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see(desk):
     plan = plan_of(desk)
     text = say_measured(plan, floor(UPDATE, 0.01))
     assert text.startswith(f"{UPDATE} (throughput, runs of 60 s): 1.0 % from 13 differences of study x; 12 blocks see")
-    assert "not relied upon: it is zero" in say_measured(plan, floor(UPDATE, 0.0, doubt="it is zero"))
+    assert "not relied upon: it is zero" in say_measured(
+        plan, floor(UPDATE, 0.0, doubt=Reason(code="", text="it is zero"))
+    )
     assert measured_json(plan, [floor(UPDATE, 0.01)])[0]["blocks"] == HORIZON
 
 
@@ -214,7 +217,7 @@ def test_a_floor_of_some_cells_leaves_the_others_to_be_measured(desk):
 
 def test_a_floor_that_is_not_relied_upon_says_why(desk):
     answer = desk.verdict_answer(cells=(desk.cell(2), desk.cell(2, "select-only")))
-    old = [floor(cell, 0.01, doubt="it is old") for cell in (ALL_CELLS, UPDATE)]
+    old = [floor(cell, 0.01, doubt=Reason(code="", text="it is old")) for cell in (ALL_CELLS, UPDATE)]
     text = section(render_plan(plan_of(desk, *old, answer=answer)))
     assert f"the noise floor of {UPDATE} is not relied upon: it is old" in text
     assert text.count("it is old") == 1
@@ -301,7 +304,7 @@ def test_a_plan_advises_another_run_length_where_that_pays(desk):
         {"runs": runs(run=0.0)},
         # 19 % less by these figures, but more by half of that variance between runs
         {"runs": runs(run=0.0185, overhead=30.0)},
-        {"runs": runs(), "doubt": "it is old"},
+        {"runs": runs(), "doubt": Reason(code="", text="it is old")},
         {"slices": SLICES},
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgstrata.report.figures.run_points import Dot
+from pgstrata.report.figures.run_lines import Dot
 from pgstrata.report.figures.runs import (
     are_far_apart,
     arrange_panels,
@@ -112,7 +112,7 @@ def test_an_invalid_run_far_away_stands_at_the_edge_with_an_arrow(desk):
 
 
 def test_the_load_is_drawn_on_a_logarithmic_scale_where_one_environment_would_flatten_the_others(desk):
-    from pgstrata.report.figures.run_points import find_axes
+    from pgstrata.report.figures.run_lines import find_axes
     from pgstrata.report.figures.runs import draw_along
 
     for fast, expected in ((9.0, True), (1.2, False)):

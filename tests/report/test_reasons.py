@@ -1,5 +1,6 @@
 """Every reason has its sentence, and each sentence is pinned here and nowhere else."""
 
+import math
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pgstrata
 from pgstrata.model.experiment import Interleave, Placement
 from pgstrata.model.guards import GUARDS, GuardSubject
 from pgstrata.model.plan import Design
-from pgstrata.model.reasons import Reason
+from pgstrata.model.reasons import Notice, Reason
 from pgstrata.report.sentences.reasons import SAID, say_placement, say_reason, say_why_so
 
 
@@ -21,10 +22,15 @@ def missing(how, **figures):
     return Reason(code="samples_missing", how=how, **figures)
 
 
+def failures(**figures):
+    """The same case of runs that failed and of those that collapsed."""
+    return lambda text: [(Reason(code=code, **figures), text) for code in ("failed", "collapsed")]
+
+
 OF_WAITS = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
 UNSEEN = "were not seen in 31% of the measured time: "
 SOURCE = Path(pgstrata.__file__).parent
-GIVEN = re.compile(r'\bReason\(\s*code="(\w+)"(?:, how="([\w ]+)")?')
+GIVEN = re.compile(r'\b(?:Reason|Notice)\(\s*code="(\w+)"(?:, how="([\w ]+)")?')
 OF_RUNS = [
     (Reason(code="no_checkpoint"), "no privilege for CHECKPOINT before the run"),
     (Reason(code="no_transactions"), "no transaction was completed"),
@@ -43,6 +49,13 @@ OF_RUNS = [
     ),
     (Reason(code="failed", said="the server died"), "the server died"),
     (Reason(code="failed", how="no summary"), "the driver did not come to its summary"),
+    *failures(how="died", said="PANIC: x")("the server died during the run: PANIC: x"),
+    *failures(how="broke off", said="ERROR: x")("the driver broke off: ERROR: x"),
+    *failures(how="broke off silently")("the driver broke off: no message"),
+    *failures(how="no turn")("it got no turn: its client had ended before"),
+    *failures(how="no turn", said="killed")("it got no turn: its client had ended before; killed"),
+    *failures(how="overdue", seconds=60)("the driver did not end within 60 s after its time and was stopped"),
+    *failures(how="deaf", seconds=60)("the driver did not end within 60 s of being asked to and was stopped"),
     (Reason(code="unreadable", said="unknown line"), "unknown line"),
     (
         Reason(code="counters_reset", names=("database", "io")),
@@ -184,13 +197,73 @@ OF_DESIGNS = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "sentence"), [*OF_RUNS, *OF_DESIGNS], ids=lambda value: getattr(value, "code", ""))
+NOTICES = [
+    (Notice(code="clone_left", said="busy"), "a clone is still there: busy"),
+    (
+        Notice(code="connection_broke", names=("ssh:db1",), said="the preflight of b: gone"),
+        "the connection to ssh:db1 broke in the preflight of b: gone",
+    ),
+    (
+        Notice(code="emulated_host", said="QEMU"),
+        "this machine is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
+    ),
+    (
+        Notice(code="emulated_host", how="other", names=("ssh:db1",), said="QEMU"),
+        "ssh:db1 is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
+    ),
+    (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
+    (Notice(code="no_plans", names=("b01/a/c",), said="no room"), "no plans of b01/a/c: no room"),
+    (Notice(code="preflight", names=("b",)), "the preflight of b"),
+    (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is there again: what was lost is repeated"),
+    (Notice(code="reconnecting", names=("ssh:db1",), seconds=5.0), "connecting to ssh:db1 again in 5 s"),
+    (Notice(code="runs_needed", how="all"), "all of them count"),
+    (Notice(code="runs_needed", how="at most"), "what is decided is not measured any more"),
+]
+HOST_CHANGED = "it was measured on a host that was not as this one is now: "
+OF_PLANS = [
+    (
+        Reason(code="budget_blocks", seconds=300, value=4, of=24),
+        "the budget of 5 min holds about 4 of 24 blocks: the run ends after the last whole block that fits",
+    ),
+    (
+        Reason(code="budget_blocks", seconds=math.inf, value=4, of=24),
+        "the budget of inf holds about 4 of 24 blocks: the run ends after the last whole block that fits",
+    ),
+    (
+        Reason(code="budget_verdict", seconds=600, value=9),
+        "fewer than 9 blocks cannot give an interval, only large effects show: 10 min would hold 9 blocks",
+    ),
+    (
+        Reason(code="floor_ahead", said="2026-03-03"),
+        "it was measured on 2026-03-03, which is in the future: check the clock",
+    ),
+    (Reason(code="floor_few", value=11, of=12), "it is made of 11 differences, and 12 are the fewest"),
+    (Reason(code="floor_few", how="single", of=12), "it is made of 1 difference, and 12 are the fewest"),
+    (Reason(code="floor_host", names=("cpu", "kernel")), f"{HOST_CHANGED}cpu, kernel changed"),
+    (Reason(code="floor_host", how="and more", names=("a", "b"), value=4), f"{HOST_CHANGED}a, b and 4 more changed"),
+    (Reason(code="floor_host", how="client"), f"{HOST_CHANGED}the client is on another machine"),
+    (Reason(code="floor_host", how="other"), f"{HOST_CHANGED}it is another machine"),
+    (Reason(code="floor_old", said="2026-01-29", value=30), "it was measured on 2026-01-29, more than 30 days ago"),
+    (
+        Reason(code="floor_outliers", value=3, of=13),
+        "3 of its 13 differences are outliers, of which it says nothing",
+    ),
+    (Reason(code="floor_zero"), "it is zero: most of its differences are exactly zero, which no real noise is"),
+    (
+        Reason(code="room_unknown", names=("ssh:db1", "ssh:db2")),
+        "ssh:db1 and ssh:db2: the room there is found out at the start of the run",
+    ),
+]
+ALL = [*OF_RUNS, *OF_DESIGNS, *OF_PLANS, *NOTICES]
+
+
+@pytest.mark.parametrize(("reason", "sentence"), ALL, ids=lambda value: getattr(value, "code", ""))
 def test_a_reason_is_told_in_these_words(reason, sentence):
     assert say_reason(reason) == sentence
 
 
 def test_every_case_of_every_reason_is_among_them():
-    cases = {f"{reason.code} {reason.how}".rstrip() for reason, _ in (*OF_RUNS, *OF_DESIGNS) if not reason.text}
+    cases = {f"{reason.code} {reason.how}".rstrip() for reason, _ in ALL if not reason.text}
     assert cases == {*SAID, "of_a_later_version"}
 
 

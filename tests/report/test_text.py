@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgstrata.model.answer import Verdict
+from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.blocks.layout import WIDTH
 from rendering import render_text
@@ -158,7 +159,9 @@ def test_the_floor_stands_beside_the_table_that_it_is_about(desk):
     answer = desk.floors(desk.answer(), desk.floor("simple-update-s10-c2"))
     text = " ".join(render_text(answer).split())
     assert "Noise floor 0.8 %: differences from" in text
-    doubted = desk.floors(desk.answer(), desk.floor("simple-update-s10-c2", doubt="it is too old"))
+    doubted = desk.floors(
+        desk.answer(), desk.floor("simple-update-s10-c2", doubt=Reason(code="", text="it is too old"))
+    )
     assert "The noise floor is not relied upon: it is too old." in " ".join(render_text(doubted).split())
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.reasons import Reason
 from pgstrata.report.planning.plan import render_plan
 from pgstrata.report.planning.power import say_threshold
 
@@ -47,5 +48,5 @@ def test_what_the_file_says_and_what_is_not_relied_upon_are_left_alone(desk):
     assert not list(say_threshold(plan_of(desk, noisy, text='threshold = "3 %"\n')))
     assert not list(say_threshold(plan_of(desk, noisy, text="not TOML")))
     assert not list(say_threshold(plan_of(desk, noisy, threshold=0.05)))
-    assert not list(say_threshold(plan_of(desk, dataclasses.replace(noisy, doubt="it is old"))))
+    assert not list(say_threshold(plan_of(desk, dataclasses.replace(noisy, doubt=Reason(code="", text="it is old")))))
     assert not list(say_threshold(plan_of(desk)))

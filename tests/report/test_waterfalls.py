@@ -117,17 +117,17 @@ def test_folded_parts_add_up_to_the_same_total(found):
 
 @given(st.lists(st.dictionaries(st.tuples(st.just(Part.WAIT), st.text(max_size=5)), st.floats(-1, 1), max_size=30),
                 min_size=1, max_size=4))  # fmt: skip
-def test_levels_have_the_same_slabs_in_the_same_order_and_keep_their_sums(levels):
+def test_levels_have_the_same_parts_in_the_same_order_and_keep_their_sums(levels):
     stacks = stack_levels(levels)
-    assert len({tuple((slab.part, slab.event) for slab in stack) for stack in stacks}) == 1
+    assert len({tuple((each.part, each.event) for each in stack) for stack in stacks}) == 1
     for level, stack in zip(levels, stacks, strict=True):
-        assert sum(slab.seconds for slab in stack) == pytest.approx(sum(level.values()), abs=1e-9)
+        assert sum(each.seconds for each in stack) == pytest.approx(sum(level.values()), abs=1e-9)
         assert len(stack) <= MOST_PARTS + 1
 
 
 def test_levels_are_stacked_bars_with_their_totals():
     levels = [{(Part.CPU, ""): 4e-4, (Part.WAIT, "IO/WalSync"): 8e-4, (Part.REST, ""): rest} for rest in (1e-5, -4e-5)]
-    stacks = [Stack(name=name, slabs=slabs) for name, slabs in zip(("16", "18"), stack_levels(levels), strict=True)]
+    stacks = [Stack(name=name, times=times) for name, times in zip(("16", "18"), stack_levels(levels), strict=True)]
     figure = draw_stacks(stacks, "Along server")
     words = words_of(figure.svg)
     assert {"16", "18", "1.21 ms", "1.16 ms", "CPU", "IO/WalSync", "rest: off the CPU, no event"} <= set(words)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pgstrata.errors import StudyError
 from pgstrata.model.experiment import ServerSpec
+from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.ports.store import RunHeader
@@ -45,6 +46,24 @@ def test_the_words_of_a_former_version_are_read_as_such(bench):
     header["remarks"] = [{"code": "clock_jump", "text": "the wall clock jumped by +2.1 s"}]
     (remark,) = parse_header(json.dumps(header).encode()).remarks
     assert remark == Reason(code="clock_jump", text="the wall clock jumped by +2.1 s")
+
+
+@pytest.mark.parametrize(
+    ("kept", "read"),
+    [("", None), (None, None), ("the server died: x", Reason(code="", text="the server died: x"))],
+)
+def test_the_failure_of_a_run_of_a_former_version_is_read(bench, kept, read):
+    header = json.loads(render_header(bench.header(bench.plan().runs[0], bench.plan()))) | {"failure": kept}
+    assert parse_header(json.dumps(header).encode()).failure == read
+
+
+@pytest.mark.parametrize(("kept", "read"), [("", None), ("it is old", Reason(code="", text="it is old"))])
+def test_the_doubt_of_a_floor_of_a_former_version_is_read(bench, kept, read):
+    floor = Floor(s0=0.01, differences=12, cell="c", metric="tps", design="d", host="h", measured="now")
+    file = StudyHead(plan=dataclasses.replace(bench.plan(), floors={"c": floor}), created="now", version="1")
+    data = json.loads(render_plan_file(file))
+    data["plan"]["floors"]["c"]["doubt"] = kept
+    assert parse_plan_file(json.dumps(data).encode(), where="here").plan.floors["c"].doubt == read
 
 
 @pytest.mark.parametrize("remark", [{}, {"code": "steal", "said": 1}, {"code": "steal", "on": 1}, []])

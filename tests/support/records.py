@@ -43,7 +43,7 @@ def make_header(run=None, **changes):
         "server_version": 180000,
         "sampling_rate": None,
         "warmup_seconds": 0.0,
-        "failure": "",
+        "failure": None,
         "failure_kind": "",
         "remarks": (),
         "dead_time": {},

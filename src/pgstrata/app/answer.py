@@ -22,6 +22,7 @@ from pgstrata.compare import (
 )
 from pgstrata.compare.anomalies import find_anomalies
 from pgstrata.compare.causes.why import WHY_METRICS, find_why
+from pgstrata.compare.courses import LOOKED_AT
 from pgstrata.compare.cpu import find_by_cpu
 from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.environments.surroundings import surrounding_warnings
@@ -33,7 +34,6 @@ from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord
 from pgstrata.ports.studies import StoredStudy
-from pgstrata.report.figures.meanwhile import MEANWHILE
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
 _NO_QUERIES: Final = frozenset(
@@ -90,7 +90,7 @@ def load_answer(
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
     lines: tuple[str, ...] = COMPARED_SERIES
     if series:
-        lines = (study.head().plan.experiment.metric, *COMPARED_SERIES, *MEANWHILE)
+        lines = (study.head().plan.experiment.metric, *COMPARED_SERIES, *LOOKED_AT)
     loaded = study.load(metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
     found = find_why(loaded.plan, loaded.runs) if why else None

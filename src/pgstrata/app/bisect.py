@@ -61,7 +61,7 @@ _OUT_OF_TIME: Final = "the budget is spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SearchQuestion:
     """What is searched: levels in their order, at which all else is as in the baseline.
 
     `experiment` is complete. Where levels are commits, `commits` has one for each level.
@@ -100,7 +100,7 @@ class Measure(Protocol):
         """
 
 
-def ask_factor(file: Path, factor: str | None) -> Question:
+def ask_factor(file: Path, factor: str | None) -> SearchQuestion:
     """The search along a factor of an experiment file; None: its only one.
 
     Raises:
@@ -110,10 +110,10 @@ def ask_factor(file: Path, factor: str | None) -> Question:
     parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent)
     experiment, _ = complete_by_hosts(parsed, capacity, workloads)
     key, levels = levels_along(experiment, factor)
-    return Question(experiment=experiment, factor=key, levels=levels)
+    return SearchQuestion(experiment=experiment, factor=key, levels=levels)
 
 
-def ask_commits(file: Path, text: str, repository: Path) -> Question:
+def ask_commits(file: Path, text: str, repository: Path) -> SearchQuestion:
     """The search along the first-parent commits of a range, in the baseline of an experiment file.
 
     Raises:
@@ -133,7 +133,7 @@ def ask_commits(file: Path, text: str, repository: Path) -> Question:
     levels = tuple(_of_commit(base, folder, commit) for commit in commits)
     whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
     experiment, _ = complete_by_hosts(whole, capacity, workloads)
-    return Question(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
+    return SearchQuestion(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
 
 
 def _of_commit(base: Environment, repository: str, commit: Commit) -> Environment:
@@ -144,7 +144,7 @@ def _of_commit(base: Environment, repository: str, commit: Commit) -> Environmen
     return replace(base, name=f"commit-{short}", levels=(level,), server=server, control=None)
 
 
-def search_folder(file: Path, question: Question) -> Path:
+def search_folder(file: Path, question: SearchQuestion) -> Path:
     """studies/bisect-NAME-IDENTITY below the current folder: the same command finds the same search."""
     whole = replace(question.experiment, environments=question.levels, factors=(question.factor,))
     return Path("studies") / f"bisect-{file.stem}-{identify(whole, ())[:8]}"
@@ -164,7 +164,7 @@ class Bisect:
         tell: is told what is done next.
     """
 
-    question: Question
+    question: SearchQuestion
     folder: Path
     measure: Measure
     tell: Callable[[str], None]
@@ -339,7 +339,7 @@ def _load_comparison(study: StoredStudy) -> Comparison:
     return lead_comparisons(load_answer(study))[0]
 
 
-def carry_out(question: Question, folder: Path, events: Events, *, budget: float | None) -> Bisection:
+def carry_out(question: SearchQuestion, folder: Path, events: Events, *, budget: float | None) -> Bisection:
     """Search, by studies in `folder`.
 
     Args:

@@ -28,12 +28,14 @@ from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.server import ClusterControl, RunningControl
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan
+from pgstrata.model.reasons import Notice
 from pgstrata.model.server import Build, TcpRoute
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.target import ServerHost, Supply
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.servers.inspect import Inspector
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.supply import PREFIX_SUPPLIER, RunningSource, Servers, address_of
@@ -228,11 +230,11 @@ class MachineTarget:
                 times += 1
                 if self.hosts is None or not self.spec.remote or too_often(error, _SENDING, times):
                     raise
-                self._warn(f"the connection to {self.spec.text} broke in {_SENDING}: {error.what}")
+                self._warn(Notice(code="connection_broke", names=(self.spec.text,), said=f"{_SENDING}: {error.what}"))
             reconnect(self.spec, self.reopen, sleep=self.machine.clock.sleep, say=self._warn)
 
-    def _warn(self, text: str) -> None:
-        self.events.emit(Event(kind=EventKind.WARNING, text=text))
+    def _warn(self, notice: Notice) -> None:
+        self.events.emit(Event(kind=EventKind.WARNING, text=say_reason(notice)))
 
     def _source(self, environment: Environment) -> ServerSource:
         if environment.server.kind is ServerKind.DSN:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from pgstrata.app.bisect import Question, ask_commits, ask_factor, carry_out, search_folder
+from pgstrata.app.bisect import SearchQuestion, ask_commits, ask_factor, carry_out, search_folder
 from pgstrata.cli.options import end_with
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import UsageError
@@ -37,7 +37,7 @@ def bisect_and_end(
     end_with(bisection_json(found) if json else f"\n{render_bisection(found)}", found.code)
 
 
-def _ask(file: Path, factor: str | None, commits: str | None, repository: Path | None) -> Question:
+def _ask(file: Path, factor: str | None, commits: str | None, repository: Path | None) -> SearchQuestion:
     if commits is None and repository is not None:
         raise UsageError("--repo was given without --git", remedy="add --git GOOD..BAD")
     if commits is None:

@@ -26,7 +26,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.question import Question
-from pgstrata.sources.table import Table
+from pgstrata.sources.table import ResultTable
 from pgstrata.stats.boundaries import ALPHA
 from pgstrata.stats.dependence import follow_each_other, neighbour_correlation
 from pgstrata.stats.family import DifferenceSeries, decide_family, step_down
@@ -101,7 +101,7 @@ class ImportAnswer:
         return tuple(item for item in self.comparisons if item.exploratory)
 
 
-def decide_import(table: Table, terms: ImportTerms) -> ImportAnswer:
+def decide_import(table: ResultTable, terms: ImportTerms) -> ImportAnswer:
     """Every environment of a table against the baseline.
 
     With blocks: differences within blocks, the headline of an environment over the geometric mean of all cells, the
@@ -188,7 +188,7 @@ def _choose_baseline(names: Sequence[str], terms: ImportTerms, source: str) -> t
     )
 
 
-def _ask(table: Table, terms: ImportTerms, names: Sequence[str], baseline: str) -> Question:
+def _ask(table: ResultTable, terms: ImportTerms, names: Sequence[str], baseline: str) -> Question:
     return Question(
         metric=table.metric,
         direction=_choose_direction(table.metric, lower_is_better=terms.lower_is_better),
@@ -258,7 +258,7 @@ def _refuse_axis(levels: Sequence[str], rows: int, source: str) -> None:
 # ------------------------------------------------------------------------------------------------ dependence
 
 
-def _count_series_once(table: Table) -> tuple[Sequence[Observation], DependentValues | None]:
+def _count_series_once(table: ResultTable) -> tuple[Sequence[Observation], DependentValues | None]:
     """The observations, those without blocks that follow each other as one with their median; and which these are.
 
     Seconds of one run are no runs: taken as such they gave confident verdicts on a single run of either side.
@@ -293,7 +293,7 @@ def _find_dependence(pairing: Pairing, decision: Decision) -> DependentValues | 
 # ------------------------------------------------------------------------------------------------ decisions
 
 
-def _decide_paired(question: Question, arms: Arms, table: Table, *, sequential: bool) -> tuple[Comparison, ...]:
+def _decide_paired(question: Question, arms: Arms, table: ResultTable, *, sequential: bool) -> tuple[Comparison, ...]:
     """Headlines over all cells, and where there are several each of these, exploratory."""
     labels = {each.key.number: each.key.label for each in table.observations if each.key is not None}
     cells = [pair_cells(arms, question, name) for name in question.environments]

@@ -57,7 +57,7 @@ class ActiveArm:
     client_cpu: float = 0.0
     warmup_seconds: float = 0.0
     sampling_rate: float | None = None
-    failure: str = ""
+    failure: Reason | None = None
     failure_kind: str = ""
     together: str = ""
     client_pids: tuple[int, ...] = ()
@@ -73,11 +73,13 @@ class ActiveArm:
         if content:
             self.files[name] = content
 
-    def fail(self, text: str, *signs: str) -> None:
-        """Record a failure; it is a collapse where a sign says that connections or memory ran out."""
-        line = exhausted((text, *signs))
-        self.failure = line or text
-        self.failure_kind = RunStatus.COLLAPSED if line else RunStatus.FAILED
+    def fail(self, said: str, *signs: str, how: str = "", seconds: float = 0.0) -> None:
+        """Record a failure; it is a collapse where what was said or a sign says that connections or memory ran out."""
+        line = exhausted((said, *signs))
+        kind = RunStatus.COLLAPSED if line else RunStatus.FAILED
+        case = how if line is None or said.strip().startswith(line) else ""
+        self.failure = Reason(code=kind.value, how=case, said=line or said, seconds=seconds)
+        self.failure_kind = kind
 
 
 def guarded(arm: ActiveArm, action: Callable[[], None]) -> None:

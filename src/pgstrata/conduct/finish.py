@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -52,7 +53,7 @@ def _raise_if_disk_full(rig: Rig, arm: ActiveArm, server: RunningServer | None) 
     warming = {name.removeprefix(before): text for name, text in arm.files.items() if name.startswith(before)}
     log = arm.files.get("server.log", b"").decode("utf-8", "replace")
     said = (log, *driver.messages(arm.files), *driver.messages(warming))
-    if full := find_disk_full("\n".join((arm.failure, *said))):
+    if full := find_disk_full("\n".join((arm.failure.said if arm.failure else "", *said))):
         raise disk_full(arm.environment, server, f"during the run {arm.planned.identity}, which is not kept", full)
 
 
@@ -70,11 +71,11 @@ def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
         if "PANIC:" in line or "was terminated by signal" in line
     ]
     if died:
-        arm.fail(f"the server died during the run: {died[0].strip()}")
+        arm.fail(died[0].strip(), how="died")
         if _out_of_memory(rig, arm):
             arm.failure_kind = RunStatus.COLLAPSED
     elif not result.complete:
-        arm.fail(f"the driver broke off: {result.errors[0] if result.errors else 'no message'}", *result.errors)
+        arm.fail(*(result.errors or ("",)), how="broke off" if result.errors else "broke off silently")
 
 
 def _ask_layers(rig: Rig, arm: ActiveArm) -> None:
@@ -83,7 +84,7 @@ def _ask_layers(rig: Rig, arm: ActiveArm) -> None:
         return
     for layer in rig.server_host(arm.environment).layers:
         if isinstance(layer, ExplainsDeath) and (reason := layer.explain_death(arm.environment)):
-            arm.failure = f"{arm.failure}; {reason}"
+            arm.failure = replace(arm.failure, said=f"{arm.failure.said}; {reason}" if arm.failure.said else reason)
             arm.failure_kind = RunStatus.COLLAPSED
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.model.experiment import Allow
@@ -79,9 +79,9 @@ def judge_run(
         allow: what the author of the experiment knowingly allows.
     """
     if header.failure_kind == RunStatus.COLLAPSED:
-        return RunStatus.COLLAPSED, Validity.INVALID, (Reason(code="collapsed", said=header.failure),)
+        return RunStatus.COLLAPSED, Validity.INVALID, (_failure(header, Reason(code="collapsed")),)
     if header.failure or result is None or not result.complete or result.tps is None:
-        failed = Reason(code="failed", said=header.failure, how="" if header.failure else "no summary")
+        failed = _failure(header, Reason(code="failed", how="no summary"))
         return RunStatus.FAILED, Validity.INVALID, (failed, *header.remarks)
     case = _Case(header=header, result=result, tps=result.tps, measured=measured, allow=allow)
     found = [reason for check in _CHECKS if (reason := check(case)) is not None]
@@ -91,6 +91,13 @@ def judge_run(
     alone = measured.get(BACKGROUND_LOAD, 0.0) <= MUCH_BACKGROUND_LOAD
     status = RunStatus.COLLAPSED if against == [LAGGING] and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)
+
+
+def _failure(header: RunHeader, otherwise: Reason) -> Reason:
+    """Why it failed, of which former versions kept a sentence."""
+    if header.failure is None:
+        return otherwise
+    return replace(header.failure, code=otherwise.code, said=header.failure.said or header.failure.text, text="")
 
 
 def _validity(reasons: Sequence[Reason]) -> Validity:

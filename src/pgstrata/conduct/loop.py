@@ -16,6 +16,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
 from pgstrata.model.plan import Block, Plan, Visit
+from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.ports.events import Event, EventKind
 
@@ -80,9 +81,10 @@ class Conduct:
             if not todo:
                 continue
             if not prepared:
-                what = "what is decided is not measured any more" if self.stop_early else "all of them count"
+                counting = Notice(code="runs_needed", how="at most" if self.stop_early else "all")
+                text = self.rig.say_reason(counting)
                 self._say(
-                    Event(kind=EventKind.STUDY_STARTED, text=what, done=len(self.done), total=len(self.plan.runs))
+                    Event(kind=EventKind.STUDY_STARTED, text=text, done=len(self.done), total=len(self.plan.runs))
                 )
             if not self._affordable(block, todo):
                 if not prepared and self.spent + self.block_seconds <= (self.budget or 0.0):

@@ -13,7 +13,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan, Visit
-from pgstrata.ports.events import Event, EventKind
+from pgstrata.model.reasons import Notice
 
 PAUSES: Final = (5.0, 15.0, 45.0, 120.0, 300.0)
 """Seconds before each attempt to connect again."""
@@ -35,7 +35,7 @@ def _advise(error: PgstrataError, text: str) -> None:
 
 
 def reconnect(
-    spec: HostSpec, reopen: Callable[[], None], *, sleep: Callable[[float], None], say: Callable[[str], None]
+    spec: HostSpec, reopen: Callable[[], None], *, sleep: Callable[[float], None], say: Callable[[Notice], None]
 ) -> None:
     """Open a machine that was lost again, with growing patience.
 
@@ -43,17 +43,17 @@ def reconnect(
         HostLostError, HostNotFitError: it does not come back, or not as it should be.
     """
     for left, pause in zip(reversed(range(len(PAUSES))), PAUSES, strict=True):
-        say(f"connecting to {spec.text} again in {pause:g} s")
+        say(Notice(code="reconnecting", names=(spec.text,), seconds=pause))
         sleep(pause)
         try:
             reopen()
         except (HostLostError, HostNotFitError) as error:
             if left:
-                say(f"{spec.text}: {error.what}")
+                say(Notice(code="host_still_lost", names=(spec.text,), said=error.what))
                 continue
             _advise(error, "give the same command again when it is there: what was measured is kept")
             raise
-        say(f"{spec.text} is there again: what was lost is repeated")
+        say(Notice(code="reconnected", names=(spec.text,)))
         return
     raise AssertionError("there are no pauses")
 
@@ -112,7 +112,7 @@ class Losses:
             return False
         self.gone.update(dict.fromkeys(lost, error.what))
         for spec in lost:
-            self._say(f"the connection to {spec.text} broke in {what}: {error.what}")
+            self.rig.warn(Notice(code="connection_broke", names=(spec.text,), said=f"{what}: {error.what}"))
         return True
 
     def recover(self) -> None:
@@ -122,8 +122,5 @@ class Losses:
             HostLostError, HostNotFitError: one does not come back, or not as it should be.
         """
         for spec in list(self.gone):
-            reconnect(spec, self.rig.targets[spec].reopen, sleep=self.rig.clock.sleep, say=self._say)
+            reconnect(spec, self.rig.targets[spec].reopen, sleep=self.rig.clock.sleep, say=self.rig.warn)
             del self.gone[spec]
-
-    def _say(self, text: str) -> None:
-        self.rig.events.emit(Event(kind=EventKind.WARNING, text=text))

@@ -24,6 +24,7 @@ from pgstrata.conduct.targets import targets_entered
 from pgstrata.errors import HostNotFitError, ServerFailedError
 from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.plan import Plan, PlannedRun
+from pgstrata.model.reasons import Notice
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import StopSignal
@@ -59,7 +60,7 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     for name, runs in wanted.items():
         hosts = {plan.experiment.environment(name).host}
         again = partial(_try_environment, rig, plan, tuple(runs.values()), fastest, entered)
-        losses.repeat(f"the preflight of {name}", hosts, again)
+        losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
     _choose_sampling(rig, fastest)
 
 
@@ -78,9 +79,10 @@ def _try_environment(
 
 def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
     if how := rig.server_host(environment).fingerprint.facts.get(EMULATION):
-        machine = environment.host.text if environment.host.remote else "this machine"
-        text = f"{machine} is emulated by software ({how}): every run will be invalid, no verdict comes of them"
-        rig.events.emit(Event(kind=EventKind.WARNING, text=text))
+        if environment.host.remote:
+            rig.warn(Notice(code="emulated_host", how="other", names=(environment.host.text,), said=how))
+        else:
+            rig.warn(Notice(code="emulated_host", said=how))
 
 
 def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], fastest: dict[str, float]) -> None:

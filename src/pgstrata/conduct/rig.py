@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pgstrata.model.experiment import Cell, Environment, HostSpec
-from pgstrata.model.reasons import Reason
+from pgstrata.model.reasons import Notice, Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampler
 from pgstrata.ports.driver import Driver
-from pgstrata.ports.events import Events
+from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Clock, Host
-from pgstrata.ports.server import Layer, RunningServer, Sql
+from pgstrata.ports.server import ObservedLayer, RunningServer, Sql
 from pgstrata.ports.store import Store
 from pgstrata.ports.target import ServerHost, Supply, Target
 
@@ -34,7 +34,7 @@ class Rig:
     `targets` are the machines of its servers, the client's own among them where servers run there, and `server_hosts`
     those that are entered, as they are; `baseline` is that of the baseline's server. `scratch` is a folder on the
     client's memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory,
-    `say_reason` words the reason of a run;
+    `say_reason` words the reason of a run, and notices;
     `layers` are observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are
     the client's; they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key.
     `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms;
@@ -49,7 +49,7 @@ class Rig:
     drivers: Mapping[str, Driver]
     sql: Sql
     collectors: tuple[Collector, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[ObservedLayer, ...]
     workloads: Mapping[str, Workload]
     events: Events
     scratch: str
@@ -62,6 +62,10 @@ class Rig:
     sampling: dict[str, float] = field(default_factory=dict)
     samplers: tuple[Sampler, ...] = ()
     explainer: Explainer | None = None
+
+    def warn(self, notice: Notice) -> None:
+        """Tell those who watch."""
+        self.events.emit(Event(kind=EventKind.WARNING, text=self.say_reason(notice)))
 
     def server_host(self, environment: Environment) -> ServerHost:
         """The machine on which the server of an environment runs, which has been entered."""

@@ -119,6 +119,6 @@ def _close_window(arm: ActiveArm, before: ClockReading, after: ClockReading, exi
     arm.seconds = after.monotonic - before.monotonic
     arm.wall_drift = (after.wall - before.wall) - arm.seconds
     if exit_ is None:
-        arm.fail(f"the driver did not end within {GRACE:.0f} s after its time and was stopped")
+        arm.fail("", how="overdue", seconds=GRACE)
     else:
         arm.client_cpu = exit_.cpu.total

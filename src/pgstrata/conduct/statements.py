@@ -8,8 +8,8 @@ from __future__ import annotations
 from pgstrata.conduct.arm import FATAL, ActiveArm, make_load, step
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import PgstrataError
+from pgstrata.model.reasons import Notice
 from pgstrata.ports.collector import PLANS, Prepares
-from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 
 
@@ -30,5 +30,4 @@ def look_at_statements(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
         except FATAL:
             raise
         except PgstrataError as error:
-            text = f"no plans of {arm.planned.identity}: {error.what}"
-            rig.events.emit(Event(kind=EventKind.WARNING, text=text))
+            rig.warn(Notice(code="no_plans", names=(arm.planned.identity,), said=error.what))

@@ -263,7 +263,7 @@ def _follow_turns(
         arm.seconds = sum(mark.stop - mark.start for mark in own) / _NANOSECONDS
         arm.wall_drift = (after.wall - before.wall) - (after.monotonic - before.monotonic)
         if not any(mark.round > 0 for mark in own):
-            arm.fail("it got no turn: its client had ended before")
+            arm.fail("", how="no turn")
 
 
 def _await_turns(rig: Rig, arm: ActiveArm, process: Process, output: str, expected: float, design: Design) -> None:
@@ -298,7 +298,7 @@ def _collect(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> 
         client.signal(StopSignal.KILL, group=True)
         with suppress(TimeoutError):
             client.wait(_END_TIMEOUT)
-        arm.fail(f"the driver did not end within {_END_TIMEOUT:.0f} s of being asked to and was stopped")
+        arm.fail("", how="deaf", seconds=_END_TIMEOUT)
     folder, marks = scratch_folder(rig, arm, "run"), f"{scratch_folder(rig, arm)}/marks.txt"
     rig.client.write(marks, arm.files[MARKS])
     driver = rig.driver(arm.cell)

@@ -26,9 +26,9 @@ from pgstrata.errors import ServerFailedError
 from pgstrata.model.experiment import Environment, Reset
 from pgstrata.model.launch import Launch
 from pgstrata.model.plan import Plan, PlannedRun, Visit
+from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord
 from pgstrata.plan.load import workload_of
-from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import Clone, RunningServer
 from pgstrata.ports.target import Supply
 
@@ -201,7 +201,7 @@ def _discard(rig: Rig, kept: Residents, keys: Iterable[tuple[str, str]]) -> None
             kept.supplies[key[0]].datasets.discard(kept.clones[key])
         except ServerFailedError as error:
             # such as a session of somebody's in a running server: the next clone of that name tries again
-            rig.events.emit(Event(kind=EventKind.WARNING, text=f"a clone is still there: {error.what}"))
+            rig.warn(Notice(code="clone_left", said=error.what))
         # forgotten when it has gone, not before: whoever is interrupted in between tries again
         del kept.clones[key]
 

@@ -64,7 +64,9 @@ def _reader(hint: Any) -> _Reader:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {typing.Union, types.UnionType}:
         (inner,) = (_reader(argument) for argument in arguments if argument is not types.NoneType)
-        return lambda value: None if value is None else inner(value)
+        # former versions kept an empty sentence where there was no reason
+        nothing: tuple[Any, ...] = (None, "") if Reason in arguments else (None,)
+        return lambda value: None if value in nothing else inner(value)
     if origin is tuple:
         item = _reader(arguments[0])
         return lambda value: tuple([item(one) for one in _expect(list, value)])

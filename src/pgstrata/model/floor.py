@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 
 LEAST_DIFFERENCES: Final = 12
@@ -80,9 +81,9 @@ class Floor:
     `s0` is 1.4826 * median |D| in log units over `differences` blocks, of the metric `metric` in the cell `cell`.
     `design` says how it was measured ("runs of 10 s", "16 slices of 250 ms"): a floor does not carry over to another.
     `host` is a digest of the host's part of the fingerprint, `measured` wall-clock time in ISO 8601 with offset.
-    `source` names the study that it comes from, and says so where several were pooled. `doubt` says why it must not be
-    relied upon (too few differences, too old, another host); empty where it may. `slices` and `runs` are what the
-    newest measurement that may be relied upon says of rounds and run lengths, where it does.
+    `source` names the study that it comes from, the newest where `pooled` others were pooled with it. `doubt` says why
+    it must not be relied upon (too few differences, too old, another host); None where it may. `slices` and `runs` are
+    what the newest measurement that may be relied upon says of rounds and run lengths, where it does.
     """
 
     s0: float
@@ -93,7 +94,8 @@ class Floor:
     host: str
     measured: str
     source: str = ""
-    doubt: str = ""
+    pooled: int = 0
+    doubt: Reason | None = None
     slices: SlicesMeasured | None = None
     runs: RunsMeasured | None = None
 

@@ -148,7 +148,8 @@ class Plan:
 
     `horizon` is the number of blocks over which comparisons spend their error probability: there may be fewer `blocks`,
     and a study can be continued up to it. `designs` has an entry for each cell; `floors` hold the noise floor of a
-    cell, by its identity, where one is known: frozen with the plan, never derived from its own study.
+    cell, by its identity, where one is known: frozen with the plan, never derived from its own study. `notes` are what
+    is to be known of the plan itself; what was chosen for the experiment is noted there.
     """
 
     identity: str
@@ -158,6 +159,7 @@ class Plan:
     designs: tuple[Design, ...] = ()
     floors: Mapping[str, Floor] = field(default_factory=dict)
     horizon: int = FORMER_HORIZON
+    notes: tuple[Reason, ...] = ()
 
     def design(self, cell: str) -> Design:
         """The design of the cell of that identity; run by run where nothing was said."""

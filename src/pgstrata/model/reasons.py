@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a run is not simply valid, a cell has its design, or something was chosen for a plan.
+    """Why a run failed or is not simply valid, or a cell has its design; a doubt of a noise floor, or a note of a plan.
 
     What each code of a run is against stands in `model.guards`. `how` is one of several cases of a code; `names` are
     facts, settings, views, samplers; `said` is what an error or another program said. `value` is a number, of bytes,
@@ -23,3 +23,8 @@ class Reason:
     of: float = 0.0
     seconds: float = 0.0
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(Reason):
+    """Something that is told while a plan is carried out, and kept nowhere."""

@@ -15,6 +15,7 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
 from pgstrata.model.plan import Design, Plan
+from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MOVES_WORK, warmup_of, writes
@@ -135,17 +136,15 @@ def make_floor(key: FloorKey, records: Sequence[FloorRecord], host: Fingerprint,
         # of those from here, if there are any, rather than of another host
         newest = max(ordered, key=lambda record: (record.host == host, datetime.fromisoformat(record.measured)))
         return _floor(key, [newest], doubt_record(newest, host, now))
-    return _floor(key, usable, "")
+    return _floor(key, usable, None)
 
 
-def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
+def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: Reason | None) -> Floor:
     from pgstrata.stats.floor import noise_floor  # noqa: PLC0415 - numpy, for which plans without a floor do not wait
 
     newest = records[-1]
     pooled = [difference for record in records for difference in record.differences]
     s0 = max(noise_floor(_newest_differences(records)), noise_floor(pooled))
-    more = len(records) - 1
-    others = f" and {more} other{'s' if more > 1 else ''} of the last {FLOOR_LIFETIME.days} days, pooled"
     return Floor(
         s0=s0,
         differences=len(pooled),
@@ -154,7 +153,8 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: str) -> Floor:
         design=key.design,
         host=digest_facts(newest.host.facts),
         measured=newest.measured,
-        source=f"study {newest.source}{others if more else ''}",
+        source=f"study {newest.source}",
+        pooled=len(records) - 1,
         doubt=doubt or _doubt_figures(s0, pooled),
         slices=None if doubt else next((one.slices for one in reversed(records) if one.slices), None),
         runs=None if doubt else next((one.runs for one in reversed(records) if one.runs), None),
@@ -171,39 +171,42 @@ def _newest_differences(records: Sequence[FloorRecord]) -> list[float]:
     return found
 
 
-def _doubt_figures(s0: float, pooled: Sequence[float]) -> str:
+def _doubt_figures(s0: float, pooled: Sequence[float]) -> Reason | None:
     from pgstrata.stats.floor import MAX_OUTLIERS, outlying  # noqa: PLC0415 - as above
 
-    if len(pooled) < LEAST_DIFFERENCES:
-        number = "1 difference" if len(pooled) == 1 else f"{len(pooled)} differences"
-        return f"it is made of {number}, and {LEAST_DIFFERENCES} are the fewest"
+    number = len(pooled)
+    if number < LEAST_DIFFERENCES:
+        how = "single" if number == 1 else ""
+        return Reason(code="floor_few", how=how, value=number, of=LEAST_DIFFERENCES)
     if s0 <= 0:
-        return "it is zero: most of its differences are exactly zero, which no real noise is"
-    if (outliers := outlying(pooled, s0)) > MAX_OUTLIERS * len(pooled):
-        return f"{outliers} of its {len(pooled)} differences are outliers, of which it says nothing"
-    return ""
+        return Reason(code="floor_zero")
+    if (outliers := outlying(pooled, s0)) > MAX_OUTLIERS * number:
+        return Reason(code="floor_outliers", value=outliers, of=number)
+    return None
 
 
-def doubt_record(record: FloorRecord, host: Fingerprint, now: datetime) -> str:
-    """Why a record must not be relied upon on the host as it is now; empty where it may."""
+def doubt_record(record: FloorRecord, host: Fingerprint, now: datetime) -> Reason | None:
+    """Why a record must not be relied upon on the host as it is now; None where it may."""
     measured = datetime.fromisoformat(record.measured)
+    day = measured.date().isoformat()
     if record.host != host:
-        return f"it was measured on a host that was not as this one is now: {_say_changes(record.host, host)}"
+        return _doubt_host(record.host, host)
     if now - measured > FLOOR_LIFETIME:
-        return f"it was measured on {measured.date().isoformat()}, more than {FLOOR_LIFETIME.days} days ago"
+        return Reason(code="floor_old", said=day, value=FLOOR_LIFETIME.days)
     if measured - now > _AHEAD:
-        return f"it was measured on {measured.date().isoformat()}, which is in the future: check the clock"
-    return ""
+        return Reason(code="floor_ahead", said=day)
+    return None
 
 
-def _say_changes(before: Fingerprint, now: Fingerprint) -> str:
+def _doubt_host(before: Fingerprint, now: Fingerprint) -> Reason:
     """The names of what differs: another machine, or kernel and cmdline."""
     names = sorted(
         name for name in before.facts.keys() | now.facts.keys() if before.facts.get(name) != now.facts.get(name)
     )
     if "machine" in names:
-        return "it is another machine"
+        return Reason(code="floor_host", how="other")
     if "client.machine" in names:
-        return "the client is on another machine"
-    more = f" and {len(names) - _MOST_CHANGES} more" if len(names) > _MOST_CHANGES else ""
-    return f"{', '.join(names[:_MOST_CHANGES])}{more} changed"
+        return Reason(code="floor_host", how="client")
+    more = max(0, len(names) - _MOST_CHANGES)
+    known = tuple(names[:_MOST_CHANGES])
+    return Reason(code="floor_host", how="and more" if more else "", names=known, value=more)

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
+from pgstrata.model.reasons import Reason
 from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import LEAD_SECONDS, warmup_of
@@ -24,7 +25,6 @@ from pgstrata.plan.load import (
     wal_bytes,
     workload_of,
 )
-from pgstrata.units import render_duration
 
 _EVIDENCE_PER_RUN: Final = 2 * MB
 _WAL_PER_SECOND: Final = 50 * MB
@@ -172,21 +172,14 @@ def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:
     return _SEGMENTS + min(math.ceil(limit * 1.5), math.ceil(written))
 
 
-def budget_notes(experiment: Experiment, forecast: Forecast) -> tuple[str, ...]:
+def budget_notes(experiment: Experiment, forecast: Forecast) -> tuple[Reason, ...]:
     """What a budget that is too small for all blocks leaves."""
     if experiment.budget is None or experiment.budget >= forecast.seconds_total:
         return ()
     left = max(0.0, experiment.budget - forecast.seconds_building)
     whole = int(left // forecast.seconds_per_block)
-    note = (
-        f"the budget of {render_duration(experiment.budget)} holds about {whole} of {experiment.blocks} blocks: "
-        "the run ends after the last whole block that fits"
-    )
+    note = Reason(code="budget_blocks", seconds=experiment.budget, value=whole, of=experiment.blocks)
     if whole >= BLOCKS_FOR_A_VERDICT or experiment.blocks < BLOCKS_FOR_A_VERDICT:
         return (note,)
     needed = forecast.seconds_building + BLOCKS_FOR_A_VERDICT * forecast.seconds_per_block
-    few = (
-        f"fewer than {BLOCKS_FOR_A_VERDICT} blocks cannot give an interval, only large effects show: "
-        f"{render_duration(needed)} would hold {BLOCKS_FOR_A_VERDICT} blocks"
-    )
-    return (note, few)
+    return (note, Reason(code="budget_verdict", seconds=needed, value=BLOCKS_FOR_A_VERDICT))

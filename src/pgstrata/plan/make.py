@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Experiment, HostSpec, Interleave
@@ -54,20 +53,18 @@ def make_plan(
     refuse(experiment, workloads, capacity, drivers, cost_here, designs, say)
     return Plan(
         identity=identify(experiment, designs),
-        experiment=replace(
-            experiment, notes=(*experiment.notes, *budget_notes(experiment, cost), *_host_notes(experiment))
-        ),
+        experiment=experiment,
         designs=tuple(designs),
         blocks=tuple(lay_out(experiment, designs, number) for number in range(1, experiment.blocks + 1)),
         forecast=cost,
         floors=dict(floors or {}),
         horizon=HORIZON,
+        notes=(*budget_notes(experiment, cost), *_host_notes(experiment)),
     )
 
 
-def _host_notes(experiment: Experiment) -> tuple[str, ...]:
+def _host_notes(experiment: Experiment) -> tuple[Reason, ...]:
     """What is not known of other machines before they are opened for a run."""
     if not experiment.apart:
         return ()
-    names = " and ".join(host.text for host in experiment.apart)
-    return (f"{names}: the room there is found out at the start of the run",)
+    return (Reason(code="room_unknown", names=tuple(host.text for host in experiment.apart)),)

@@ -146,7 +146,7 @@ class ServerControl(Protocol):
         """Everything the server logged since its start."""
 
 
-class Layer(Protocol):
+class ObservedLayer(Protocol):
     """One part of the stack that is asserted from inside; the parts that change a host come with the host's layers."""
 
     @property

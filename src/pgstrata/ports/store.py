@@ -18,7 +18,7 @@ from pgstrata.model.shared import SharedResources
 class RunHeader:
     """The facts of one run that no other evidence holds; kept as run.json. Times in seconds.
 
-    `failure` is empty for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
+    `failure` is None for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
     `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`,
     whose `client_pids` are `client_pid` and `other_client_pids`.
     """
@@ -37,7 +37,7 @@ class RunHeader:
     server_version: int
     sampling_rate: float | None
     warmup_seconds: float
-    failure: str
+    failure: Reason | None
     failure_kind: str
     remarks: tuple[Reason, ...]
     dead_time: Mapping[str, float]

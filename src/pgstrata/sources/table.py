@@ -31,7 +31,7 @@ _LEAVE_OUT: Final = "leave out the whole row of a run that gave no result: what 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ResultTable:
     """The usable columns of a table, and the rows of one metric as observations, in the order of the file.
 
     `metric` is `UNNAMED` where neither the table nor its reader names one; `ignored` are further columns. Values are
@@ -61,7 +61,7 @@ class _Fault:
     remedy: str
 
 
-def parse_table(text: str, source: str, *, metric: str | None = None) -> Table:
+def parse_table(text: str, source: str, *, metric: str | None = None) -> ResultTable:
     """The rows of one metric.
 
     Args:
@@ -85,7 +85,7 @@ def parse_table(text: str, source: str, *, metric: str | None = None) -> Table:
         metric = _choose_metric(rows, source, metric)
         rows = [row for row in rows if row.fields["metric"] == metric]
     metric = metric or UNNAMED
-    return Table(
+    return ResultTable(
         source=source,
         columns=frozenset(places),
         ignored=ignored,

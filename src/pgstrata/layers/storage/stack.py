@@ -148,7 +148,7 @@ def check_script(folder: str, names: Iterable[str], programs: Iterable[str]) -> 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class MountedFileSystem:
     """A mounted file system: where, from what, its type and options (of the mount and of the file system)."""
 
     target: str
@@ -229,7 +229,7 @@ class Device:
 class DeviceStack:
     """A mount and the devices below it, depth first; `below` is the stack on which the image of a loop device lies."""
 
-    mount: Mount
+    mount: MountedFileSystem
     devices: tuple[Device, ...] = ()
     below: DeviceStack | None = None
 
@@ -323,12 +323,12 @@ def _stack(sections: list[_Section], level: int) -> DeviceStack | None:
     )
 
 
-def _mount(section: _Section) -> Mount:
+def _mount(section: _Section) -> MountedFileSystem:
     # of two mounts on one place the later one is seen
     line = section.lines[-1] if section.lines else ""
     pairs = {match.group("name"): _unescape(match.group("value")) for match in _PAIR.finditer(line)}
     try:
-        return Mount(
+        return MountedFileSystem(
             target=pairs["TARGET"],
             source=pairs["SOURCE"],
             type=pairs["FSTYPE"],

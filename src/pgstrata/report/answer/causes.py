@@ -159,8 +159,8 @@ def _draw_group(
     answer: Answer, axis: OrderedAxis, cell: str, group: Sequence[str], named: Mapping[str, LevelAccount]
 ) -> Figure:
     experiment = answer.study.plan.experiment
-    slabs = stack_levels([{(row.part, row.event): row.seconds for row in item.account.rows} for item in named.values()])
-    stacks = [Stack(name=level, slabs=found) for level, found in zip(named, slabs, strict=True)]
+    times = stack_levels([{(row.part, row.event): row.seconds for row in item.account.rows} for item in named.values()])
+    stacks = [Stack(name=level, times=found) for level, found in zip(named, times, strict=True)]
     rest = {
         f"{name_factor(level.factor)} = {level.value}"
         for level in experiment.environment(group[0]).levels

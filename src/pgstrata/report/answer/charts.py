@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pgstrata.compare.headlines import primary_comparisons
+from pgstrata.compare.verdicts.history import tell_stories
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
@@ -21,10 +22,9 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.effects import draw_axis, draw_effects_along
 from pgstrata.report.figures.meanwhile import draw_meanwhile
-from pgstrata.report.figures.run_points import find_axes, spread
+from pgstrata.report.figures.run_lines import find_axes, spread
 from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
-from pgstrata.report.figures.verdict_looks import tell_stories
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.factors import primary_axes, say_axis
 from pgstrata.report.sentences.names import name_cell

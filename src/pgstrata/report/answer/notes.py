@@ -15,10 +15,10 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.floor import SliceComponents
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
-from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.planning.floor import Sight, find_sights, render_effect
+from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.planning.floor import Sensitivity, find_sensitivities, render_effect
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.reasons import say_placement, say_why_so
+from pgstrata.report.sentences.reasons import say_placement, say_reason, say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
@@ -133,16 +133,20 @@ def floor_note(answer: Answer, cell: str) -> str:
     floor = plan.floors.get(cell)
     if floor is None:
         return ""
-    sight = next((sight for sight in find_sights(plan, answer.comparisons) if sight.floor.cell == cell), None)
-    if sight is None:
-        return f"The noise floor is not relied upon: {floor.doubt or 'it is made of too little'}"
-    return f"Noise floor {render_effect(floor.s0)}: {_say_sight(sight)}"
+    seen = next(
+        (seen for seen in find_sensitivities(plan, answer.comparisons) if seen.floor.cell == cell),
+        None,
+    )
+    if seen is None:
+        doubt = say_reason(floor.doubt) if floor.doubt else "it is made of too little"
+        return f"The noise floor is not relied upon: {doubt}"
+    return f"Noise floor {render_effect(floor.s0)}: {_say_sensitivity(seen)}"
 
 
-def _say_sight(sight: Sight) -> str:
-    if sight.effect is None:
-        return f"{count(sight.blocks, 'block')} too few to show anything"
-    return f"differences from {render_effect(sight.effect)} on could be seen with {count(sight.blocks, 'block')}"
+def _say_sensitivity(seen: Sensitivity) -> str:
+    if seen.effect is None:
+        return f"{count(seen.blocks, 'block')} too few to show anything"
+    return f"differences from {render_effect(seen.effect)} on could be seen with {count(seen.blocks, 'block')}"
 
 
 def say_seconds(study: Study, cell: str) -> str:

@@ -10,7 +10,7 @@ from pgstrata.model.experiment import ServerKind
 from pgstrata.model.queries import QueriesCompared
 from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
 from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone, Verbatim, begin
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.sentences.causes import half_of, name_query, readable
 from pgstrata.report.sentences.names import count, name_both
 

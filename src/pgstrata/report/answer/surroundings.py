@@ -31,7 +31,7 @@ from pgstrata.report.blocks.model import (
     Verbatim,
 )
 from pgstrata.report.sentences.names import count, name_environment
-from pgstrata.report.sentences.reasons import say_reason
+from pgstrata.report.sentences.reasons import say_notes, say_reason
 from pgstrata.units import render_duration
 
 _MOST_RUNS_IN_TEXT = 20
@@ -143,6 +143,6 @@ def reproduction(study: Study) -> Section:
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
         Paragraph(how),
         Verbatim(experiment.text.rstrip("\n"), exact=True),
-        *([OnPage(lambda: (Listing(experiment.notes),))] if experiment.notes else []),
+        *([OnPage(lambda: (Listing(notes),))] if (notes := say_notes(study.plan)) else []),
     )
     return Section("How to reproduce", blocks)

@@ -8,7 +8,7 @@ from pgstrata.model.answer import Answer, FactorEffect, QuantileShift
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
 from pgstrata.report.answer.statements import StatementRow
-from pgstrata.report.blocks.model import Column, Place, Shape, Table
+from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table
 from pgstrata.report.figures.effects import name_percentile, shifts_of
 from pgstrata.report.sentences.factors import label_contrast, name_contrast
 from pgstrata.report.sentences.names import name_cell, name_environment, name_where
@@ -38,8 +38,8 @@ def pair_table(rows: Sequence[EnvironmentRow]) -> Table:
     found = [row.comparison for row in rows if row.comparison]
     columns = (
         *_effect_columns(rows),
-        Column(title="blocks", cells=tuple(str(item.blocks) for item in found), place=Place.MORE),
-        Column(title="adjusted p", cells=tuple(map(render_adjusted, found)), place=Place.MORE),
+        Column(title="blocks", cells=tuple(str(item.blocks) for item in found), place=ColumnPlace.MORE),
+        Column(title="adjusted p", cells=tuple(map(render_adjusted, found)), place=ColumnPlace.MORE),
     )
     # names of pairs are long: on a terminal rather broken than without the figures
     return Table(names=_names(rows, "pair"), columns=columns, breaks=len("environment"))
@@ -55,15 +55,15 @@ def cell_table(answer: Answer, cell: CellRows) -> Table:
         Column(
             title=COST_TITLES[COSTS[place]],
             cells=tuple(render_measurement(row.costs[place], COSTS[place]) for row in rows),
-            place=Place.ASIDE,
+            place=ColumnPlace.ASIDE,
         )
         for place in used
     )
     columns = (
-        Column(title=metric, cells=value, place=Place.LEAD),
+        Column(title=metric, cells=value, place=ColumnPlace.LEAD),
         *_effect_columns(rows),
         *_decision_columns(rows, explored=bool(headline_comparisons(answer))),
-        Column(title="runs", cells=tuple(str(row.runs) for row in rows), place=Place.MORE),
+        Column(title="runs", cells=tuple(str(row.runs) for row in rows), place=ColumnPlace.MORE),
         *costs,
     )
     return Table(names=_names(rows), columns=columns, aside=("per transaction", "CPU and WAL per transaction"))
@@ -184,9 +184,9 @@ def _decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool) -> list
     decided = tuple(render_decided(item) if item else "" for item in found)
     p = tuple(render_p(item.repeated_p, item) if item else "" for item in found)
     return [
-        Column(title="decided", cells=decided, words=True, place=Place.MORE),
-        Column(title="p", cells=p, place=Place.MORE),
-        Column(title=title, cells=tuple(sureness(item) if item else "" for item in found), place=Place.MORE),
+        Column(title="decided", cells=decided, words=True, place=ColumnPlace.MORE),
+        Column(title="p", cells=p, place=ColumnPlace.MORE),
+        Column(title=title, cells=tuple(sureness(item) if item else "" for item in found), place=ColumnPlace.MORE),
     ]
 
 

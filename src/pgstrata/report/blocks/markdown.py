@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pgstrata.report.blocks.model import (
     Block,
     Column,
+    ColumnPlace,
     Details,
     Document,
     Facts,
@@ -13,7 +14,6 @@ from pgstrata.report.blocks.model import (
     Listing,
     OnPage,
     Paragraph,
-    Place,
     Section,
     Table,
     Tone,
@@ -74,8 +74,8 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def _tables(table: Table) -> list[str]:
-    found = [_table(table.names, table.at(Place.LEAD, Place.MAIN, Place.MORE))]
-    aside = table.at(Place.ASIDE)
+    found = [_table(table.names, table.at(ColumnPlace.LEAD, ColumnPlace.MAIN, ColumnPlace.MORE))]
+    aside = table.at(ColumnPlace.ASIDE)
     return [*found, _table(Column(title=table.aside[0], cells=table.names.cells), aside)] if aside else found
 
 

@@ -76,7 +76,7 @@ class Verbatim:
     exact: bool = False
 
 
-class Place(StrEnum):
+class ColumnPlace(StrEnum):
     """Where a column stands: what matters first, where there is not room for all of them.
 
     `LEAD` stands before the `MAIN` ones where there is room beside them, else before the others (`MORE`). What is
@@ -100,7 +100,7 @@ class Column:
     title: str
     cells: tuple[str, ...]
     words: bool = False
-    place: Place = Place.MAIN
+    place: ColumnPlace = ColumnPlace.MAIN
     beside: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     joint: str = ", "
@@ -149,7 +149,7 @@ class Table:
     soft: frozenset[int] = frozenset()
     hints: tuple[str, ...] = ()
 
-    def at(self, *places: Place) -> tuple[Column, ...]:
+    def at(self, *places: ColumnPlace) -> tuple[Column, ...]:
         """The columns that stand there, place by place."""
         return tuple(column for place in places for column in self.columns if column.place == place)
 

@@ -12,10 +12,10 @@ from pgstrata.report.blocks.layout import width_of, wrap_text
 from pgstrata.report.blocks.model import (
     Block,
     Column,
+    ColumnPlace,
     Document,
     Listing,
     Paragraph,
-    Place,
     Section,
     Table,
     Tone,
@@ -74,7 +74,7 @@ def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
 
 
 def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
-    columns = [*table.at(Place.LEAD, Place.MAIN), *table.at(Place.MORE, Place.ASIDE)[:shown]]
+    columns = [*table.at(ColumnPlace.LEAD, ColumnPlace.MAIN), *table.at(ColumnPlace.MORE, ColumnPlace.ASIDE)[:shown]]
     found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     found.add_column(table.names.title, overflow="fold", min_width=_LEAST_NAME)
     for column in columns:
@@ -84,7 +84,7 @@ def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
     for place, name in enumerate(table.names.cells):
         # Text, not str: square brackets of a name would be read as markup.
         found.add_row(Text(name), *(_cell(column, place) for column in columns))
-    aside = any(column.place is Place.ASIDE for column in columns)
+    aside = any(column.place is ColumnPlace.ASIDE for column in columns)
     return [found, *([_wrapped([table.aside[1]], width, first=" ", style="dim")] if aside else [])]
 
 
@@ -109,9 +109,9 @@ def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
 def _count_fitting(table: Table, width: int) -> int:
     """For how many of the lesser columns there is room beside the names, which may be broken where they are long."""
     names = max(_LEAST_NAME, *map(len, table.names.cells)) if not table.breaks else _LEAST_NAME
-    left = width - names - 2 - sum(_GAP + width_of(column) for column in table.at(Place.LEAD, Place.MAIN))
+    left = width - names - 2 - sum(_GAP + width_of(column) for column in table.at(ColumnPlace.LEAD, ColumnPlace.MAIN))
     number = 0
-    for column in table.at(Place.MORE, Place.ASIDE):
+    for column in table.at(ColumnPlace.MORE, ColumnPlace.ASIDE):
         left -= _GAP + width_of(column)
         if left < 0:
             break

@@ -6,6 +6,7 @@ from pgstrata.report.blocks.layout import WIDTH, fits, render_tables, wrap_text
 from pgstrata.report.blocks.model import (
     Block,
     Column,
+    ColumnPlace,
     Details,
     Document,
     Fact,
@@ -14,7 +15,6 @@ from pgstrata.report.blocks.model import (
     Listing,
     OnPage,
     Paragraph,
-    Place,
     Section,
     Shape,
     Table,
@@ -122,7 +122,7 @@ def _table_lines(table: Table) -> list[str]:
 def _ruled_tables(table: Table) -> list[str]:
     """One table, or several where the columns do not fit beside each other."""
     names = table.names
-    lead, main, more = (table.at(place) for place in (Place.LEAD, Place.MAIN, Place.MORE))
+    lead, main, more = (table.at(place) for place in (ColumnPlace.LEAD, ColumnPlace.MAIN, ColumnPlace.MORE))
     if fits(names, [*lead, *main, *more]) or not (lead or more):
         groups = [[*lead, *main, *more]]
     elif fits(names, [*lead, *main]):
@@ -130,7 +130,7 @@ def _ruled_tables(table: Table) -> list[str]:
     else:
         groups = [[*main], [*lead, *more]]
     tables = [lines for group in groups for lines in render_tables(names, group, narrowest=table.breaks or WIDTH)]
-    if aside := table.at(Place.ASIDE):
+    if aside := table.at(ColumnPlace.ASIDE):
         tables += render_tables(Column(title=table.aside[0], cells=names.cells), aside)
     return [line for lines in tables for line in ("", *lines)][1:]
 

@@ -7,7 +7,7 @@ from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Bisection, BisectStep, Outcome
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.layout import WIDTH, wrap_text
-from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_between, render_figures, shown_interval, verdict_label
 

@@ -1,6 +1,6 @@
 """The answer on other tools' results in plain text of 78 columns: the answer, a table, remarks; and as JSON.
 
-Sentences are made in `decision_words`, tables in `decision_tables`.
+Sentences are made in `decision_sentences`, tables in `decision_tables`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,16 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.doubts import BlocksLeftOut, Doubt
 from pgstrata.report.blocks.model import begin
 from pgstrata.report.blocks.text import wrap
-from pgstrata.report.commands.decision_tables import decision_tables
-from pgstrata.report.commands.decision_words import (
+from pgstrata.report.commands.decision_sentences import (
     is_single,
     say_answer,
     say_main_steps,
     say_single_steps,
     say_terms,
 )
+from pgstrata.report.commands.decision_tables import decision_tables
 from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields
-from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count

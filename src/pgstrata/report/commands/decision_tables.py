@@ -8,7 +8,7 @@ from pgstrata.model.answer import Comparison
 from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import Column
 from pgstrata.report.blocks.text import wrap
-from pgstrata.report.commands.decision_words import RANKS, is_whole, label_of
+from pgstrata.report.commands.decision_sentences import RANKS, is_whole, label_of
 from pgstrata.report.sentences.names import count
 from pgstrata.report.sentences.verdicts import render_interval
 from pgstrata.units import render_percent_change

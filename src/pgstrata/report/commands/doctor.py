@@ -8,7 +8,7 @@ from typing import Final
 from pgstrata.model.changes import LOCAL
 from pgstrata.model.doctor import Examination, Fitness, Probe
 from pgstrata.report.blocks.layout import wrap_text
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.json.documents import pick_fields
 
 MOST_COLUMNS: Final = 100
 _GAP = 2

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pgstrata.model.changes import Entry, HostState, Undone, render_state, restore_command
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.report.json.documents import pick_fields
 
 
 def say_entry(entry: Entry) -> str:

@@ -14,7 +14,7 @@ from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import Axis, break_label, label_environments
+from pgstrata.report.figures.run_lines import Axis, break_label, label_environments
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
 from pgstrata.report.sentences.names import name_environment, name_factor, name_place

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from pgstrata.compare.causes.stacks import CpuChange, Flames, compare_stacks
 from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import RunStacks
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.frames import Change, Flames, Frame, arrange_frames, compare_stacks
+from pgstrata.report.figures.frames import Frame, arrange_frames
 from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
 from pgstrata.report.figures.waterfalls import cut_name
 from pgstrata.report.sentences.names import count, name_both, name_difference
@@ -32,7 +33,7 @@ class FlamePart:
     title: str
     said: str
     figure: Figure
-    functions: tuple[tuple[str, Change], ...]
+    functions: tuple[tuple[str, CpuChange], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def _part(answer: Answer, environment: str, cell: str, flames: Flames) -> FlameP
     return FlamePart(title=title, said=said, figure=figure, functions=_functions(flames))
 
 
-def _say_change(change: Change, reference: str) -> str:
+def _say_change(change: CpuChange, reference: str) -> str:
     """12 µs per transaction, +3 µs against 16 (standard error 1 µs)."""
     error = f"standard error {render_duration(change.error)}{'' if change.resolved else ', within noise'}"
     difference = f"{signed_duration(change.difference)} against {reference}"
@@ -103,7 +104,7 @@ def signed_duration(seconds: float) -> str:
     return f"{'-' if seconds < 0 else '+'}{render_duration(abs(seconds))}"
 
 
-def _functions(flames: Flames) -> tuple[tuple[str, Change], ...]:
+def _functions(flames: Flames) -> tuple[tuple[str, CpuChange], ...]:
     """Those whose own time changed most; those that are gone are here alone."""
     least = _SHARE * max(flames.whole.value, flames.whole.reference)
     found = [(name, change) for name, change in flames.own.items() if max(change.value, change.reference) >= least]
@@ -152,7 +153,7 @@ def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) 
     return f"<g><title>{tip}</title>{rect}{text}</g>"
 
 
-def _colour(change: Change, most: float) -> tuple[str, float]:
+def _colour(change: CpuChange, most: float) -> tuple[str, float]:
     if not change.resolved or most <= 0:
         return OPEN, _GREY
     strength = _FAINT + (_STRONG - _FAINT) * min(1.0, abs(change.difference) / most)

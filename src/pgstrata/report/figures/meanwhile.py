@@ -1,247 +1,19 @@
-"""What host and server did second by second: the courses of a cell that tell something, and their chart.
-
-Small panels with one course in each: medians over the runs.
-"""
+"""The chart of what host and server did second by second: small panels with one course in each."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
-from pgstrata.model.answer import Answer, Study
-from pgstrata.model.courses import COURSES, EVENTS, Course
+from pgstrata.compare.courses import MOST_ENVIRONMENTS, CellCourses, ComparedCourse, find_courses
+from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.metrics import METRICS, TPS, Series
-from pgstrata.model.runs import RunRecord
 from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import label_environments
+from pgstrata.report.figures.run_lines import label_environments
 from pgstrata.report.figures.runs import choose_seconds
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
-from pgstrata.sources.runs import may_enter
-from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import Unit
-
-CHECKPOINTS: Final = "checkpoint_starts"
-MEANWHILE: Final = (TPS.name, CHECKPOINTS, *COURSES)
-"""Names of the series that are looked at."""
-MOST_ENVIRONMENTS: Final = 6
-_MOST_PANELS: Final = 8
-_MOST_POINTS: Final = 120
-_CLEAR: Final = 3.0
-"""Standard errors between the levels of two environments."""
-_LEAST: Final = 0.1
-"""Share of the larger level that levels, or the seconds of a course, must be apart."""
-_RATES: Final = frozenset({Unit.PER_SECOND, Unit.BYTES_PER_SECOND})
-_WORTH: Final[Mapping[Unit, float]] = {
-    Unit.CPUS: 0.02,
-    Unit.COUNT: 0.05,
-    Unit.PER_SECOND: 10.0,
-    Unit.BYTES_PER_SECOND: 1e5,
-    Unit.SECONDS: 5e-5,
-    Unit.BYTES: 1e6,
-    Unit.RATIO: 0.01,
-}
-"""Levels below which a course is not worth a panel, whatever it does."""
-_SAME: Final = 0.02
-"""Share by which what one disk did is apart from what all did, if it is to be shown beside that."""
-_NEVER: Final = frozenset({"commits", "server_written"})
-"""The same as throughput; and what Linux counts when pages become dirty, of large folios the whole folio each time."""
-
-_Key = tuple[str, str]
-"""Name of a course and its subject."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
-    """The median course of one environment: `times` in seconds of the measured window, `values` in the base unit."""
-
-    environment: str
-    runs: int
-    times: tuple[float, ...]
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanwhilePanel:
-    """One course of several environments."""
-
-    title: str
-    unit: Unit
-    lines: tuple[Timeline, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meanwhile:
-    """What is drawn of a cell: throughput first; `left` more that tell something are not.
-
-    `checkpoints` are the seconds, by environment, in which one began in any run.
-    """
-
-    panels: tuple[MeanwhilePanel, ...]
-    left: int
-    checkpoints: Mapping[str, tuple[float, ...]]
-
-
-def find_meanwhile(study: Study, cell: str) -> Meanwhile | None:
-    """The courses of a cell that tell something; None where there are none, and in slices.
-
-    First those whose levels differ between an environment and the baseline, the farthest apart first; rates are
-    compared per transaction, so that what comes with throughput alone is no difference. Then, while there is room,
-    those that move most over the seconds.
-    """
-    if study.plan.design(cell).sliced:
-        return None
-    experiment = study.plan.experiment
-    names = [item.name for item in experiment.environments][:MOST_ENVIRONMENTS]
-    if experiment.baseline not in names:
-        names[-1] = experiment.baseline
-    usable = [run for run in study.runs if run.cell == cell and may_enter(run)]
-    runs = {name: [_Courses.of(run) for run in usable if run.environment == name] for name in names}
-    keys = {key for found in runs.values() for run in found for key in run.series if key[0] in COURSES}
-    lines = {key: line for key in sorted(keys) if (line := _timelines(runs, key))}
-    told = [key for key in lines if _tells(key, lines)]
-    apart = {key: _apart(runs, key, experiment.baseline) for key in told}
-    first = sorted((key for key in told if apart[key] > 0), key=lambda key: -apart[key])
-    motion = {key: max(_motion(line) for line in lines[key]) for key in told if not apart[key]}
-    rest = sorted((key for key in motion if motion[key] >= _LEAST), key=lambda key: -motion[key])
-    chosen = [*first, *rest][:_MOST_PANELS]
-    if not chosen:
-        return None
-    panels = [MeanwhilePanel(title=_title(key), unit=_course(key).unit, lines=lines[key]) for key in chosen]
-    if throughput := _timelines(runs, (TPS.name, "")):
-        panels.insert(0, MeanwhilePanel(title=METRICS[TPS.name].title, unit=Unit.PER_SECOND, lines=throughput))
-    return Meanwhile(
-        panels=tuple(panels),
-        left=len(first) + len(rest) - len(chosen),
-        checkpoints={name: found for name in names if (found := _seconds_of(runs[name], CHECKPOINTS))},
-    )
-
-
-def _course(key: _Key) -> Course:
-    return COURSES[key[0]]
-
-
-def _title(key: _Key) -> str:
-    """bytes read from disks and written to them (data)."""
-    title = _course(key).title
-    return f"{title} ({key[1]})" if key[1] else title
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Courses:
-    """One run: its throughput, and its series that are not empty by name and subject."""
-
-    throughput: float | None
-    series: Mapping[_Key, Series]
-
-    @staticmethod
-    def of(run: RunRecord) -> _Courses:
-        found = {(each.metric, each.subject): each for each in run.series if each.times}
-        return _Courses(throughput=run.value(TPS.name), series=found)
-
-
-_Runs = Mapping[str, Sequence[_Courses]]
-"""By environment."""
-
-
-def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:
-    assert event in EVENTS
-    return tuple(sorted({time for run in runs if (event, "") in run.series for time in run.series[event, ""].times}))
-
-
-def _timelines(runs: _Runs, key: _Key) -> tuple[Timeline, ...]:
-    """The median course of each environment that has it, all in steps of the same whole number of seconds."""
-    found = {name: [run.series[key] for run in each if key in run.series] for name, each in runs.items()}
-    last = max((max(series.times) for each in found.values() for series in each), default=0.0)
-    width = max(1, math.ceil(last / _MOST_POINTS))
-    made = (_timeline(name, each, width) for name, each in found.items() if each)
-    return tuple(line for line in made if len(line.times) > 1)
-
-
-def _timeline(environment: str, runs: Sequence[Series], width: int) -> Timeline:
-    """Medians over the runs that have a value for a step, where at least half of them do."""
-    steps = 1 + max(int(max(series.times) // width) for series in runs)
-    values = np.full((len(runs), steps), np.nan)
-    for row, series in enumerate(runs):
-        values[row] = _in_steps(series, width, steps)
-    there = np.isfinite(values).sum(axis=0)
-    often = np.flatnonzero(2 * there >= max(1, len(runs)))
-    kept = [int(step) for step in often if there[step]]
-    return Timeline(
-        environment=environment,
-        runs=len(runs),
-        times=tuple((step + 0.5) * width for step in kept),
-        values=tuple(float(np.nanmedian(values[:, step])) for step in kept),
-    )
-
-
-def _in_steps(series: Series, width: int, steps: int) -> FloatArray:
-    """Means of a run's values by step, NaN where there is none. A value stands for the second that ends at its time."""
-    values = np.array(series.values, dtype=np.float64)
-    places = np.clip((np.array(series.times) - 0.5) // width, 0, steps - 1).astype(np.int64)
-    good = np.isfinite(values)
-    total = np.bincount(places[good], values[good], minlength=steps)
-    number = np.bincount(places[good], minlength=steps)
-    return np.asarray(np.divide(total, number, out=np.full(steps, np.nan), where=number > 0), dtype=np.float64)
-
-
-def _tells(key: _Key, lines: Mapping[_Key, Sequence[Timeline]]) -> bool:
-    """Whether it is large enough to be looked at, and nothing that stands there already."""
-    metric, subject = key
-    if metric in _NEVER or max(map(_level, lines[key])) < _WORTH[_course(key).unit]:
-        return False
-    whole = lines.get((metric, ""), ()) if subject else ()
-    levels = {line.environment: _level(line) for line in whole}
-    return not levels or any(
-        abs(_level(line) - levels.get(line.environment, 0.0)) > _SAME * _level(line) for line in lines[key]
-    )
-
-
-def _level(line: Timeline) -> float:
-    return float(np.mean(np.abs(line.values)))
-
-
-def _motion(line: Timeline) -> float:
-    """The standard deviation of a course over its seconds, relative to its mean."""
-    mean = _level(line)
-    return float(np.std(line.values)) / mean if mean > 0 else 0.0
-
-
-def _apart(runs: _Runs, key: _Key, baseline: str) -> float:
-    """How far an environment's level is from the baseline's at most, relative to the larger; 0 where unclear."""
-    levels = {name: _levels(found, key) for name, found in runs.items()}
-    base = levels.pop(baseline)
-    return max((_difference(own, base) for own in levels.values()), default=0.0)
-
-
-def _levels(runs: Sequence[_Courses], key: _Key) -> FloatArray:
-    """Of each run the mean, of rates per transaction."""
-    found = []
-    for run in runs:
-        if key not in run.series or not np.isfinite(run.series[key].values).any():
-            continue
-        level = float(np.nanmean(run.series[key].values))
-        if _course(key).unit not in _RATES:
-            found.append(level)
-        elif run.throughput:
-            found.append(level / run.throughput)
-    return np.array(found)
-
-
-def _difference(own: FloatArray, base: FloatArray) -> float:
-    if len(own) < 2 or len(base) < 2:  # noqa: PLR2004 - of a single one nobody knows how it scatters
-        return 0.0
-    difference = abs(float(own.mean() - base.mean()))
-    error = math.sqrt(own.var(ddof=1) / len(own) + base.var(ddof=1) / len(base))
-    larger = max(abs(float(own.mean())), abs(float(base.mean())))
-    return difference / larger if difference > max(_CLEAR * error, _LEAST * larger) else 0.0
-
 
 _HEIGHT: Final = 96
 _MARK: Final = "checkpoint"
@@ -252,14 +24,14 @@ _LABELS: Final = 44
 
 def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
     """A panel for the throughput and for each course that tells something; None where nothing does."""
-    found = find_meanwhile(answer.study, cell)
+    found = find_courses(answer.study, cell)
     if found is None:
         return None
     experiment = answer.study.plan.experiment
     labels = label_environments(experiment)
     rows: list[dict[str, Any]] = [
         {"panel": place, "name": labels[line.environment], "time": time, "value": vega.rounded(value)}
-        for place, panel in enumerate(found.panels)
+        for place, panel in enumerate(found.courses)
         for line in panel.lines
         for time, value in zip(line.times, line.values, strict=True)
     ]
@@ -269,12 +41,12 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
         for time in times
     ]
     last = max(row["time"] for row in rows)
-    charts = [_panel(experiment, panel, place, last) for place, panel in enumerate(found.panels)]
+    charts = [_panel(experiment, panel, place, last) for place, panel in enumerate(found.courses)]
     chart = vega.beside(charts, spacing=18, resolve={"scale": {"color": "shared", "strokeDash": "shared"}})
     return vega.figure(title + _left_out(answer, found), _describe(found), chart, rows)
 
 
-def _panel(experiment: Experiment, panel: MeanwhilePanel, place: int, last: float) -> Spec:
+def _panel(experiment: Experiment, panel: ComparedCourse, place: int, last: float) -> Spec:
     unit, form = _AXES.get(panel.unit, (panel.unit.value, "~s"))
     seconds = {"values": choose_seconds(last), "format": "d"}
     x = vega.number("time", title="seconds", scale={"nice": False, "domain": [0, last]}, axis=seconds)
@@ -290,7 +62,7 @@ def _panel(experiment: Experiment, panel: MeanwhilePanel, place: int, last: floa
     return vega.layered(layers, width=(vega.WIDTH - 130) / 2, height=_HEIGHT, encoding=shared, title=heading)
 
 
-def _left_out(answer: Answer, found: Meanwhile) -> str:
+def _left_out(answer: Answer, found: CellCourses) -> str:
     """What is not drawn, behind a title."""
     names = answer.study.plan.experiment.environments
     texts = [f"{MOST_ENVIRONMENTS} of {len(names)} environments"] if len(names) > MOST_ENVIRONMENTS else []
@@ -298,7 +70,7 @@ def _left_out(answer: Answer, found: Meanwhile) -> str:
     return "".join(f"; {text}" for text in texts)
 
 
-def _describe(found: Meanwhile) -> str:
-    runs = count(max(line.runs for panel in found.panels for line in panel.lines), "run")
-    titles = "; ".join(panel.title for panel in found.panels)
+def _describe(found: CellCourses) -> str:
+    runs = count(max(line.runs for panel in found.courses for line in panel.lines), "run")
+    titles = "; ".join(panel.title for panel in found.courses)
     return f"Medians over up to {runs} of each environment, second by second: {titles}"

@@ -16,7 +16,7 @@ from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.notes import visits_in_slices
 from pgstrata.report.blocks.model import Figure, begin
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import (
+from pgstrata.report.figures.run_lines import (
     Axis,
     Dot,
     Step,

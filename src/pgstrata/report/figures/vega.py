@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.run_points import Axis, label_environments
+from pgstrata.report.figures.run_lines import Axis, label_environments
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pgstrata.compare.verdicts.history import Look, Story
 from pgstrata.model.answer import Answer, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import break_label
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import INK, Spec
-from pgstrata.report.figures.verdict_looks import Look, Story, domain_of
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import render_shown, verdict_label
 
 _HEIGHT = 150
+# One block in so many may lie outside its axis, at either end.
+_OUTLIERS = 8
 _MOST_TICKS = 12
 _COLOURS = {Verdict.BETTER: vega.BETTER, Verdict.WORSE: vega.WORSE, Verdict.COLLAPSED: vega.WORSE}
 
@@ -62,6 +64,19 @@ def _row(look: Look, place: int, domain: tuple[float, float]) -> Mapping[str, An
     if look.equivalence is not None:
         ends |= {"inner_low": look.equivalence.low, "inner_high": look.equivalence.high}
     return {**row, **{name: vega.percent(ratio) for name, ratio in ends.items()}}
+
+
+def domain_of(story: Story, threshold: float) -> tuple[float, float]:
+    """Ends of its axis in percent: zero, threshold and intervals whole; blocks far outside stand at the edge."""
+    blocks = sorted(look.ratio for look in story.looks)
+    aside = len(blocks) // _OUTLIERS
+    shown = [1 - 1.3 * threshold, 1 + 1.3 * threshold, blocks[aside], blocks[-1 - aside]]
+    for look in story.looks:
+        for interval in (look.interval, look.equivalence):
+            shown += [interval.low, interval.high] if interval is not None else []
+    low, high = (min(shown) - 1) * 100, (max(shown) - 1) * 100
+    edge = 0.06 * (high - low)
+    return low - edge, high + edge
 
 
 # ------------------------------------------------------------------------------------------------ one panel

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pgstrata.model.attribution import Attribution, Contribution, Part
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_points import break_label
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import INK, OPEN, Row, Spec
 from pgstrata.report.sentences.causes import PART_NAMES, choose_decimals, choose_unit, half_of
 from pgstrata.units import render_duration
@@ -38,7 +38,7 @@ _ORDER: Final = (Part.CPU, Part.RUNNING, Part.QUEUE, Part.WAIT, Part.CONNECT, Pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slab:
+class TimePart:
     """One part of a level's time per transaction, in seconds."""
 
     part: Part
@@ -119,7 +119,9 @@ def _sum(parts: Sequence[Contribution]) -> Contribution:
     )
 
 
-def stack_levels(levels: Sequence[Mapping[tuple[Part, str], float]], most: int = MOST_PARTS) -> list[tuple[Slab, ...]]:
+def stack_levels(
+    levels: Sequence[Mapping[tuple[Part, str], float]], most: int = MOST_PARTS
+) -> list[tuple[TimePart, ...]]:
     """The parts of several levels, the same ones in the same order in each; small waits become one."""
     sizes: dict[tuple[Part, str], float] = {}
     for level in levels:
@@ -139,19 +141,19 @@ def stack_levels(levels: Sequence[Mapping[tuple[Part, str], float]], most: int =
         key=lambda key: (_ORDER.index(key[0]), key[1] == "", -sizes.get(key, 0.0), key[1]),
     )
     return [
-        tuple(Slab(part=part, event=event, seconds=level.get((part, event), 0.0)) for part, event in keys)
+        tuple(TimePart(part=part, event=event, seconds=level.get((part, event), 0.0)) for part, event in keys)
         for level in found
     ]
 
 
-def legend_of(slabs: Iterable[Slab]) -> dict[str, str]:
-    """Colour by name, in the order of the slabs; several events of one class are shades of its colour."""
+def legend_of(times: Iterable[TimePart]) -> dict[str, str]:
+    """Colour by name, in the order of the parts; several events of one class are shades of its colour."""
     found: dict[str, str] = {}
     used: dict[str, int] = {}
-    for slab in slabs:
-        if slab.name not in found:
-            colour = colour_of(slab.part, slab.event)
-            found[slab.name] = _shade(colour, _SHADES[used.get(colour, 0) % len(_SHADES)])
+    for each in times:
+        if each.name not in found:
+            colour = colour_of(each.part, each.event)
+            found[each.name] = _shade(colour, _SHADES[used.get(colour, 0) % len(_SHADES)])
             used[colour] = used.get(colour, 0) + 1
     return found
 
@@ -178,7 +180,7 @@ class Stack:
     """One level of a factor: its name and what its transactions spend their time on, in seconds by part."""
 
     name: str
-    slabs: tuple[Slab, ...]
+    times: tuple[TimePart, ...]
 
 
 def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str) -> Figure:
@@ -277,26 +279,26 @@ def _y(rows: Sequence[Row], field: str) -> Spec:
 
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     """The time per transaction of each level, one bar each, in its parts; what is below zero lies left of it."""
-    size, unit = choose_unit(max(sum(slab.seconds for slab in stack.slabs) for stack in stacks))
+    size, unit = choose_unit(max(sum(each.seconds for each in stack.times) for stack in stacks))
     rows = []
     for place, stack in enumerate(stacks):
-        total = sum(slab.seconds for slab in stack.slabs)
-        bar = {"kind": "slab", "y": place, "above": place - _BAR, "below": place + _BAR}
+        total = sum(each.seconds for each in stack.times)
+        bar = {"kind": "part", "y": place, "above": place - _BAR, "below": place + _BAR}
         up = down = 0.0
-        for slab in stack.slabs:
-            start = up if slab.seconds >= 0 else down
-            end = start + slab.seconds
-            up, down = (end, down) if slab.seconds >= 0 else (up, end)
-            rows.append({**bar, "part": slab.name, "from": start / size, "to": end / size})
+        for each in stack.times:
+            start = up if each.seconds >= 0 else down
+            end = start + each.seconds
+            up, down = (end, down) if each.seconds >= 0 else (up, end)
+            rows.append({**bar, "part": each.name, "from": start / size, "to": end / size})
         rows.append({"kind": "total", "y": place, "to": up / size, "words": render_duration(total)})
-    legend = legend_of([slab for stack in stacks for slab in stack.slabs])
+    legend = legend_of([each for stack in stacks for each in stack.times])
     chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
     label = "; ".join(_say_stack(stack) for stack in stacks)
     return vega.figure(title, f"Time per transaction by what it was spent on. {label}", chart, rows)
 
 
 def _say_stack(stack: Stack) -> str:
-    parts = ", ".join(f"{slab.name} {render_duration(slab.seconds)}" for slab in stack.slabs)
+    parts = ", ".join(f"{each.name} {render_duration(each.seconds)}" for each in stack.times)
     return f"{stack.name}: {parts}"
 
 
@@ -311,7 +313,7 @@ def _stacked(stacks: Sequence[Stack], rows: Sequence[Row], legend: Mapping[str, 
     colour = vega.name("part", sort=None, scale=parts, legend=below)
     words = {"align": "left", "dx": 6, "color": INK, "baseline": "middle"}
     layers = [
-        vega.mark("bar", {"stroke": INK, "strokeWidth": 0.3}, where="datum.kind === 'slab'", **bar, color=colour),
+        vega.mark("bar", {"stroke": INK, "strokeWidth": 0.3}, where="datum.kind === 'part'", **bar, color=colour),
         vega.mark("text", words, where="datum.kind === 'total'", x=end, y=_y(named, "y"), text={"field": "words"}),
     ]
     return vega.layered(layers, width=vega.WIDTH - _LABELS - 90, height=len(stacks) * (_STEP + 3))

@@ -15,7 +15,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.report.answer.environment_rows import host_facts
 from pgstrata.report.answer.notes import find_scatter, seconds_json
 from pgstrata.report.answer.queries import plan_fields, query_fields
-from pgstrata.report.json.fields import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.sentences.causes import say_obstacle

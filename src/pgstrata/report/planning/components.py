@@ -3,8 +3,9 @@
 import math
 from typing import Any, Final
 
-from pgstrata.model.floor import Floor, RunsMeasured, SlicesMeasured
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.model.floor import FLOOR_LIFETIME, Floor, RunsMeasured, SlicesMeasured
+from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_share, rough_duration
 
 SCATTER: Final = (
@@ -40,10 +41,20 @@ def say_runs(runs: RunsMeasured) -> str:
     )
 
 
+def say_source(floor: Floor) -> str:
+    """Study a, and with how many others it was pooled."""
+    if not floor.pooled:
+        return floor.source
+    others = f"{floor.pooled} other{'s' if floor.pooled > 1 else ''}"
+    return f"{floor.source} and {others} of the last {FLOOR_LIFETIME.days} days, pooled"
+
+
 def floor_fields(floor: Floor) -> dict[str, Any]:
     """A floor with its components: standard deviations in log units, times in seconds."""
     return {
-        **pick_fields(floor, "s0 measured cell metric design differences source doubt"),
+        **pick_fields(floor, "s0 measured cell metric design differences"),
+        "source": say_source(floor),
+        "doubt": say_reason(floor.doubt) if floor.doubt else "",
         "slices": None
         if floor.slices is None
         else {

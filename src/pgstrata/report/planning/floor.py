@@ -11,8 +11,9 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import HORIZON, Plan
-from pgstrata.report.planning.components import floor_fields
+from pgstrata.report.planning.components import floor_fields, say_source
 from pgstrata.report.sentences.names import TOGETHER
+from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.stats.boundaries import ALPHA, GRID
 from pgstrata.stats.power import smallest_effect
 
@@ -20,7 +21,7 @@ _FEW_BLOCKS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sensitivity:
     """What could be seen in one cell: a floor, the blocks it is applied to, the smallest visible effect as a share.
 
     `effect` is None where no effect is large enough, because there are too few blocks.
@@ -31,8 +32,8 @@ class Sight:
     effect: float | None
 
 
-def find_sights(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tuple[Sight, ...]:
-    """A sight for each floor that may be relied upon: all cells together first, then the cells of the plan in order.
+def find_sensitivities(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tuple[Sensitivity, ...]:
+    """One for each floor that may be relied upon: all cells together first, then the cells of the plan in order.
 
     The blocks are those of the cell's comparisons by the primary metric (the most of them), or all that are planned.
     """
@@ -41,7 +42,7 @@ def find_sights(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tuple[Sig
         if comparison.metric == plan.experiment.metric:
             blocks[comparison.cell] = max(comparison.blocks, blocks.get(comparison.cell, 0))
     known = (floor for floor in _ordered(plan) if floor.valid)
-    return tuple(take_sight(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
+    return tuple(sensitivity_with(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
 
 
 def _ordered(plan: Plan) -> list[Floor]:
@@ -49,9 +50,9 @@ def _ordered(plan: Plan) -> list[Floor]:
     return [plan.floors[name] for name in names if name in plan.floors]
 
 
-def take_sight(plan: Plan, floor: Floor, blocks: int) -> Sight:
+def sensitivity_with(plan: Plan, floor: Floor, blocks: int) -> Sensitivity:
     """What so many blocks let a comparison of a cell see."""
-    return Sight(floor=floor, blocks=blocks, effect=find_visible(plan, floor, blocks, level_of(plan, floor.cell)))
+    return Sensitivity(floor=floor, blocks=blocks, effect=find_visible(plan, floor, blocks, level_of(plan, floor.cell)))
 
 
 def find_visible(plan: Plan, floor: Floor, blocks: int, level: float) -> float | None:
@@ -102,11 +103,11 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
 def say_measured(plan: Plan, floor: Floor) -> str:
     """A floor that was just measured by an A/A plan, and what it lets a comparison of two environments see."""
     size = render_effect(math.expm1(floor.s0))
-    made = f"{floor.differences} differences of {floor.source}"
+    made = f"{floor.differences} differences of {say_source(floor)}"
     head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
-        return f"{head}; it is not relied upon: {floor.doubt}"
-    few, many = (render_effect(take_sight(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
+        return f"{head}; it is not relied upon: {say_reason(floor.doubt)}"
+    few, many = (render_effect(sensitivity_with(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {HORIZON} from {many} on"
 
 
@@ -126,26 +127,30 @@ def render_effect(effect: float | None) -> str:
 
 def floor_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> dict[str, Any] | None:
     """The floor of a study for programs: of all cells together, or else of the worst cell; None without any."""
-    sights = find_sights(plan, comparisons)
-    if not sights:
+    all_seen = find_sensitivities(plan, comparisons)
+    if not all_seen:
         return None
-    worst = max(sights, key=lambda sight: math.inf if sight.effect is None else sight.effect)
-    return _sight_json(sights[0] if sights[0].floor.cell == ALL_CELLS else worst)
+    worst = max(all_seen, key=lambda seen: math.inf if seen.effect is None else seen.effect)
+    return _sensitivity_json(all_seen[0] if all_seen[0].floor.cell == ALL_CELLS else worst)
 
 
 def floors_json(plan: Plan, comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
     """All floors that were known, those that are not relied upon with their `doubt`."""
-    sights = {sight.floor.cell: sight for sight in find_sights(plan, comparisons)}
+    all_seen = {seen.floor.cell: seen for seen in find_sensitivities(plan, comparisons)}
     return [
-        _sight_json(sights.get(floor.cell) or Sight(floor=floor, blocks=len(plan.blocks), effect=None))
+        _sensitivity_json(all_seen.get(floor.cell) or Sensitivity(floor=floor, blocks=len(plan.blocks), effect=None))
         for floor in _ordered(plan)
     ]
 
 
 def measured_json(plan: Plan, floors: Iterable[Floor]) -> list[dict[str, Any]]:
     """Floors that an A/A plan just measured, with what they let a comparison of all `HORIZON` blocks see."""
-    return [_sight_json(take_sight(plan, floor, HORIZON)) for floor in floors]
+    return [_sensitivity_json(sensitivity_with(plan, floor, HORIZON)) for floor in floors]
 
 
-def _sight_json(sight: Sight) -> dict[str, Any]:
-    return {**floor_fields(sight.floor), "smallest_visible_effect": sight.effect, "blocks": sight.blocks}
+def _sensitivity_json(seen: Sensitivity) -> dict[str, Any]:
+    return {
+        **floor_fields(seen.floor),
+        "smallest_visible_effect": seen.effect,
+        "blocks": seen.blocks,
+    }

@@ -11,9 +11,10 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
-from pgstrata.report.json.fields import pick_fields
+from pgstrata.model.reasons import Reason
+from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.components import floor_fields
-from pgstrata.report.sentences.reasons import say_reason, say_why_so
+from pgstrata.report.sentences.reasons import say_notes, say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -37,8 +38,8 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         ("Cells", *(f"  {_cell(plan, cell)}" for cell in plan.experiment.cells)),
         ("Order", *_order(plan)),
         ("Forecast", *_forecast(plan)),
-        ("What it can see", *(f"  {text}" for text in _sight(plan, file))),
-        ("Chosen and noted", *(f"  {note}" for note in plan.experiment.notes)),
+        ("What it can see", *(f"  {text}" for text in _say_sensitivity(plan, file))),
+        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan))),
     )
     told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
     return "\n\n".join(told) + "\n"
@@ -138,7 +139,7 @@ def _forecast(plan: Plan) -> Iterator[str]:
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
 
 
-def _sight(plan: Plan, file: str) -> Iterator[str]:
+def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
     """What the floors of the cells promise; where one is missing, what would measure it."""
     yield from _doubts(plan)
     if any(floor.valid for floor in plan.floors.values()):
@@ -168,11 +169,11 @@ def _sight(plan: Plan, file: str) -> Iterator[str]:
 
 def _doubts(plan: Plan) -> Iterator[str]:
     """Each doubt once; of all cells together only what is not said of a cell."""
-    told: set[str] = set()
+    told: set[Reason] = set()
     for floor in sorted(plan.floors.values(), key=_is_together):
         if floor.doubt and not (_is_together(floor) and floor.doubt in told):
             name = "all cells together" if _is_together(floor) else floor.cell
-            yield f"the noise floor of {name} is not relied upon: {floor.doubt}"
+            yield f"the noise floor of {name} is not relied upon: {say_reason(floor.doubt)}"
             told.add(floor.doubt)
 
 
@@ -239,7 +240,7 @@ def plan_json(plan: Plan) -> str:
             "refresh": None,
         },
         "floors": [floor_fields(floor) for floor in plan.floors.values()],
-        "notes": list(experiment.notes),
+        "notes": list(say_notes(plan)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 

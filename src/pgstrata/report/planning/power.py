@@ -13,14 +13,21 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.floor import Floor, RunNoise, RunsMeasured
 from pgstrata.model.plan import HORIZON, Plan
-from pgstrata.report.json.fields import pick_fields
-from pgstrata.report.planning.components import runs_json, say_runs
-from pgstrata.report.planning.floor import Sight, find_sights, level_of, name_floor, render_effect, take_sight
+from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.planning.components import runs_json, say_runs, say_source
+from pgstrata.report.planning.floor import (
+    Sensitivity,
+    find_sensitivities,
+    level_of,
+    name_floor,
+    render_effect,
+    sensitivity_with,
+)
 from pgstrata.stats.power import Power, forecast
 from pgstrata.stats.variance import best_run_length, run_cost
 from pgstrata.units import render_count, render_duration
 
-Outlook = tuple[Sight, tuple[Power, ...]]
+Outlook = tuple[Sensitivity, tuple[Power, ...]]
 """What is expected in one cell within the blocks that are planned, or that the budget holds of them."""
 
 
@@ -36,8 +43,8 @@ def find_outlooks(plan: Plan) -> list[Outlook]:
     """One for each floor that may be relied upon, the headline first."""
     blocks, delta = affordable_blocks(plan), math.log1p(plan.experiment.threshold)
     return [
-        (take_sight(plan, floor, blocks), forecast(floor.s0, delta, blocks, alpha=level_of(plan, floor.cell)))
-        for floor in (sight.floor for sight in find_sights(plan))
+        (sensitivity_with(plan, floor, blocks), forecast(floor.s0, delta, blocks, alpha=level_of(plan, floor.cell)))
+        for floor in (seen.floor for seen in find_sensitivities(plan))
     ]
 
 
@@ -51,19 +58,19 @@ def power_lines(plan: Plan) -> Iterator[str]:
     outlooks = find_outlooks(plan)
     if not outlooks:
         return
-    leading = choose_floor([sight.floor for sight, _ in outlooks])
+    leading = choose_floor([seen.floor for seen, _ in outlooks])
     first, powers = next(outlook for outlook in outlooks if outlook[0].floor is leading)
     yield f"{name_floor(leading)}: {_say_floor(leading)}"
     yield from (f"  {_say_power(plan, power)}" for power in powers)
     yield f"  {_say_visible(first)}"
-    for sight, _ in outlooks:
-        if sight is not first:
-            yield f"{name_floor(sight.floor)}: {_say_floor(sight.floor)}; {_say_visible(sight)}"
-    yield from (f"warning: {text}" for text in _warnings(plan, [sight for sight, _ in outlooks], first))
+    for seen, _ in outlooks:
+        if seen is not first:
+            yield f"{name_floor(seen.floor)}: {_say_floor(seen.floor)}; {_say_visible(seen)}"
+    yield from (f"warning: {text}" for text in _warnings(plan, [seen for seen, _ in outlooks], first))
 
 
 def _say_floor(floor: Floor) -> str:
-    made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {floor.source}"
+    made = f"{floor.differences} differences, {floor.design}, {floor.measured[:10]}, {say_source(floor)}"
     return f"noise floor {render_effect(math.expm1(floor.s0))} ({made})"
 
 
@@ -77,19 +84,19 @@ def _say_power(plan: Plan, power: Power) -> str:
     return f"{power.effect * 100:g} %: found in {share}, {after}"
 
 
-def _say_visible(sight: Sight) -> str:
-    blocks = render_count(sight.blocks, "block")
-    if sight.effect is None:
+def _say_visible(seen: Sensitivity) -> str:
+    blocks = render_count(seen.blocks, "block")
+    if seen.effect is None:
         return f"{blocks} are too few to see any difference"
-    return f"within {blocks} it sees differences from {render_effect(sight.effect)} on"
+    return f"within {blocks} it sees differences from {render_effect(seen.effect)} on"
 
 
-def _warnings(plan: Plan, sights: Sequence[Sight], first: Sight) -> Iterator[str]:
+def _warnings(plan: Plan, all_seen: Sequence[Sensitivity], first: Sensitivity) -> Iterator[str]:
     threshold = plan.experiment.threshold
     # as printed: 3.01 % against 3 % would be a warning that contradicts itself
     limit = render_effect(threshold)
     blind = [
-        one for one in sights if one.effect is None or (one.effect > threshold and render_effect(one.effect) != limit)
+        one for one in all_seen if one.effect is None or (one.effect > threshold and render_effect(one.effect) != limit)
     ]
     if not blind:
         return
@@ -108,7 +115,7 @@ def power_json(plan: Plan) -> list[dict[str, Any]]:
     """For each floor that may be relied upon; seconds without those for the datasets."""
     return [
         {
-            **pick_fields(sight, "cell=floor.cell blocks smallest_visible_effect=effect"),
+            **pick_fields(seen, "cell=floor.cell blocks smallest_visible_effect=effect"),
             "effects": [
                 {
                     **pick_fields(power, "effect probability decided blocks"),
@@ -117,7 +124,7 @@ def power_json(plan: Plan) -> list[dict[str, Any]]:
                 for power in powers
             ],
         }
-        for sight, powers in find_outlooks(plan)
+        for seen, powers in find_outlooks(plan)
     ]
 
 
@@ -134,7 +141,7 @@ def say_threshold(plan: Plan) -> Iterator[str]:
     """
     if plan.experiment.threshold >= COARSE or _gives_threshold(plan.experiment):
         return
-    noisy = [sight.floor for sight in find_sights(plan) if sight.floor.s0 / math.sqrt(2) > _NOISY]
+    noisy = [seen.floor for seen in find_sensitivities(plan) if seen.floor.s0 / math.sqrt(2) > _NOISY]
     if not noisy:
         return
     floor = choose_floor(noisy)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from pgstrata.model.experiment import Placement
-from pgstrata.model.plan import Design
+from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
-from pgstrata.units import render_bytes
+from pgstrata.units import render_bytes, render_duration
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
+_OF_HOSTS: Final = "it was measured on a host that was not as this one is now: {}"
+_FAILURES: Final = {
+    "": "{said}",
+    " broke off": "the driver broke off: {said}",
+    " broke off silently": "the driver broke off: no message{more}",
+    " deaf": "the driver did not end within {seconds:.0f} s of being asked to and was stopped{more}",
+    " died": "the server died during the run: {said}",
+    " no turn": "it got no turn: its client had ended before{more}",
+    " overdue": "the driver did not end within {seconds:.0f} s after its time and was stopped{more}",
+}
 _OF_RUNS: Final = {
     "above_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
     "the same clients: that limit was measured too low, and no run is judged by it",
@@ -18,11 +29,11 @@ _OF_RUNS: Final = {
     "client_saturated": "the client used {value:.2f} of the {of:.0f} CPUs that its threads can use ({share:.0%}): its "
     "own limit was measured, not the server's",
     "clock_jump": "the wall clock jumped by {seconds:+.1f} s",
-    "collapsed": "{said}",
+    **{f"collapsed{how}": text for how, text in _FAILURES.items()},
     "counters_reset": "the server's counters were reset during the run ({names}): what they count is not known of it",
     "emulated": "this machine is emulated by software ({said}): its times are no machine's",
     "emulated client": "the client's machine is emulated by software ({said}): its times are no machine's",
-    "failed": "{said}",
+    **{f"failed{how}": text for how, text in _FAILURES.items()},
     "failed no summary": "the driver did not come to its summary",
     "failed_transactions": "{value:.0f} transactions failed ({share:.2%}); [allow] failed_transactions accepts that",
     "fingerprint_changed": "the environment is not what it was in its first run: {facts}",
@@ -91,8 +102,47 @@ _OF_DESIGNS: Final = {
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
 }
-SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS}
-_UNITS: Final[Mapping[str, Callable[[float], str]]] = {"bytes": render_bytes}
+_OF_PLANS: Final = {
+    "budget_blocks": "the budget of {seconds:duration} holds about {value:.0f} of {of:.0f} blocks: the run ends after "
+    "the last whole block that fits",
+    "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
+    "{seconds:duration} would hold {value:.0f} blocks",
+    "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
+    "floor_few": "it is made of {value:.0f} differences, and {of:.0f} are the fewest",
+    "floor_few single": "it is made of 1 difference, and {of:.0f} are the fewest",
+    "floor_host": _OF_HOSTS.format("{names} changed"),
+    "floor_host and more": _OF_HOSTS.format("{names} and {value:.0f} more changed"),
+    "floor_host client": _OF_HOSTS.format("the client is on another machine"),
+    "floor_host other": _OF_HOSTS.format("it is another machine"),
+    "floor_old": "it was measured on {said}, more than {value:.0f} days ago",
+    "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, of which it says nothing",
+    "floor_zero": "it is zero: most of its differences are exactly zero, which no real noise is",
+    "room_unknown": "{together}: the room there is found out at the start of the run",
+}
+_OF_NOTICES: Final = {
+    "clone_left": "a clone is still there: {said}",
+    "connection_broke": "the connection to {names} broke in {said}",
+    "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, no verdict comes of "
+    "them",
+    "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
+    "them",
+    "host_still_lost": "{names}: {said}",
+    "no_plans": "no plans of {names}: {said}",
+    "preflight": "the preflight of {names}",
+    "reconnected": "{names} is there again: what was lost is repeated",
+    "reconnecting": "connecting to {names} again in {seconds:g} s",
+    "runs_needed all": "all of them count",
+    "runs_needed at most": "what is decided is not measured any more",
+}
+SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS, **_OF_PLANS, **_OF_NOTICES}
+
+
+def _render_time(seconds: float) -> str:
+    """A plan that somebody damaged is shown, too."""
+    return render_duration(seconds) if math.isfinite(seconds) else str(seconds)
+
+
+_UNITS: Final[Mapping[str, Callable[[float], str]]] = {"bytes": render_bytes, "duration": _render_time}
 
 
 class _Figure(float):
@@ -109,13 +159,20 @@ def say_reason(reason: Reason) -> str:
     case = f"{reason.code} {reason.how}" if reason.how else reason.code
     return SAID.get(case, reason.code).format(
         names=", ".join(reason.names),
+        together=" and ".join(reason.names),
         facts="; ".join(reason.names),
         said=reason.said or "without a word",
+        more=f"; {reason.said}" if reason.said else "",
         value=_Figure(reason.value),
         of=_Figure(reason.of),
         share=reason.value / reason.of if reason.of else 0.0,
         seconds=_Figure(reason.seconds),
     )
+
+
+def say_notes(plan: Plan) -> tuple[str, ...]:
+    """What was chosen for the experiment, and what is to be known of its plan."""
+    return (*plan.experiment.notes, *map(say_reason, plan.notes))
 
 
 def say_placement(design: Design) -> str:

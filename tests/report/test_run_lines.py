@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.model.metrics import Series
-from pgstrata.report.figures.run_points import break_label, choose_lines, find_axes, spread, thin
+from pgstrata.report.figures.run_lines import break_label, choose_lines, find_axes, spread, thin
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=2000))

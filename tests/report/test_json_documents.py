@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pgstrata.model.answer import Interval, Verdict
 from pgstrata.model.doubts import NamedDoubt
 from pgstrata.report.json.answer import comparison_fields
-from pgstrata.report.json.fields import pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.sentences.verdicts import Words, verdict_label, verdict_word
 from pgstrata.units import Direction
 

@@ -13,9 +13,6 @@ from pgstrata.model.answer import Answer, Comparison, Interval, Verdict
 from pgstrata.stats.boundaries import GRID, Boundaries, boundaries_of
 from pgstrata.stats.rule import Estimate, LogInterval, estimate_at
 
-# One block in so many may lie outside its axis, at either end.
-_OUTLIERS = 8
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -99,16 +96,3 @@ def _looks(comparison: Comparison, pairing: Pairing, estimates: Sequence[Estimat
         )
         for estimate, block, d in zip(estimates, pairing.blocks, pairing.sample, strict=False)
     )
-
-
-def domain_of(story: Story, threshold: float) -> tuple[float, float]:
-    """Ends of its axis in percent: zero, threshold and intervals whole; blocks far outside stand at the edge."""
-    blocks = sorted(look.ratio for look in story.looks)
-    aside = len(blocks) // _OUTLIERS
-    shown = [1 - 1.3 * threshold, 1 + 1.3 * threshold, blocks[aside], blocks[-1 - aside]]
-    for look in story.looks:
-        for interval in (look.interval, look.equivalence):
-            shown += [interval.low, interval.high] if interval is not None else []
-    low, high = (min(shown) - 1) * 100, (max(shown) - 1) * 100
-    edge = 0.06 * (high - low)
-    return low - edge, high + edge
