@@ -50,6 +50,11 @@ PARTS: Final[Mapping[str, Part]] = {
         title="the same with servers on two hosts", argv=_script("chaos.py", "--two-hosts", "--rounds", "100")
     ),
     "adversaries": Part(title="other users attack root's pgstrata for twenty minutes", argv=_script("attacks.py")),
+    # the commit before "Root follows no link in doctor, at the lock and beside files that it replaces"
+    "adversaries-shown": Part(
+        title="the same users destroy files of root's where pgstrata does not defend itself",
+        argv=_script("attacks.py", "--minutes", "3", "--version", "f0a1170^"),
+    ),
     "bisect-compiled": Part(
         title="a search along commits of a compiled PostgreSQL",
         argv=_script("bisect_source.py", "$SOURCE", "--folder", str(_HERE / "work" / "bisect")),

@@ -84,6 +84,10 @@ class HostConformance:
         done = host.run(_script('printf "%s\\0" "$@"', *_AWKWARD_WORDS))
         assert done.text.split("\0")[:-1] == list(_AWKWARD_WORDS)
 
+    def test_run_limits_memory(self, host: Host) -> None:
+        for memory, said in ((1 << 30, "1048576\n"), (None, "unlimited\n")):
+            assert host.run(Command(argv=("sh", "-c", "ulimit -v"), memory=memory)).text == said
+
     def test_run_adds_environment(self, host: Host) -> None:
         argv = ("sh", "-c", 'printf "%s|%s" "$PLAIN" "${HOME:+home}"')
         assert host.run(Command(argv=argv, environment={"PLAIN": "it's\nplain"})).text == "it's\nplain|home"

@@ -12,7 +12,7 @@ class Tools:
     """An installation whose psql says that and ends with that code."""
 
     def __init__(self, folder, said, code):
-        self.process_environment = {}
+        self.process_environment, self.memory = {}, None
         self._psql = folder / "psql"
         self._psql.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit {code}\n")
         self._psql.chmod(0o755)

@@ -97,6 +97,7 @@ class Adversary:
         log: a file that everybody may write to, in which its traps say who ran them.
         pause: seconds of rest after each attack, at most; drawn anew each time.
         attentive: it waits for what comes into being at the top of its folders, and is there at once.
+        aims: folders that its links lead to besides those of the canaries.
     """
 
     user: str
@@ -106,6 +107,7 @@ class Adversary:
     pause: float = 0.05
     seed: int = 1
     attentive: bool = False
+    aims: tuple = ("/root", "/etc")
     pid: int = 0
 
     def start(self):
@@ -181,7 +183,7 @@ class Adversary:
 
     def _target(self, draw, path):
         if os.path.isdir(path):
-            return draw.choice((self.canaries, self.canaries / "inner", Path("/root"), Path("/etc")))
+            return draw.choice((self.canaries, self.canaries / "inner", *map(Path, self.aims)))
         return self.canaries / draw.choice(("secret", "public", "program", "closed/key", "new-by-root"))
 
     def _swap(self, draw, folder, name):

@@ -8,9 +8,11 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from adversaries import Adversary, Canaries, roots_among
+from pgstrata.app.places import find_machine_places
 
 OTHER = "daemon"
 SERVERS = "postgres" if "postgres" in {entry.pw_name for entry in pwd.getpwall()} else "nobody"
@@ -58,12 +60,15 @@ class Siege:
 
     Args:
         folder: of root's.
-        source: a folder with the package pgstrata; its own if it is the version to be tried.
+        source: a folder with the package of another version, which may do damage: links lead to canaries only, the
+            cache is its own, and only canaries count.
     """
 
     folder: Path
     source: Path | None = None
     outcomes: Counter = field(default_factory=Counter)
+    harmed: str = ""
+    """The first canary that was harmed, when, and by which command."""
 
     def __post_init__(self):
         self.canaries = Canaries(self.folder / "canaries")
@@ -76,8 +81,10 @@ class Siege:
             "PGSTRATA_RUN": f"{self.folder}/run",
             "PGSTRATA_LOCK": f"{self.folder}/shared/pgstrata.lock",
         }
+        self.cache = find_machine_places().cache
         if self.source:
-            self.environ["PYTHONPATH"] = str(self.source)
+            self.cache = f"{self.folder}/cache"
+            self.environ |= {"PYTHONPATH": str(self.source), "PGSTRATA_CACHE": self.cache}
 
     def set_up(self):
         """Make everything, as users would have it."""
@@ -115,12 +122,14 @@ class Siege:
         """Those who attack: the servers' user in its folders, another user in its own, both where all may write."""
         below = tuple(str(self.folder / name) for name in ("data", "run", "shared"))
         memory = "/dev/shm/pgstrata-0"
+        own = (str(self.theirs), str(self.folder / "shared"))
+        make = partial(Adversary, canaries=self.canaries.folder, log=self.log)
+        if self.source:
+            make = partial(make, aims=())
         return (
-            Adversary(SERVERS, (*below, memory), self.canaries.folder, self.log, seed=seed),
-            Adversary(SERVERS, below, self.canaries.folder, self.log, seed=seed + 2, attentive=True),
-            Adversary(
-                OTHER, (str(self.theirs), str(self.folder / "shared")), self.canaries.folder, self.log, seed=seed + 1
-            ),
+            make(SERVERS, (*below, memory), seed=seed),
+            make(SERVERS, below, seed=seed + 2, attentive=True),
+            make(OTHER, own, seed=seed + 1),
         )
 
     def run(self, seconds, *, seed=1, tell=lambda line: None):
@@ -128,12 +137,17 @@ class Siege:
         adversaries = self.adversaries(seed)
         for adversary in adversaries:
             adversary.start()
-        deadline, number, wrong = time.monotonic() + seconds, 0, []
+        begun, number, wrong = time.monotonic(), 0, []
+        deadline = begun + seconds
         try:
             while time.monotonic() < deadline and not wrong:
                 number += 1
                 for words in self.commands(number):
                     wrong += self._try(words, adversaries)
+                    if not self.harmed and (changed := self.canaries.changed()):
+                        taken = time.monotonic() - begun
+                        path = changed[0].partition(": ")[0]
+                        self.harmed = f"{Path(path).name}, after {taken:.0f} s, by pgstrata {words[0]}"
                     if wrong or time.monotonic() > deadline:
                         break
                 tell(f"round {number}: {dict(self.outcomes)}")
@@ -165,10 +179,13 @@ class Siege:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             said, _ = process.communicate()
-            return [f"pgstrata {' '.join(words)} did not end within 240 s: {said[-500:]}"]
+            return [] if self.source else [f"pgstrata {' '.join(words)} did not end within 240 s: {said[-500:]}"]
         self.outcomes[f"{words[0]} {process.returncode}"] += 1
+        changed = [f"after pgstrata {' '.join(words)}: {line}" for line in self.canaries.changed()]
+        if self.source:
+            return changed
         wrong = [f"pgstrata {' '.join(words)}: {said[-2000:]}"] if "Traceback" in said else []
-        wrong += [f"after pgstrata {' '.join(words)}: {line}" for line in self.canaries.changed()]
+        wrong += changed
         wrong += [
             f"root's process {pid} among those of an adversary"
             for pid in roots_among([each.pid for each in adversaries])
@@ -186,16 +203,22 @@ class Siege:
             [sys.executable, "-m", "pgstrata", "host", "restore"], env=environ, capture_output=True, text=True
         )
         wrong = [f"restoring: {done.stdout}{done.stderr}"] if done.returncode else []
+        wrong += self.left()
+        wrong += self.canaries.changed()
+        places = [self.folder, Path(self.cache, "servers")]
+        wrong += [f"a copy of a secret: {path}" for path in self.canaries.shown(places)]
+        return wrong
+
+    def left(self):
+        """What is mounted or attached below the folder, in words."""
         mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        wrong += [f"still mounted: {mount}" for mount in mounts if mount.startswith(f"{self.folder}/")]
+        wrong = [f"still mounted: {mount}" for mount in mounts if mount.startswith(f"{self.folder}/")]
         loops = subprocess.run(
             ["losetup", "--list", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True
         ).stdout
-        wrong += [f"loop device left: {line}" for line in loops.splitlines() if line.startswith(f"{self.folder}/")]
-        wrong += self.canaries.changed()
-        places = [self.folder, Path(os.environ.get("PGSTRATA_CACHE", "/var/cache/pgstrata"), "servers")]
-        wrong += [f"a copy of a secret: {path}" for path in self.canaries.shown(places)]
-        return wrong
+        return wrong + [
+            f"loop device left: {line}" for line in loops.splitlines() if line.startswith(f"{self.folder}/")
+        ]
 
     def clean(self):
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 from contextlib import suppress
@@ -101,3 +102,27 @@ def test_a_copy_follows_no_link_and_replaces_nothing(tmp_path):
     with pytest.raises(OSError, match="symbolic links"):
         files.copy_file(tmp_path / "there", tmp_path / "other")
     assert (target.read_bytes(), precious.read_bytes()) == (b"new", b"precious")
+
+
+def test_what_comes_from_a_stream_replaces_nothing(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"precious")
+    with pytest.raises(FileExistsError):
+        files.save_for_all(io.BytesIO(b"new"), path, executable=False)
+    assert path.read_bytes() == b"precious"
+
+
+def test_a_pipe_is_no_log_and_nobody_waits_for_its_reader(tmp_path):
+    os.mkfifo(tmp_path / "log")
+    with pytest.raises(OSError, match="No such device or address"):
+        files.open_appending(tmp_path / "log")
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(PermissionError, match="not an ordinary file"):
+        files.open_appending(tmp_path / "log")
+    os.close(reader)
+
+
+def test_a_log_goes_on_where_it_ended(tmp_path):
+    for text in (b"one ", b"two"):
+        files.append(tmp_path / "log", text)
+    assert (tmp_path / "log").read_bytes() == b"one two"

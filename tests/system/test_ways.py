@@ -152,7 +152,7 @@ def test_links_without_end_are_refused(open_folder):
     lambda path: files.create(path / "new", b"x"),
     lambda path: files.append(path / "secret", b"x"),
     lambda path: os.close(files.open_appending(path / "secret")),
-    lambda path: files.save_for_all(__import__("io").BytesIO(b"x"), path / "secret", executable=False),
+    lambda path: files.save_for_all(__import__("io").BytesIO(b"x"), path / "new", executable=False),
     lambda path: files.make_link(path / "new", "target"),
     lambda path: files.copy_file(path / "secret", path.parent / "copy"),
     lambda path: files.copy_file(Path("/etc/hostname"), path / "new"),
@@ -182,6 +182,22 @@ def test_a_link_to_roots_folder_is_not_used_with_roots_rights(do, open_folder, t
     assert sorted((str(path), path.lstat().st_mode, path.lstat().st_uid) for path in ours.rglob("*")) == before
     assert (ours / "secret").read_text() == "secret"
     assert not (theirs / "copy").exists()
+
+
+@pytest.mark.parametrize("kind", ["theirs", "second name"])
+def test_root_writes_at_the_end_of_files_of_its_own_only(open_folder, kind, monkeypatch):
+    """Somebody puts a file into a shared folder between the look at it and the opening."""
+    precious, path = open_folder / "precious", open_folder / "log"
+    precious.write_text("precious")
+    if kind == "theirs":
+        os.chown(precious, NOBODY, 0)
+        precious.rename(path)
+    else:
+        path.hardlink_to(precious)
+    monkeypatch.setattr("pgstrata.system.ways.find_owner", lambda *_, **__: None)
+    with pytest.raises(PermissionError):
+        files.append(path, b"x")
+    assert path.read_text() == "precious"
 
 
 def test_what_root_makes_in_the_folder_of_another_belongs_to_that_user(theirs):

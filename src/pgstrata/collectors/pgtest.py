@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.errors import ParseError, PgstrataError
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.system.commands import empty_folder, give_folder, make_private_folder, remove_empty_folder
 
@@ -112,7 +113,9 @@ def run_timing(host: Host, prefix: str) -> str:
 def _run(host: Host, seconds: str, *argv: str) -> Completed:
     # SIGINT: the programs clean up after themselves
     stopped = ("timeout", "--signal=INT", "--kill-after=5", seconds, *argv)
-    return host.run(Command(argv=stopped, folder="/"), timeout=float(seconds) + _GRACE, check=False)
+    return host.run(
+        Command(argv=stopped, folder="/", memory=sizes.PROGRAM), timeout=float(seconds) + _GRACE, check=False
+    )
 
 
 def _failed(program: str, done: Completed) -> PgstrataError:

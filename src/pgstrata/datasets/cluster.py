@@ -178,7 +178,8 @@ class ClusterDatasets:
     def _switch_off(self, twin: Dataset, build: Build, data: str) -> None:
         self.host.run(Command(argv=("cp", "-a", "--reflink=auto", twin.location, data)), timeout=_COPY_TIMEOUT)
         switch = (build.program(_CHECKSUMS), "--disable", "--no-sync", "-D", data)
-        self.host.run(Command(argv=switch, environment={**build.process_environment, "LC_ALL": "C"}))
+        environment = {**build.process_environment, "LC_ALL": "C"}
+        self.host.run(Command(argv=switch, environment=environment, memory=build.memory))
 
     def _disk_full(self, doing: str, error: PgstrataError, folder: str = "") -> DiskFullError:
         """`folder` is in a file system that was made for the clone, empty for that of all data."""
@@ -228,6 +229,7 @@ class ClusterDatasets:
         command = Command(
             argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
+            memory=build.memory,
         )
         try:
             self.host.run(command)

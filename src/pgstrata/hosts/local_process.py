@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -29,6 +30,21 @@ MOST_OUTPUT: Final = sizes.HOST_ANSWER
 def signal_number(stop: StopSignal) -> signal.Signals:
     """The number of a signal on this machine."""
     return signal.Signals["SIG" + stop.value]
+
+
+def prepare(stop: signal.Signals, memory: int | None) -> Callable[[], None]:
+    """What a child does before its program starts: `die_with_parent`, and a limit of its memory in bytes."""
+    before_exec = die_with_parent(stop)
+    if memory is None:
+        return before_exec
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        before_exec()
+
+    return bounded
 
 
 def die_with_parent(stop: signal.Signals) -> Callable[[], None]:
@@ -76,7 +92,7 @@ def start(
             umask=_PRIVATE_UMASK,
             start_new_session=True,
             pass_fds=(descriptor,) if passfile else (),
-            preexec_fn=die_with_parent(signal_number(on_parent_death)),  # noqa: PLW1509 the coordinator has one thread
+            preexec_fn=prepare(signal_number(on_parent_death), command.memory),  # noqa: PLW1509 the coordinator has one thread
         )
 
 

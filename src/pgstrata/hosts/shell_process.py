@@ -27,6 +27,9 @@ def render_setup(command: Command) -> str:
     The file has lost its name before it is written. What it holds is not on a command line of the shell's either.
     """
     steps = [f"cd -- {quote(command.folder or '/')}"]
+    if command.memory:
+        # where the shell has a lower limit already, that one stays
+        steps.append(f"{{ ulimit -v {command.memory // 1024} 2>/dev/null || :; }}")
     if command.password:
         content = render_passfile(command.password.reveal()).decode("utf-8", "surrogateescape")
         steps.append(f"transport_keep <<'{_END_OF_TEXT}'\n{content}{_END_OF_TEXT}")

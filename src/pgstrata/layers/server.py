@@ -15,6 +15,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError, find_disk_full
 from pgstrata.layers.needs import find_needs
 from pgstrata.layers.settings import render_settings
+from pgstrata.model import sizes
 from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.secret import Secret
@@ -165,7 +166,7 @@ class ClusterControl:
             return {}
         key, certificate = "server.key", "server.crt"
         files = ("-keyout", f"{clone.location}/{key}", "-out", f"{clone.location}/{certificate}")
-        self._host.run(Command(argv=(*_CERTIFICATE, *files)))
+        self._host.run(Command(argv=(*_CERTIFICATE, *files), memory=sizes.PROGRAM))
         # found in the data directory by their names alone: the settings are the same for all clones
         return {"ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key}
 

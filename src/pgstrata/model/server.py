@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pgstrata.model import sizes
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.secret import Secret
 
@@ -49,6 +50,11 @@ class Build:
     def program(self, name: str) -> str:
         """Path of a program of this build."""
         return f"{self.prefix}/bin/{name}"
+
+    @property
+    def memory(self) -> int | None:
+        """`Command.memory` of its programs that are not measured: sanitizers reserve terabytes that they do not use."""
+        return None if "sanitize" in f"{self.cflags} {self.configure}" else sizes.PROGRAM
 
     def moved(self, prefix: str) -> Build:
         """The same build, copied to another prefix: folders of libraries in the old one are those in the new one."""

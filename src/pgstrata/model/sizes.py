@@ -26,6 +26,9 @@ UNPACKED_RATIO: Final = 100
 HOST_ANSWER: Final = 512 * _MIB
 """A file that is read on a host, or what a command says there: an hour of samples has 70 to 360 MB, a commit of
 PostgreSQL, packed, 40 MB."""
+PROGRAM: Final = 8 << 30
+"""Memory that a process may reserve where it is neither measured nor the load; linking with all optimisations takes
+less than half."""
 MARKER: Final = _MIB
 LOCK_FILE: Final = 64 * 1024
 SKIPPED_FILE: Final = _MIB

@@ -16,7 +16,7 @@ class Command:
 
     `environment` is added to the host's. `password` is libpq's: it stands in a file without a name that the process
     inherits and PGPASSFILE leads to; it is never shown, logged or visible in a process list or an environment.
-    `stdin` is fed to the program and closed.
+    `stdin` is fed to the program and closed. `memory` is the most that each of its processes may reserve, in bytes.
     """
 
     argv: tuple[str, ...]
@@ -24,6 +24,7 @@ class Command:
     password: Secret | None = None
     folder: str | None = None
     stdin: bytes = b""
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

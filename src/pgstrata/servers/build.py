@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_full
+from pgstrata.model import sizes
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command
 from pgstrata.servers.recipes import (
@@ -47,8 +48,6 @@ _TRIED: Final = ("tree/config.log", "objects/meson-logs/meson-log.txt")
 _PROGRAMS: Final = frozenset({"./configure", "make", "meson", "ninja"})
 _MOST_TRIED: Final = "1000000"
 _TAIL: Final = 8
-_MEMORY: Final = 8 << 20
-"""kB that one process of a build may have; linking with all optimisations takes less than half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +165,7 @@ class Builder:
             try:
                 source.copy(tree)
                 for argv in recipe.steps(str(final), str(tree), str(stage), str(objects), self.cpus):
-                    self._step(spec, (*_bounded(recipe), *argv), work, log)
+                    self._step(spec, argv, work, log, memory=_memory(recipe))
                 copy_tree(stage / str(final).lstrip("/"), partial, reader=user.ids, for_all=True)
             finally:
                 self.site.host.run(Command(argv=empty_folder(str(work))), check=False)
@@ -175,8 +174,8 @@ class Builder:
 
         return fill
 
-    def _step(self, spec: ServerSpec, argv: Sequence[str], work: Path, log: Path) -> None:
-        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(work / "tree"))
+    def _step(self, spec: ServerSpec, argv: Sequence[str], work: Path, log: Path, *, memory: int | None) -> None:
+        command = Command(argv=tuple(argv), environment={"LC_ALL": "C"}, folder=str(work / "tree"), memory=memory)
         done = self.site.host.run(command, timeout=_STEP_TIMEOUT, check=False)
         files.append(log, f"$ {' '.join(argv)}\n".encode() + done.stdout + done.stderr)
         if done.code == 0:
@@ -198,7 +197,6 @@ class Builder:
         )
 
 
-def _bounded(recipe: BuildRecipe) -> tuple[str, ...]:
-    """Words in front of a step: it cannot take all of the memory; sanitizers reserve terabytes that they do not use."""
-    limit = "unlimited" if "sanitize" in recipe.flags else str(_MEMORY)
-    return ("sh", "-c", 'ulimit -c 0; ulimit -v "$0"; exec "$@"', limit)
+def _memory(recipe: BuildRecipe) -> int | None:
+    """`Command.memory` of a step; sanitizers reserve terabytes that they do not use."""
+    return None if "sanitize" in recipe.flags else sizes.PROGRAM

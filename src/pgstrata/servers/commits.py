@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostFileError, HostNotFitError, PgstrataError, UsageError, find_disk_full
+from pgstrata.model import sizes
 from pgstrata.model.bisect import Commit
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.shelf import DISK_REMEDY
@@ -135,6 +136,7 @@ class Repository:
             argv=(*clean, "git", "-c", "log.showSignature=false", "-C", self.folder, *arguments),
             environment=_ENVIRONMENT,
             folder="/",
+            memory=sizes.PROGRAM,
         )
         done = self.here.run(command, timeout=_TIMEOUT, check=False)
         if done.code == 127:  # noqa: PLR2004 - what env says of a program that is not there

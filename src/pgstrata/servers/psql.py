@@ -81,6 +81,7 @@ class PsqlSql:
             },
             password=connection.password,
             stdin=stdin,
+            memory=self.tools.memory,
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
 from pgstrata.errors import UsageError, find_disk_full
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.commits import Repository, open_repository
 from pgstrata.servers.recipes import TELLING_FILES, require_programs
@@ -179,7 +180,9 @@ def unpack(host: Host, archive: bytes, unpacker: str, target: Path, where: str) 
 
 
 def _tar(host: Host, archive: bytes, *arguments: str) -> Completed:
-    command = Command(argv=("tar", "-f", "-", *arguments), environment={"LC_ALL": "C"}, stdin=archive)
+    command = Command(
+        argv=("tar", "-f", "-", *arguments), environment={"LC_ALL": "C"}, stdin=archive, memory=sizes.PROGRAM
+    )
     return host.run(command, timeout=_UNPACK_TIMEOUT, check=False)
 
 

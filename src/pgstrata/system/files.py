@@ -27,6 +27,8 @@ from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
 _CHUNK: Final = 1 << 16
+_NULL: Final = os.makedev(1, 3)
+"""The number of /dev/null."""
 _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 
 
@@ -260,19 +262,33 @@ def append(path: Path, content: bytes) -> None:
 
 @as_owner
 def open_appending(path: Path, *, mode: int = 0o600) -> int:
-    """A descriptor that writes at the end of a file, which is made with this mode if it is not there."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    """A descriptor that writes at the end of a file, which is made with this mode if it is not there.
+
+    What is there must be /dev/null or a regular file. As root, it must be root's and have no other name (hard link).
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        descriptor = os.open(path, flags | os.O_NONBLOCK)
+    facts = os.fstat(descriptor)
+    others = os.geteuid() == 0 and (facts.st_uid != 0 or facts.st_nlink != 1)
+    if others or not (stat.S_ISREG(facts.st_mode) or facts.st_rdev == _NULL):
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "it is not an ordinary file of this user's alone", str(path))
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
-    """Write what comes from a stream so that everybody may read it, and enter the folders that are made for it."""
+    """Write what comes from a stream to a file that is not there yet; everybody may read it and enter its folders."""
     make_folders(path.parent, mode=_FOR_ALL)
     _save(stream, path, mode=_FOR_ALL if executable else 0o644)
 
 
 @as_owner
 def _save(stream: IO[bytes], path: Path, *, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as file:
         shutil.copyfileobj(stream, file, 1 << 20)
         os.fchmod(descriptor, mode)

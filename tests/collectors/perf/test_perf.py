@@ -151,9 +151,13 @@ def test_the_script_follows_a_process_and_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_perf_the_script_says_so_and_waits_for_its_end(tmp_path):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("sleep", "sh"):
-        (programs / name).symlink_to(shutil.which(name))
-    assert parse_folded(run_script(str(programs), tmp_path).encode()).lacking == "perf is not installed"
+def test_a_perf_that_is_no_program_of_the_system_is_not_run(tmp_path):
+    """Without one of the system's the script says so and waits for its end."""
+    fake = tmp_path / "bin" / "perf"
+    fake.parent.mkdir()
+    fake.write_text(f"#!/bin/sh\n: >{tmp_path}/ran\n")
+    fake.chmod(0o755)
+    folded = parse_folded(run_script(f"{fake.parent}:{PROGRAMS}", tmp_path).encode())
+    assert not (tmp_path / "ran").exists()
+    if shutil.which("perf", path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+        assert folded.lacking == "perf is not installed"

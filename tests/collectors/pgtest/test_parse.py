@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.collectors.pgtest import parse_fsync, parse_timing
+from pgstrata.collectors.pgtest import parse_fsync, parse_timing, run_timing
 from pgstrata.errors import ParseError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model import sizes
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 
@@ -53,3 +55,11 @@ def test_what_is_no_such_output_is_quoted(parse, text):
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert repr(text.partition("\n")[0]) in caught.value.what
+
+
+def test_its_memory_is_limited(tmp_path):
+    program = tmp_path / "bin" / "pg_test_timing"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "Average loop time including overhead: $(ulimit -v) ns"\n')
+    program.chmod(0o755)
+    assert f"{sizes.PROGRAM >> 10} ns" in run_timing(LocalHost(), str(tmp_path))

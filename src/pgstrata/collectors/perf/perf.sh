@@ -7,6 +7,7 @@ unset DEBUGINFOD_URLS
 # the programs of the system, whatever the path of the user who started pgstrata says
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin
 export PATH
+ulimit -v 8388608
 name_processes() {
     for pid in $(cat "/proc/$postmaster/task/$postmaster/children" 2>/dev/null) "$postmaster"; do
         command=$(tr '\000\n' '  ' <"/proc/$pid/cmdline" 2>/dev/null) && echo "@ $pid $command"

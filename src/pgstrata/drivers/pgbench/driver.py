@@ -277,6 +277,7 @@ def load_pgbench(host: Host, tools: Build, address: Address, scale: int) -> None
             argv=(tools.program("pgbench"), "-i", "-q", "-I", "dtgp", "-s", str(scale), *connection.arguments),
             environment={**tools.process_environment, **connection.environment, "LC_ALL": "C"},
             password=connection.password,
+            memory=tools.memory,
         ),
         timeout=_BUILD_TIMEOUT,
         check=False,
