@@ -20,7 +20,10 @@ from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
 from pgstrata.workloads import builtin_workloads
+from root_touches import programs_in_the_table
 
+# By the program that starts them, by a path, or in a script.
+NAMED_OTHERWISE = {"java", "cc", "mkfs", "umount", "wipefs", "blkid"}
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LARGE = HostCapacity(memory=64 * 1024**3, cpus=16, free_disk=1024**4)
@@ -160,3 +163,24 @@ def test_all_series_of_a_run_are_explained():
     text = (ROOT / "docs" / "reference" / "evidence.md").read_text()
     assert not [each for each in COURSES.values() if f"| `{each.name}` | {each.title} | {each.unit} |" not in text]
     assert not [each for each in EVENTS.values() if f"| `{each.name}` | {each.title} |" not in text]
+
+
+def test_what_is_run_as_root_and_what_is_not_stands_in_one_row_each():
+    """Those that fetch, and those that need no privilege; what a whole run starts is traced in test_root_touches."""
+    root, servers = programs_in_the_table("root"), programs_in_the_table("the servers' user")
+    assert root >= {"pip", "mvn", "java", "apt-get", "dpkg", "mkfs", "mount", "losetup"}
+    assert servers >= {
+        "initdb",
+        "postgres",
+        "pgbench",
+        "psql",
+        "pg_test_fsync",
+        "pg_test_timing",
+        "perf",
+        "make",
+        "tar",
+    }
+    assert not root & servers
+    code = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    of_builds = {"configure"}
+    assert {name for name in root | servers if f'"{name}' not in code and name not in of_builds} <= NAMED_OTHERWISE

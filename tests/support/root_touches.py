@@ -8,7 +8,7 @@ import posixpath
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 AT = "openat openat2 mkdirat unlinkat renameat renameat2 linkat symlinkat fchmodat fchownat mknodat utimensat execveat"
@@ -19,6 +19,8 @@ PLAIN = (
 USERS = "setuid setreuid setresuid"
 FORKS = "clone clone3 fork vfork"
 FOLDERS = "chdir fchdir"
+LIMITS = "prlimit64 setrlimit"
+SECURITY = Path(__file__).parents[2] / "SECURITY.md"
 _LINE = re.compile(r"(?P<pid>\d+) +(?:<\.\.\. )?(?P<call>\w+)(?: resumed>|\()(?P<rest>.*)", re.DOTALL)
 _RESULT = re.compile(r"\) += (-?\d+)")
 _TEXT = re.compile(r'(?:(?:AT_FDCWD|\d+)<(?P<at>[^>]*)>, )?"(?P<path>(?:[^"\\]|\\.)*)"')
@@ -39,6 +41,7 @@ class _Process:
     uid: int
     folder: str
     program: str
+    bounded: bool = False
 
 
 @dataclass
@@ -58,7 +61,7 @@ class Tracing:
 
     def run(self, argv, **keywords):
         """As subprocess.run."""
-        calls = ",".join(f"{AT} {PLAIN} {USERS} {FORKS} {FOLDERS}".split())
+        calls = ",".join(f"{AT} {PLAIN} {USERS} {FORKS} {FOLDERS} {LIMITS}".split())
         words = ("strace", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-e", f"trace={calls}", "-e", "signal=none",
                  "-o", str(self.output))  # fmt: skip
         self.folder = str(keywords.get("cwd") or Path.cwd())
@@ -69,7 +72,7 @@ class Tracing:
         lines = self.output.read_text(errors="replace").splitlines()
         parents = dict(_births(lines))
         pending = {}
-        for number, line in enumerate(lines):
+        for line in lines:
             match = _LINE.match(line)
             if match is None:
                 continue
@@ -85,6 +88,10 @@ class Tracing:
             if call in USERS.split():
                 self._change_user(process, call, rest, succeeded)
                 continue
+            if call in LIMITS.split():
+                # a limit that is set, not asked for; children inherit it
+                process.bounded |= succeeded and re.search(r"RLIMIT_AS, \{rlim_cur=\d", rest) is not None
+                continue
             paths = _paths(rest, process.folder)
             if call in FOLDERS.split() and succeeded:
                 process.folder = paths[0] if paths else process.folder
@@ -93,14 +100,11 @@ class Tracing:
                 yield Touch(call, paths, process.program)
             if call == "execve" and succeeded and paths:
                 process.program = paths[0]
-            del number
 
     def _process(self, pid, parents):
         if pid not in self.processes:
             parent = self.processes.get(parents.get(pid))
-            self.processes[pid] = (
-                _Process(parent.uid, parent.folder, parent.program) if parent else _Process(_ROOT, self.folder, "")
-            )
+            self.processes[pid] = replace(parent) if parent else _Process(_ROOT, self.folder, "")
         return self.processes[pid]
 
     def _change_user(self, process, call, rest, succeeded):
@@ -127,3 +131,10 @@ def _paths(rest, folder):
         path = match["path"].encode().decode("unicode_escape")
         found.append(posixpath.normpath(posixpath.join(match["at"] or folder, path)))
     return tuple(found)
+
+
+def programs_in_the_table(who):
+    """Those that SECURITY.md says are run as somebody."""
+    rows = [line.split("|")[1:3] for line in SECURITY.read_text().splitlines() if line.count("|") == 3]
+    quoted = (re.findall("`([^`]+)`", what) for what, whom in rows if whom.strip().startswith(who))
+    return {name for names in quoted for name in names if not set(name) & set(":/ ")}
