@@ -269,7 +269,7 @@ def test_a_reader_that_goes_away_ends_it_cleanly_and_finished_runs_are_kept(sand
     assert "nobody takes the progress any more" in said
     assert "same command" in said
     assert len(sandbox.records(study)) == 1
-    assert all(record["failure"] == "" for record in sandbox.records(study).values())
+    assert all(record["failure"] is None for record in sandbox.records(study).values())
     assert not sandbox.processes()
     assert not sandbox.clones()
     assert sandbox.pgstrata("run", file, "--study", study).returncode == 0

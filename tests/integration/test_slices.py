@@ -116,7 +116,7 @@ def test_a_kill_in_the_middle_of_the_turns_leaves_no_paused_client_and_costs_no_
     sandbox, study, left = measured
     assert not left
     assert len(sandbox.records(study)) == 6
-    assert {record["failure"] for record in sandbox.records(study).values()} == {""}
+    assert {record["failure"] for record in sandbox.records(study).values()} == {None}
 
 
 def test_nothing_stays_paused_or_running(measured):

@@ -58,7 +58,7 @@ def test_a_catalogue_that_another_program_locks_loses_nothing(sandbox):
     assert "start the same command again" in said
     kept = sandbox.records(study)
     assert len(kept) == 1
-    assert all(record["failure"] == "" for record in kept.values())
+    assert all(record["failure"] is None for record in kept.values())
     assert not sandbox.wait_for_silence()
     assert not sandbox.clones()
     done = sandbox.pgstrata("run", file, "--study", study)
@@ -214,7 +214,7 @@ def test_environments_that_are_up_together_are_all_measured_and_nothing_stays(sa
     monkeypatch.setattr(ClusterControl, "alive", counting)
     outcome = run_experiment(plan, StudyFolder(study), RecordingEvents())
     assert (outcome.done, outcome.total) == (2, 2)
-    assert {record["failure"] for record in sandbox.records(study).values()} == {""}
+    assert {record["failure"] for record in sandbox.records(study).values()} == {None}
     assert max(seen) == 2
     assert not sandbox.wait_for_silence()
     assert not sandbox.clones()
