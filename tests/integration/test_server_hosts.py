@@ -151,7 +151,7 @@ def test_the_client_is_no_stranger_where_both_hosts_are_one_machine(made):
     strangers = make_derive(load_plan_file(study).plan.experiment)(
         {**evidence, "run.json": evidence["run.json"].replace(b'"processes"', b'""')}
     )
-    assert run.value("client_cpu") > 0.1
+    assert run.value("client_cpu") > 0
     assert run.value("foreign_cpu") < strangers.value("foreign_cpu") - run.value("client_cpu") / 2
     assert run.value("client_foreign_cpu") is None
     assert strangers.value("client_foreign_cpu") is not None
