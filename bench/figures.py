@@ -86,7 +86,7 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": current_commit(),
         "versions": {**versions, "kernel": platform.release()},
         "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
         "figures": [
@@ -98,7 +98,7 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _commit() -> str | None:
+def current_commit() -> str | None:
     """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
     argv = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
     try:
