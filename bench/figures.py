@@ -86,7 +86,7 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": current_commit(),
+        "commit": _commit(),
         "versions": {**versions, "kernel": platform.release()},
         "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
         "figures": [
@@ -98,11 +98,20 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def current_commit() -> str | None:
+def _commit() -> str | None:
     """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
-    argv = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    return _ask_git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def commit_of_source() -> str:
+    """The last commit that changed `src`, short, with "-dirty" where it was changed since; "unknown" outside of one."""
+    found = _ask_git("log", "-1", "--format=%h", "--abbrev=8", "--", ":/src")
+    return f"{found}-dirty" if found and _ask_git("status", "--porcelain", "--", ":/src") else found or "unknown"
+
+
+def _ask_git(*words: str) -> str | None:
     try:
-        done = subprocess.run(argv, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+        done = subprocess.run(("git", *words), cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

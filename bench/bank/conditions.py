@@ -24,6 +24,7 @@ FOR_VALIDATION: Final = 24
 EXPERIMENT: Final = """
 question = "How soon is it seen?"
 seed = {seed}
+threshold = "{threshold:g} %"
 interleave = "{interleave}"
 [[environments]]
 name = "plain"
@@ -142,11 +143,12 @@ class Task:
     kind: str
     visits: int
 
-    def experiment(self, seed: int) -> str:
-        """The experiment file, with the default number of blocks."""
+    def experiment(self, seed: int, threshold: float = 3.0) -> str:
+        """The experiment file, at a threshold in percent."""
         runs = self.condition.design == "runs"
         return EXPERIMENT.format(
             seed=seed,
+            threshold=threshold,
             interleave="runs" if runs else "slices",
             other=KINDS[self.kind][self.condition.workload],
             workload=self.condition.workload,

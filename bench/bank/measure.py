@@ -4,6 +4,7 @@
     MINUTES=30 SIDES=quiet,busy ONLY=bank make bench              measure that long first; give it again to go on
     MINUTES=30 SIDES=quiet CLIENTS=2 KINDS=equal,5 DESIGNS=paired WORKLOADS=select-only ONLY=bank make bench
     VISITS=10 ...                                                 until each kind has so many, instead of the planned
+    STUDIES=3 ...                                                 then whole studies that stop when they are decided
 
 Studies lie in the folder KEEP, by default bench/work/bank; the visits, one line each, in bench/bank/data. Nothing else
 may run beside `quiet` and `busy`, which brings a loop of its own; `SIDES=shared` is for a machine on which others work.
@@ -13,13 +14,20 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from bank.components import Scatter
 from bank.conditions import CLIENTS, DESIGNS, KINDS, PLANNED_SIDES, SIDES, WORKLOADS, Condition, Task, wanted_visits
+from bank.page import place_of, write_page
 from bank.record import Bank, record
+from bank.replay import INSIDE, Draws
+from bank.rows import Row, load_bank, rows_of, scatters
+from bank.studies import STUDIES, load_studies, record_studies
 from bank.visits import DATA
-from figures import Figure, current_commit
+from figures import Figure, commit_of_source
 
 WORK_FOLDER = Path(__file__).parents[1] / "work" / "bank"
 
@@ -27,15 +35,57 @@ WORK_FOLDER = Path(__file__).parents[1] / "work" / "bank"
 def measure_bank() -> Iterator[Figure]:
     """Measure for MINUTES, then evaluate all visits there are; the page of the documentation is written anew."""
     if seconds := 60 * float(os.environ.get("MINUTES") or 0):
+        begun = time.monotonic()
         record(open_bank(), chosen_tasks(), seconds)
-    yield from ()
+        if number := int(os.environ.get("STUDIES") or 0):
+            record_studies(STUDIES, chosen_tasks(), number, seconds - (time.monotonic() - begun))
+    bank = load_bank(DATA)
+    rows, scatter = [], scatters(bank)
+    for row in rows_of(bank, Draws()):
+        rows.append(row)
+        yield from _share_figures(row)
+    yield from _ratios(scatter)
+    write_page(bank, rows, scatter, load_studies(STUDIES))
+
+
+def _share_figures(row: Row) -> Iterator[Figure]:
+    """None for what has too few visits for any verdict."""
+    found = row.found
+    if found is None or (row.minutes is None and row.condition.side != "shared" and row.limit is None):
+        return
+    goal = "no goal of minutes" if row.minutes is None else f"{row.minutes:g} min"
+    sizes = f"{goal}; {row.visits} visits, as recorded {found.in_order:.0f} %, median {found.whole.minutes:.1f} min"
+    name = f"bank: {row.question.name}, {place_of(row.condition)}, {row.condition.design}"
+    shares = (
+        f"right {found.right} %, wrong {found.whole.wrong:.0f} %, not decided {found.whole.undecided:.0f} %, "
+        f"truth inside {found.covered} %"
+    )
+    notes = [sizes, shares, *([row.state] if row.state else ())]
+    yield Figure(name=f"{name}: right", value=found.right.value, goal=INSIDE, unit="%", low_is_good=False, notes=notes)
+    yield Figure(name=f"{name}: covered", value=found.covered.value, goal=INSIDE, unit="%", low_is_good=False)
+    if row.limit is not None:
+        effect = float(row.question.kind)
+        yield Figure(name=f"{name}: detection limit", value=row.limit, goal=effect, unit="%")
+
+
+def _ratios(scatter: Mapping[Condition, Scatter]) -> Iterator[Figure]:
+    """SD of D, paired to free, wherever both were measured."""
+    for condition, paired in scatter.items():
+        free = scatter.get(replace(condition, design="free"))
+        if condition.design == "paired" and free is not None:
+            notes = [
+                f"{design}: SD of D {each.spread.value:.1f} % [{each.spread.low:.1f}, {each.spread.high:.1f}], robust "
+                f"{each.robust:.1f}, between rounds {each.between_rounds:.1f}, lasting {each.lasting.value:.1f}, "
+                f"{each.visits} visits"
+                for design, each in (("free", free), ("paired", paired))
+            ]
+            value = paired.spread.value / free.spread.value
+            yield Figure(name=f"bank: SD paired / free, {place_of(condition)}", value=value, goal=1.0, notes=notes)
 
 
 def open_bank() -> Bank:
     """The bank that KEEP names."""
-    commit = current_commit() or "unknown"
-    short = commit[:8] + ("-dirty" if commit.endswith("-dirty") else "")
-    return Bank(folder=Path(os.environ.get("KEEP") or WORK_FOLDER), data=DATA, commit=short)
+    return Bank(folder=Path(os.environ.get("KEEP") or WORK_FOLDER), data=DATA, commit=commit_of_source())
 
 
 def chosen_tasks() -> Sequence[Task]:

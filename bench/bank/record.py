@@ -1,8 +1,8 @@
 """Measure what the bank lacks, kinds alternating in random order, and put it into the data files.
 
 Each kind of a condition has studies of its own below the folder of the bank, one after the other, since a plan ends
-with its horizon. They grow by a few visits in each turn, on the production path, as `pgstrata run --blocks` makes a study
-grow. A kill loses the visit in flight: what is in a study and not in the data file yet is put there by the next call.
+with its horizon. They grow by a few visits in each turn, on the production path, as by `pgstrata run --blocks`. A kill
+loses the visit in flight: what is in a study and not in the data file yet is put there by the next call.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import pair_metric
 from pgstrata.compare.verdicts.judging import ask
+from pgstrata.errors import InterruptedByUserError, PgstrataError
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES
 from pgstrata.model.plan import HORIZON
@@ -64,16 +65,25 @@ class Bank:
 
 
 def record(bank: Bank, tasks: Sequence[Task], seconds: float) -> None:
-    """Measure for so long, and stop at the next visit; earlier where nothing is missing any more."""
+    """Measure for so long, and stop at the next visit; earlier where nothing is missing any more.
+
+    A kind that cannot be measured is left out of this call.
+    """
     until = time.monotonic() + seconds
     for task in tasks:
         for folder in bank.studies(task):
             _keep(bank, task, folder)
-    order = random.Random()
-    while missing := [task for task in tasks if bank.have(task) < task.visits]:
+    order, failed = random.Random(), set[Task]()
+    while missing := [task for task in tasks if task not in failed and bank.have(task) < task.visits]:
         for task in order.sample(missing, len(missing)):
-            if not _measure_portion(bank, task, until - time.monotonic()):
-                return
+            try:
+                if not _measure_portion(bank, task, until - time.monotonic()):
+                    return
+            except InterruptedByUserError:
+                raise
+            except PgstrataError as error:
+                print(f"    {task.condition.name} {task.kind}: {error}", flush=True)
+                failed.add(task)
 
 
 def _measure_portion(bank: Bank, task: Task, seconds: float) -> bool:
@@ -85,7 +95,7 @@ def _measure_portion(bank: Bank, task: Task, seconds: float) -> bool:
     done = len(study.committed()) // 2 if study.begun() else 0
     blocks = min(HORIZON, done + min(PORTION, task.visits - bank.have(task)))
     plan = replace(load_plan(folder / _EXPERIMENT, blocks=blocks), floors={})
-    with _beside(task.condition.side):
+    with beside(task.condition.side):
         clock = VisitClock(times)
         outcome = run_experiment(plan, study, clock, budget=seconds, stop_early=False)
         clock.finish(outcome.preparing)
@@ -110,7 +120,7 @@ def _current(bank: Bank, task: Task) -> Path:
 
 
 class VisitClock:
-    """Events of a study as lines: when each block ended, in seconds of this call, and at its end what it took beside."""
+    """Events of a study as lines: when each block ended, in seconds of this call, and what the call took beside."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -211,7 +221,7 @@ def _rounds(plain: RunRecord, other: RunRecord) -> tuple[float, ...]:
 
 
 @contextmanager
-def _beside(side: str) -> Iterator[None]:
+def beside(side: str) -> Iterator[None]:
     """A loop that never rests beside what is measured, where that is to be busy."""
     if side != "busy":
         yield

@@ -7,27 +7,31 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 DATA: Final = Path(__file__).with_name("data")
 METRICS: Final = ("tps", "server_cpu_per_tx", "client_cpu_per_tx", "latency_p50", "latency_p95")
 HEAD: Final = (
-    "kind", "study", "block", "started", "commit", "seconds", "preparing", "load", "background", "level",
+    "kind", "study", "block", "after", "commit", "seconds", "preparing", "load", "background", "level",
     *(f"d_{name}" for name in METRICS), "rounds",
 )  # fmt: skip
-# Log ratios of rounds are kept in whole units of this.
-_ROUND_UNIT: Final = 1e-4
+# Differences are kept in whole units of these.
+_UNIT: Final = 1e-4
+_ROUND_UNIT: Final = 1e-3
+_STAMP: Final = "%Y%m%dT%H%M%S"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """Two environments in one block.
 
-    `d` are differences ln(other / plain) by metric, oriented so that above zero is better; NaN where there is none.
-    `seconds` are those of the visit, `preparing` those around visits of the call that it was the first of; NaN where
-    they are not known. `load` is the load average, `background` the share of the CPUs that other processes used, `level`
-    the throughput of the plain environment. `rounds` are log ratios of throughput by round.
+    `study` is the time when it was begun, `started` when the visit was. `d` are differences ln(other / plain) by
+    metric, oriented so that above zero is better; NaN where there is none. `seconds` are those of the visit,
+    `preparing` those around visits of the call that it was the first of; NaN where they are not known. `load` is the
+    load average, `background` the share of the CPUs that other processes used, `level` the throughput of the plain
+    environment. `rounds` are log ratios of throughput by round.
     """
 
     kind: str
@@ -60,7 +64,7 @@ class Visit:
 
 
 def load_visits(file: Path) -> list[Visit]:
-    """All visits in the order of recording; a last line without its end is left out, and so is a file that is missing."""
+    """All visits in the order of recording; a last line without its end is left out."""
     text = file.read_text() if file.exists() else ""
     rows = csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1]))
     return [_parse(row) for row in rows]
@@ -86,25 +90,31 @@ def _parse(row: dict[str, str]) -> Visit:
         kind=row["kind"],
         study=row["study"],
         block=int(row["block"]),
-        started=row["started"],
+        started=_started(row["study"], int(row["after"])),
         commit=row["commit"],
         seconds=_number(row["seconds"]),
         preparing=_number(row["preparing"]),
         load=_number(row["load"]),
         background=_number(row["background"]),
         level=_number(row["level"]),
-        d=tuple(_number(row[f"d_{name}"]) for name in METRICS),
+        d=tuple(_UNIT * _number(row[f"d_{name}"]) for name in METRICS),
         rounds=tuple(int(word) * _ROUND_UNIT for word in row["rounds"].split()),
     )
 
 
 def _render(visit: Visit) -> str:
-    numbers = [_text(value, digits) for value, digits in (
-        (visit.seconds, 2), (visit.preparing, 2), (visit.load, 2), (visit.background, 3), (visit.level, 0),
-        *((value, 5) for value in visit.d),
-    )]  # fmt: skip
+    begun = datetime.strptime(visit.study, _STAMP).replace(tzinfo=UTC)
+    after = round((datetime.fromisoformat(visit.started) - begun).total_seconds())
+    times = (_text(visit.seconds, 1), _text(visit.preparing, 1), _text(visit.load, 1))
+    levels = (_text(visit.background, 2), _text(visit.level, 0))
+    d = (_text(value / _UNIT, 0) for value in visit.d)
     rounds = " ".join(str(round(value / _ROUND_UNIT)) for value in visit.rounds)
-    return ",".join((visit.kind, visit.study, str(visit.block), visit.started, visit.commit, *numbers, rounds))
+    return ",".join((visit.kind, visit.study, str(visit.block), str(after), visit.commit, *times, *levels, *d, rounds))
+
+
+def _started(study: str, after: int) -> str:
+    begun = datetime.strptime(study, _STAMP).replace(tzinfo=UTC) + timedelta(seconds=after)
+    return begun.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number(text: str) -> float:
