@@ -29,7 +29,7 @@ from pgstrata.app.run import run_experiment
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import pair_metric
 from pgstrata.compare.verdicts.judging import ask
-from pgstrata.errors import InterruptedByUserError, PgstrataError
+from pgstrata.errors import HostNotFitError, InterruptedByUserError, PgstrataError
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES
 from pgstrata.model.plan import HORIZON
@@ -39,8 +39,14 @@ from pgstrata.store.repository import StudyFolder
 
 # Visits of a kind before it is the turn of the next.
 PORTION: Final = 3
+# It ends with the process whose number it is given, its parent, also where that is killed.
+_LOOP: Final = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""
 _EXPERIMENT, _STUDY, _TIMES = "experiment.toml", "study", "times.jsonl"
-_PLAIN, _OTHER = "plain", "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,10 @@ def record(bank: Bank, tasks: Sequence[Task], seconds: float) -> None:
     """Measure for so long, and stop at the next visit; earlier where nothing is missing any more.
 
     A kind that cannot be measured is left out of this call.
+
+    Raises:
+        HostNotFitError: something else is being measured on this host, or it was left changed.
+        InterruptedByUserError: Ctrl-C.
     """
     until = time.monotonic() + seconds
     for task in tasks:
@@ -79,7 +89,7 @@ def record(bank: Bank, tasks: Sequence[Task], seconds: float) -> None:
             try:
                 if not _measure_portion(bank, task, until - time.monotonic()):
                     return
-            except InterruptedByUserError:
+            except (InterruptedByUserError, HostNotFitError):
                 raise
             except PgstrataError as error:
                 print(f"    {task.condition.name} {task.kind}: {error}", flush=True)
@@ -178,7 +188,7 @@ def _keep(bank: Bank, task: Task, folder: Path) -> Sequence[Visit]:
 
 
 def extract(study: Study, kind: str, name: str, times: Mapping[int, Mapping[str, float]]) -> Sequence[Visit]:
-    """The visits of a study whose runs may enter a comparison.
+    """The visits of a study whose runs may enter a comparison: its first environment against the baseline.
 
     Args:
         study: with the metrics of a visit, and the series that comparisons need.
@@ -187,15 +197,17 @@ def extract(study: Study, kind: str, name: str, times: Mapping[int, Mapping[str,
         times: as `read_times` finds them.
     """
     stamp, _, commit = name.partition("-")
-    cell = study.plan.experiment.cells[0].identity
+    experiment = study.plan.experiment
+    cell, base = experiment.cells[0].identity, experiment.baseline
+    other_name = next(each.name for each in experiment.environments if each.name != base)
     arms = sort_runs(study.runs, frozenset(METRICS))
-    pairings = [pair_metric(arms, ask(study.plan, metric), _OTHER, cell) for metric in METRICS]
+    pairings = [pair_metric(arms, ask(study.plan, metric), other_name, cell) for metric in METRICS]
     differences = [dict(zip(each.blocks, each.differences.tolist(), strict=True)) for each in pairings]
     levels = dict(zip(pairings[0].blocks, pairings[0].base_levels.tolist(), strict=True))
-    runs = {(run.block, run.environment): run for run in study.runs}
+    runs = {(run.block, run.environment): run for run in study.runs if run.cell == cell}
     visits = []
     for block in sorted(differences[0]):
-        plain, other, known = runs[block, _PLAIN], runs[block, _OTHER], times.get(block, {})
+        plain, other, known = runs[block, base], runs[block, other_name], times.get(block, {})
         visits.append(
             Visit(
                 kind=kind,
@@ -226,7 +238,7 @@ def beside(side: str) -> Iterator[None]:
     if side != "busy":
         yield
         return
-    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    loop = subprocess.Popen([sys.executable, "-c", _LOOP, str(os.getpid())])
     try:
         yield
     finally:

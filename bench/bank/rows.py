@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from bank.components import Scatter, scatter_of
 from bank.conditions import (
+    DESIGNS,
     EQUAL,
     FOR_SHARES,
     KINDS,
@@ -136,17 +137,13 @@ def scatters(bank: Visits) -> Mapping[Condition, Scatter]:
 
 
 def truths(bank: Visits) -> Iterator[tuple[Condition, str, Mapping[str, Sequence[Visit]]]]:
-    """Visits of each kind by design, with one of the conditions that differ only in it."""
-    places = {(each.workload, each.clients, each.side): each for each in sorted(bank, key=order_of, reverse=True)}
-    for workload, clients, side in sorted(places, key=lambda key: (key[0], SIDES.index(key[2]), key[1])):
+    """Visits of each kind by design, with the condition that they have in common otherwise."""
+    for place in sorted({replace(each, design="paired") for each in bank}, key=order_of):
+        by_design = {design: bank.get(replace(place, design=design), {}) for design in DESIGNS}
         for kind in KINDS:
-            found = {
-                each.design: bank[each][kind]
-                for each in sorted(bank, key=order_of)
-                if (each.workload, each.clients, each.side) == (workload, clients, side) and kind in bank[each]
-            }
+            found = {design: kinds[kind] for design, kinds in by_design.items() if kind in kinds}
             if found:
-                yield places[workload, clients, side], kind, found
+                yield place, kind, found
 
 
 def background_of(kinds: Mapping[str, Sequence[Visit]]) -> float:

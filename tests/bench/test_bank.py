@@ -1,11 +1,18 @@
 """The bank of real visits: what its evaluation says of a known truth, and what a kill leaves of its files."""
 
+import dataclasses
 import importlib
 import math
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pgstrata.compare import compare_study
+from pgstrata.store.load import load_study
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -176,6 +183,52 @@ def test_rows_with_too_few_visits_are_marked_and_so_is_what_was_not_measured(ban
     assert "No visits yet." in text
 
 
+def test_what_is_asked_of_the_bank_is_checked(bank, monkeypatch):
+    for name, value in {"KINDS": "equal,5", "CLIENTS": "2,4", "DESIGNS": "paired", "SIDES": "quiet"}.items():
+        monkeypatch.setenv(name, value)
+    chosen = bank("measure").chosen_tasks()
+    found = {(task.condition.name, task.kind, task.visits) for task in chosen}
+    assert ("select-only-2-paired-quiet", "equal", 150) in found
+    assert ("simple-update-4-paired-quiet", "5", 150) in found
+    assert not any("simple-update" in name and kind == "equal" for name, kind, _ in found)
+    monkeypatch.setenv("VISITS", "10")
+    assert {task.visits for task in bank("measure").chosen_tasks()} == {10}
+    monkeypatch.setenv("KINDS", "equal,3")
+    with pytest.raises(SystemExit, match="KINDS: there is no 3"):
+        bank("measure").chosen_tasks()
+
+
+def test_the_same_difference_paired_and_free_stands_in_one_row(bank, condition, few, tmp_path):
+    free = dataclasses.replace(condition, design="free")
+    write_bank(bank, condition, tmp_path, _5=(30, 5.0))
+    found = write_bank(bank, free, tmp_path, _5=(12, 5.0))
+    ((place, kind, by_design),) = bank("rows").truths(found)
+    assert (place, kind) == (condition, "5")
+    assert {name: len(visits) for name, visits in by_design.items()} == {"paired": 30, "free": 12}
+
+
+def test_visits_are_taken_from_a_study_as_answers_compare_it(bank, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCH.parent / "tests" / "kept")
+    kept = importlib.import_module("kept")
+    study = kept.unpack("slices", tmp_path)
+    assert kept.pgstrata(tmp_path, "reparse", study).returncode == 0
+    loaded = load_study(study, series=True)
+    visits = bank("record").extract(loaded, "5", "20261122T100000-abcdef01", {1: {"seconds": 9.0, "load": 1.0}})
+    assert len(visits) >= 7
+    assert visits[0].seconds == 9.0
+    assert math.isnan(visits[1].seconds)
+    assert {visit.commit for visit in visits} == {"abcdef01"}
+    name = next(
+        each.name for each in loaded.plan.experiment.environments if each.name != loaded.plan.experiment.baseline
+    )
+    (headline,) = [
+        each for each in compare_study(loaded.plan, loaded.runs)
+        if each.environment == name and each.metric == "tps" and each.cell == loaded.plan.experiment.cells[0].identity
+    ]  # fmt: skip
+    centre = bank("replay").centre_of(np.array([visit.tps for visit in visits]))
+    assert math.exp(centre) == pytest.approx(headline.effect, rel=1e-9)
+
+
 def test_the_parts_of_a_scatter_are_found_again(bank):
     visits = make_visits(bank, "equal", 400, sd=0.02)
     found = bank("components").scatter_of(visits)
@@ -184,6 +237,24 @@ def test_the_parts_of_a_scatter_are_found_again(bank):
     assert found.of_rounds == pytest.approx(4.0 * math.sqrt(math.pi / 2 / 8), rel=0.1)
     assert found.lasting.value == pytest.approx(math.sqrt(found.spread.value**2 - found.of_rounds**2), rel=0.01)
     assert found.spread.low < 2.0 < found.spread.high
+
+
+def test_the_busy_loop_ends_with_a_parent_that_is_killed(bank):
+    script = (
+        "import os, subprocess, sys, time\n"
+        "print(subprocess.Popen([sys.executable, '-c', sys.argv[1], str(os.getpid())]).pid, flush=True)\n"
+        "time.sleep(60)"
+    )
+    argv = [sys.executable, "-c", script, bank("record")._LOOP]
+    parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    with parent:
+        loop = Path("/proc", parent.stdout.readline().strip(), "stat")
+        assert loop.exists()
+        parent.kill()
+    until = time.monotonic() + 30
+    while loop.exists() and loop.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_half_an_hour_is_as_the_fitted_model_says(bank):
