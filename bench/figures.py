@@ -56,6 +56,8 @@ def run_benchmarks(benchmarks: dict[str, Benchmark], only: str | None, results: 
     if unknown:
         print(f"there is no benchmark {', '.join(unknown)}: {', '.join(benchmarks)}")
         return 2
+    # before anything is written, results and pages of the documentation included
+    commit = _commit()
     for name, benchmark in benchmarks.items():
         if not wanted or name in wanted:
             print(f"# {name}", flush=True)
@@ -66,27 +68,27 @@ def run_benchmarks(benchmarks: dict[str, Benchmark], only: str | None, results: 
                     print(f"    {note}", flush=True)
                 done.append(figure)
             if done:
-                keep_figures(results, name, done)
+                keep_figures(results, name, done, commit)
     return 0
 
 
-def keep_figures(results: Path, name: str, figures: Sequence[Figure]) -> None:
+def keep_figures(results: Path, name: str, figures: Sequence[Figure], commit: str | None) -> None:
     """Put the figures of one benchmark into the file, which is whole at any time."""
     try:
         kept = json.loads(results.read_text())
     except (OSError, ValueError):
         kept = {}
-    content = {**(kept if isinstance(kept, dict) else {}), name: _entry(figures)}
+    content = {**(kept if isinstance(kept, dict) else {}), name: _entry(figures, commit)}
     draft = results.with_name(f"{results.name}.{os.getpid()}")
     draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
     draft.replace(results)
 
 
-def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
+def _entry(figures: Sequence[Figure], commit: str | None) -> Mapping[str, Any]:
     versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit,
         "versions": {**versions, "kernel": platform.release()},
         "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
         "figures": [
