@@ -13,6 +13,7 @@ from agreement import measure_agreement
 from anomalies import measure_anomalies
 from attribution import measure_attribution
 from background_load import measure_background_load
+from bank.measure import measure_bank
 from bisection import measure_bisection
 from causes import measure_causes
 from cpu import measure_cpu
@@ -24,7 +25,6 @@ from live import measure_live, measure_live_runs, measure_live_writing
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
 from perf import measure_perf
-from placement import measure_placement
 from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
@@ -55,7 +55,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "remote": measure_remote,
     "slices": measure_slices,
     "threads": measure_threads,
-    "placement": measure_placement,
+    "bank": measure_bank,
     "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,

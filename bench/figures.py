@@ -56,6 +56,8 @@ def run_benchmarks(benchmarks: dict[str, Benchmark], only: str | None, results: 
     if unknown:
         print(f"there is no benchmark {', '.join(unknown)}: {', '.join(benchmarks)}")
         return 2
+    # before anything is written, results and pages of the documentation included
+    commit = _commit()
     for name, benchmark in benchmarks.items():
         if not wanted or name in wanted:
             print(f"# {name}", flush=True)
@@ -66,27 +68,27 @@ def run_benchmarks(benchmarks: dict[str, Benchmark], only: str | None, results: 
                     print(f"    {note}", flush=True)
                 done.append(figure)
             if done:
-                keep_figures(results, name, done)
+                keep_figures(results, name, done, commit)
     return 0
 
 
-def keep_figures(results: Path, name: str, figures: Sequence[Figure]) -> None:
+def keep_figures(results: Path, name: str, figures: Sequence[Figure], commit: str | None) -> None:
     """Put the figures of one benchmark into the file, which is whole at any time."""
     try:
         kept = json.loads(results.read_text())
     except (OSError, ValueError):
         kept = {}
-    content = {**(kept if isinstance(kept, dict) else {}), name: _entry(figures)}
+    content = {**(kept if isinstance(kept, dict) else {}), name: _entry(figures, commit)}
     draft = results.with_name(f"{results.name}.{os.getpid()}")
     draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
     draft.replace(results)
 
 
-def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
+def _entry(figures: Sequence[Figure], commit: str | None) -> Mapping[str, Any]:
     versions = {"pgstrata": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit,
         "versions": {**versions, "kernel": platform.release()},
         "shortened": {name: os.environ[name] for name in SHORTENED if os.environ.get(name)},
         "figures": [
@@ -100,9 +102,18 @@ def _entry(figures: Sequence[Figure]) -> Mapping[str, Any]:
 
 def _commit() -> str | None:
     """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
-    argv = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    return _ask_git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def commit_of_source() -> str:
+    """The last commit that changed `src`, short, with "-dirty" where it was changed since; "unknown" outside of one."""
+    found = _ask_git("log", "-1", "--format=%h", "--abbrev=8", "--", ":/src")
+    return f"{found}-dirty" if found and _ask_git("status", "--porcelain", "--", ":/src") else found or "unknown"
+
+
+def _ask_git(*words: str) -> str | None:
     try:
-        done = subprocess.run(argv, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+        done = subprocess.run(("git", *words), cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

@@ -1,0 +1,165 @@
+"""What the bank holds: conditions, the kinds of pairs that are measured in each, and how many visits are wanted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from live import WORK, WRITING_WORK
+
+from pgstrata.model.answer import Verdict
+
+EQUAL: Final = "equal"
+# `shared` is a machine on which somebody else works as it happens; what that was is kept with each visit.
+SIDES: Final = ("quiet", "busy", "shared")
+PLANNED_SIDES: Final = ("quiet", "busy")
+# Sessions paired with CPUs and free, both in slices; and run by run, placed as by default.
+DESIGNS: Final = ("paired", "free", "runs")
+WORKLOADS: Final = ("select-only", "simple-update")
+CLIENTS: Final = (1, 2, 4, 8, 16)
+FOR_SHARES: Final = 150
+FOR_VALIDATION: Final = 24
+EXPERIMENT: Final = """
+question = "How soon is it seen?"
+seed = {seed}
+threshold = "{threshold:g} %"
+interleave = "{interleave}"
+[[environments]]
+name = "plain"
+server = "18"
+options.extra_work = 0
+[[environments]]
+name = "other"
+{other}
+[[cells]]
+workload = "{workload}"
+scale = 16
+clients = {clients}
+run = "10s"
+placement = "{placement}"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Where visits can be compared with each other; `side` is what else the machine does."""
+
+    workload: str
+    clients: int
+    design: str
+    side: str
+
+    @property
+    def name(self) -> str:
+        """Name of its data file and folder."""
+        return f"{self.workload}-{self.clients}-{self.design}-{self.side}"
+
+    @staticmethod
+    def of(name: str) -> Condition:
+        """ValueError where it is no name of a condition."""
+        workload, clients, design, side = name.rsplit("-", 3)
+        return Condition(workload=workload, clients=int(clients), design=design, side=side)
+
+
+def _work(**bytes_by_workload: int) -> Mapping[str, str]:
+    return {name.replace("_", "-"): _environment("18", work) for name, work in bytes_by_workload.items()}
+
+
+def _environment(server: str, work: int = 0) -> str:
+    return f'server = "{server}"\noptions.extra_work = {work}'
+
+
+# The second environment of each kind of pair, by workload; a number is the slowdown in percent, about. The protocol is
+# a property of the cell: planning anew for each execution is what the simple one mainly adds.
+KINDS: Final[Mapping[str, Mapping[str, str]]] = {
+    EQUAL: _work(select_only=0, simple_update=0),
+    "1": _work(select_only=WORK[1]),
+    "2": _work(select_only=WORK[2]),
+    "5": _work(select_only=WORK[5], simple_update=WRITING_WORK),
+    "15": _work(select_only=920),
+    "16": {"select-only": _environment("16")},
+    "17": {"select-only": _environment("17")},
+    "planned-anew": {"select-only": _environment("18") + '\nsettings.plan_cache_mode = "force_custom_plan"'},
+}
+TITLES: Final = {EQUAL: "equal", "16": "16 against 18", "17": "17 against 18", "planned-anew": "planned anew"}
+
+
+def title_of(kind: str) -> str:
+    """As tables call it."""
+    return TITLES.get(kind, f"about {kind} % slower")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of the visits of one kind: at which threshold (percent), and the minutes it may take by side.
+
+    A difference is asked for with a threshold below it: the default of 3 % for 5 %, half of it for less.
+    """
+
+    name: str
+    kind: str
+    threshold: float
+    minutes: Mapping[str, float]
+    workload: str = "select-only"
+
+    @property
+    def right(self) -> Verdict:
+        """The verdict that is true."""
+        return Verdict.EQUIVALENT if self.kind == EQUAL else Verdict.WORSE
+
+
+QUESTIONS: Final = (
+    Question(name="5 %", kind="5", threshold=3.0, minutes={"quiet": 1.5, "busy": 3.0}),
+    Question(name="2 %", kind="2", threshold=1.0, minutes={"quiet": 3.0, "busy": 8.0}),
+    Question(name="1 %", kind="1", threshold=0.5, minutes={"quiet": 6.0}),
+    Question(name="equal within 2 %", kind=EQUAL, threshold=2.0, minutes={"quiet": 3.0}),
+    Question(name="equal within 1 %", kind=EQUAL, threshold=1.0, minutes={"quiet": 6.0}),
+    Question(name="5 %", kind="5", threshold=3.0, minutes={"quiet": 4.0}, workload="simple-update"),
+)
+
+
+def wanted_visits(condition: Condition, kind: str) -> int:
+    """Visits until a row is complete; 0 for what nothing is made of."""
+    asked = any(each.kind == kind and each.workload == condition.workload for each in QUESTIONS)
+    if condition.workload not in KINDS[kind]:
+        return 0
+    if condition.workload != "select-only":
+        fits = asked and (condition.design, condition.side) == ("paired", "quiet") and kind != EQUAL
+        return FOR_SHARES if fits and condition.clients in {2, 4} else 0
+    if condition.design == "runs":
+        return FOR_SHARES if asked and condition.clients == 2 else 0
+    if asked and condition.clients in {2, 4}:
+        return FOR_SHARES
+    return FOR_VALIDATION if kind == EQUAL or condition.clients in {2, 4, 16} else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Visits of one kind to be measured in a condition, up to a number."""
+
+    condition: Condition
+    kind: str
+    visits: int
+
+    def experiment(self, seed: int, threshold: float = 3.0) -> str:
+        """The experiment file, at a threshold in percent."""
+        runs = self.condition.design == "runs"
+        return EXPERIMENT.format(
+            seed=seed,
+            threshold=threshold,
+            interleave="runs" if runs else "slices",
+            other=KINDS[self.kind][self.condition.workload],
+            workload=self.condition.workload,
+            clients=self.condition.clients,
+            placement="auto" if runs else self.condition.design,
+        )
+
+
+def planned_tasks(sides: Sequence[str] = PLANNED_SIDES) -> Iterator[Task]:
+    """Everything that the tables are made of."""
+    for workload, clients, design, side, kind in itertools.product(WORKLOADS, CLIENTS, DESIGNS, sides, KINDS):
+        condition = Condition(workload=workload, clients=clients, design=design, side=side)
+        if number := wanted_visits(condition, kind):
+            yield Task(condition=condition, kind=kind, visits=number)

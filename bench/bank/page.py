@@ -1,0 +1,209 @@
+"""The page of the documentation that the bank writes: nothing on it is written by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from bank import long_runs
+from bank.components import Scatter
+from bank.conditions import FOR_SHARES, FOR_VALIDATION, QUESTIONS, Condition, planned_tasks, title_of
+from bank.replay import Share
+from bank.rows import Row, Visits, background_of, truth_of, truths
+from bank.studies import LiveStudy
+from live import Known
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "detection.md"
+_NONE: Final = "-"
+SIDES: Final = {"quiet": "quiet", "busy": "beside a busy loop", "shared": "shared with others"}
+DESIGNS: Final = {"paired": "slices, paired", "free": "slices, free", "runs": "run by run, 10 s"}
+HEAD: Final = """\
+# How soon differences are found
+
+`ONLY=bank make bench` writes this page from the visits of real servers in `bench/bank/data`; nothing on it is written
+by hand. Measuring them can be interrupted and gone on with at any time ([CONTRIBUTING.md](../CONTRIBUTING.md)).
+
+**{state}**
+
+## Minutes to an answer
+
+Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged
+by the rule that users have ([concepts.md](concepts.md#how-a-verdict-is-reached)), at a threshold of 3 % for 5 %, of 1 %
+for 2 %, of 0.5 % for 1 %.
+
+- **Right**: the verdict is right and comes within the goal, set-up included. Undecided is what comes later, or never.
+- **Truth inside**: the interval at the end contains the truth. For equal environments that is zero. Otherwise it is
+  the estimate from the other half of the visits, looked at once; it has an error of its own, which lowers this share.
+- **As recorded**: right within the goal where studies are stretches of the recording, not visits drawn one by one.
+- Brackets hold 95 %, by drawing stretches of five visits. A goal is reached ("ok") with 95 % in both shares.
+- Rows with fewer than {shares} visits are not complete, and say little.
+"""
+LONG_RUNS: Final = """
+Beside it, **simulated**: three runs of 30 minutes of one environment, then three of the other, judged by Welch's test
+at 5 %, with 2 clients. The noise is that of two models ([noise.md](noise.md)): fitted to runs of 2 and 8 s in a quiet
+hour, whose drift goes on for three hours here; and assumed, with next to no drift.
+"""
+LIVE: Final = """
+Whole studies that were made, not drawn, and stopped when they were decided:
+"""
+SCATTER: Final = """
+## How much equal environments scatter
+
+*D* is the difference of one visit; its SD is about zero. "Lasting" is the part that rounds do not explain: starts, and
+where sessions were put. All in percent; {validation} visits make a row complete.
+"""
+TRUTHS: Final = """
+## Whether the placement of sessions changes the answer
+
+The same differences with sessions paired with CPUs and free. pgbench's protocol belongs to a cell and cannot differ
+between environments. "Planned anew" is `plan_cache_mode = force_custom_plan`, which plans each execution, as the simple
+protocol does.
+"""
+
+
+def write_page(
+    bank: Visits,
+    rows: Sequence[Row],
+    scatter: Mapping[Condition, Scatter],
+    studies: Sequence[LiveStudy],
+    file: Path = PAGE,
+) -> None:
+    """The whole page anew."""
+    parts = [
+        HEAD.format(state=_state(bank), shares=FOR_SHARES),
+        *_minutes(bank, rows),
+        LIVE,
+        *_live(studies),
+        *_long_runs(),
+    ]
+    parts += [SCATTER.format(validation=FOR_VALIDATION), *_scatter(scatter), TRUTHS, *_truths(bank)]
+    file.write_text("\n".join(part.rstrip("\n") for part in parts) + "\n")
+
+
+def _state(bank: Visits) -> str:
+    tasks = list(planned_tasks())
+    have = [len(bank.get(task.condition, {}).get(task.kind, ())) for task in tasks]
+    complete = sum(number >= task.visits for number, task in zip(have, tasks, strict=True))
+    others = sum(len(visits) for each, kinds in bank.items() if each.side == "shared" for visits in kinds.values())
+    dates = sorted(visit.started for kinds in bank.values() for visits in kinds.values() for visit in visits)
+    when = f" The first is of {dates[0][:10]}, the last of {dates[-1][:10]}." if dates else ""
+    return (
+        f"{complete} of {len(tasks)} planned series of visits are complete, {sum(number > 0 for number in have)} are "
+        f"begun. {others} visits are of a shared machine, for which there are no goals.{when}"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Sequence[str]:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return ["", f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines] if lines else ["", "No visits yet."]
+
+
+def place_of(condition: Condition) -> str:
+    """Workload, clients, machine."""
+    return f"{condition.workload}, {condition.clients} clients, {SIDES[condition.side]}"
+
+
+def _minutes(bank: Visits, rows: Sequence[Row]) -> Sequence[str]:
+    head = ("load and machine", "question", "measured in", "visits", "truth, %", "right, %", "wrong, undecided, %",
+            "truth inside, %", "median minutes", "as recorded, %", "others' CPU, %", "goal")  # fmt: skip
+    return _table(head, (_minutes_row(bank, row) for row in rows))
+
+
+def _minutes_row(bank: Visits, row: Row) -> Sequence[str]:
+    found, condition = row.found, row.condition
+    others = background_of(bank[condition]) if condition in bank else math.nan
+    goal = "none" if row.minutes is None else f"{row.minutes:g} min"
+    limit = "" if row.limit is None else f"; detection limit {_limit(row.limit)}"
+    return (
+        place_of(condition), row.question.name, DESIGNS[condition.design], str(row.visits),
+        _known(row.truth),
+        _NONE if found is None else str(found.right),
+        _NONE if found is None else f"{found.whole.wrong:.0f}, {found.whole.undecided:.0f}",
+        _NONE if found is None else str(found.covered),
+        _NONE if found is None else _number(found.whole.minutes, ".1f", "never"),
+        _NONE if found is None else f"{found.in_order:.0f}",
+        _number(others, ".0f", _NONE),
+        f"{goal}; {row.state}{limit}" if row.state else f"{goal}{limit}",
+    )  # fmt: skip
+
+
+def _limit(percent: float) -> str:
+    return f"{percent:g} %" if math.isfinite(percent) else "beyond 45 %"
+
+
+def _known(known: Known | None) -> str:
+    if known is None:
+        return _NONE
+    if not math.isfinite(known.low):
+        return f"{known.change:+.1f} (too few)"
+    return f"{known.change:+.1f} [{known.low:+.1f}, {known.high:+.1f}]"
+
+
+def _number(value: float, form: str, otherwise: str) -> str:
+    return format(value, form) if math.isfinite(value) else otherwise
+
+
+def _live(studies: Sequence[LiveStudy]) -> Sequence[str]:
+    found: dict[tuple[Condition, str], list[LiveStudy]] = {}
+    for study in studies:
+        found.setdefault((study.condition, study.question), []).append(study)
+    rows = (
+        (place_of(condition), name, DESIGNS[condition.design], "; ".join(_live_text(each) for each in made))
+        for (condition, name), made in found.items()
+    )
+    return _table(("load and machine", "question", "measured in", "verdicts, %"), rows)
+
+
+def _live_text(study: LiveStudy) -> str:
+    return f"{study.verdict} after {study.seconds / 60:.1f} min, {study.blocks} blocks, {_known(study.known)}"
+
+
+def _long_runs() -> Sequence[str]:
+    """What usual practice would say: simulated, not measured."""
+    rows = []
+    for workload in dict.fromkeys(question.workload for question in QUESTIONS):
+        asked = [question for question in QUESTIONS if question.workload == workload]
+        for model, runs in long_runs.simulate(workload).items():
+            shares = [f"{each.name} in {long_runs.right_share(runs, each):.0f} %" for each in asked]
+            spread = f"{long_runs.spread_of(runs):.1f}"
+            rows.append((workload, model, spread, "; ".join(shares), f"{long_runs.MINUTES:.0f}"))
+    return [
+        LONG_RUNS,
+        *_table(("load", "noise", "robust SD of the difference of two runs, %", "right", "minutes"), rows),
+    ]
+
+
+def _scatter(scatter: Mapping[Condition, Scatter]) -> Sequence[str]:
+    head = ("load and machine", "measured in", "visits", "SD of *D*", "robust", "between rounds", "*D* by rounds",
+            "lasting", "CV of throughput", "server ÷ client CPU")  # fmt: skip
+    rows = (
+        (
+            place_of(condition), DESIGNS[condition.design], _enough(each.visits), _decimals(each.spread),
+            f"{each.robust:.1f}", f"{each.between_rounds:.1f}", f"{each.of_rounds:.1f}",
+            _decimals(each.lasting), f"{each.level:.0f}",
+            _number(each.cpu_ratio, ".1f", _NONE),
+        )
+        for condition, each in scatter.items()
+    )  # fmt: skip
+    return _table(head, rows)
+
+
+def _enough(visits: int) -> str:
+    return str(visits) if visits >= FOR_VALIDATION else f"{visits}, not complete"
+
+
+def _decimals(share: Share) -> str:
+    return f"{share.value:.1f} [{share.low:.1f}, {share.high:.1f}]"
+
+
+def _truths(bank: Visits) -> Sequence[str]:
+    rows = []
+    for condition, kind, found in truths(bank):
+        by_design = [
+            f"{_known(truth_of(found[design]))}, {_enough(len(found[design]))}" if design in found else _NONE
+            for design in ("paired", "free", "runs")
+        ]
+        rows.append((place_of(condition), title_of(kind), *by_design))
+    return _table(("load and machine", "difference", *(f"{name}: %, visits" for name in DESIGNS.values())), rows)

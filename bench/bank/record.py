@@ -1,0 +1,246 @@
+"""Measure what the bank lacks, kinds alternating in random order, and put it into the data files.
+
+Each kind of a condition has studies of its own below the folder of the bank, one after the other, since a plan ends
+with its horizon. They grow by a few visits in each turn, on the production path, as by `pgstrata run --blocks`. A kill
+loses the visit in flight: what is in a study and not in the data file yet is put there by the next call.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from bank.conditions import Task
+from bank.visits import METRICS, Visit, append_visits, load_visits
+
+from pgstrata.app.question import load_plan
+from pgstrata.app.run import run_experiment
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.pairs import pair_metric
+from pgstrata.compare.verdicts.judging import ask
+from pgstrata.errors import HostNotFitError, InterruptedByUserError, PgstrataError
+from pgstrata.model.answer import Study
+from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES
+from pgstrata.model.plan import HORIZON
+from pgstrata.model.runs import RunRecord
+from pgstrata.ports.events import Event, EventKind
+from pgstrata.store.repository import StudyFolder
+
+# Visits of a kind before it is the turn of the next.
+PORTION: Final = 3
+# It ends with the process whose number it is given, its parent, also where that is killed.
+_LOOP: Final = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""
+_EXPERIMENT, _STUDY, _TIMES = "experiment.toml", "study", "times.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bank:
+    """`folder` holds the studies, `data` the data files; `commit` is that of the code that measures."""
+
+    folder: Path
+    data: Path
+    commit: str
+
+    def file(self, task: Task) -> Path:
+        """The data file of its condition."""
+        return self.data / f"{task.condition.name}.csv"
+
+    def have(self, task: Task) -> int:
+        """Visits of that kind in the data file."""
+        return sum(visit.kind == task.kind for visit in load_visits(self.file(task)))
+
+    def studies(self, task: Task) -> Sequence[Path]:
+        """Folders of its studies, the oldest first."""
+        return sorted(each.parent for each in (self.folder / task.condition.name / task.kind).glob(f"*/{_EXPERIMENT}"))
+
+
+def record(bank: Bank, tasks: Sequence[Task], seconds: float) -> None:
+    """Measure for so long, and stop at the next visit; earlier where nothing is missing any more.
+
+    A kind that cannot be measured is left out of this call.
+
+    Raises:
+        HostNotFitError: something else is being measured on this host, or it was left changed.
+        InterruptedByUserError: Ctrl-C.
+    """
+    until = time.monotonic() + seconds
+    for task in tasks:
+        for folder in bank.studies(task):
+            _keep(bank, task, folder)
+    order, failed = random.Random(), set[Task]()
+    while missing := [task for task in tasks if task not in failed and bank.have(task) < task.visits]:
+        for task in order.sample(missing, len(missing)):
+            try:
+                if not _measure_portion(bank, task, until - time.monotonic()):
+                    return
+            except (InterruptedByUserError, HostNotFitError):
+                raise
+            except PgstrataError as error:
+                print(f"    {task.condition.name} {task.kind}: {error}", flush=True)
+                failed.add(task)
+
+
+def _measure_portion(bank: Bank, task: Task, seconds: float) -> bool:
+    """A few visits more of one kind; False where the time is not enough for one."""
+    if seconds <= 0:
+        return False
+    folder = _current(bank, task)
+    study, times = StudyFolder(folder / _STUDY), folder / _TIMES
+    done = len(study.committed()) // 2 if study.begun() else 0
+    blocks = min(HORIZON, done + min(PORTION, task.visits - bank.have(task)))
+    plan = replace(load_plan(folder / _EXPERIMENT, blocks=blocks), floors={})
+    with beside(task.condition.side):
+        clock = VisitClock(times)
+        outcome = run_experiment(plan, study, clock, budget=seconds, stop_early=False)
+        clock.finish(outcome.preparing)
+    kept = _keep(bank, task, folder)
+    said = " ".join(f"{100 * visit.tps:+.2f} %" for visit in kept)
+    print(f"    {task.condition.name} {task.kind}: {bank.have(task)} of {task.visits} visits; {said}", flush=True)
+    return outcome.measured > 0
+
+
+def _current(bank: Bank, task: Task) -> Path:
+    """The study to go on with: the last one, unless it is full or was begun by other code."""
+    studies = bank.studies(task)
+    if studies and studies[-1].name.endswith(f"-{bank.commit}"):
+        study = StudyFolder(studies[-1] / _STUDY)
+        if not study.begun() or len(study.committed()) < 2 * HORIZON:
+            return studies[-1]
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{bank.commit}"
+    folder = bank.folder / task.condition.name / task.kind / name
+    folder.mkdir(parents=True)
+    (folder / _EXPERIMENT).write_text(task.experiment(random.Random(name).randrange(2**31)))
+    return folder
+
+
+class VisitClock:
+    """Events of a study as lines: when each block ended, in seconds of this call, and what the call took beside."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._begun = time.monotonic()
+
+    def emit(self, event: Event) -> None:
+        if event.kind is EventKind.BLOCK_FINISHED:
+            self._write(block=int(event.text), ended=self._now(), load=round(os.getloadavg()[0], 2))
+
+    def finish(self, preparing: float) -> None:
+        """The call is over; `preparing` were its seconds before the first block."""
+        self._write(preparing=round(preparing, 3), ended=self._now())
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._begun, 3)
+
+    def _write(self, **line: float) -> None:
+        with self._file.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+
+
+def read_times(file: Path) -> Mapping[int, Mapping[str, float]]:
+    """By block: `seconds`, `load`, and `preparing` with the first of a call.
+
+    The first visit of a call that was killed has no seconds, because nobody knows what was spent before it.
+    """
+    found: dict[int, dict[str, float]] = {}
+    calls: list[list[dict[str, Any]]] = [[]]
+    for line in file.read_text().splitlines() if file.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # broken off
+        if calls[-1] and row["ended"] < calls[-1][-1]["ended"]:
+            calls.append([])
+        calls[-1].append(row)
+    for call in calls:
+        blocks = [row for row in call if "block" in row]
+        ends = [row for row in call if "preparing" in row]
+        before = ends[-1]["preparing"] if ends else math.nan
+        around = before + (ends[-1]["ended"] - blocks[-1]["ended"]) if ends and blocks else math.nan
+        for row in blocks:
+            found[row["block"]] = {"seconds": row["ended"] - before, "load": row["load"], "preparing": around}
+            before, around = row["ended"], math.nan
+    return found
+
+
+def _keep(bank: Bank, task: Task, folder: Path) -> Sequence[Visit]:
+    """Put the visits of a study into the data file; those that were not there are returned."""
+    study = StudyFolder(folder / _STUDY)
+    if not study.begun():
+        return ()
+    loaded = study.load(metrics=METRICS, series=COMPARED_SERIES)
+    return append_visits(bank.file(task), extract(loaded, task.kind, folder.name, read_times(folder / _TIMES)))
+
+
+def extract(study: Study, kind: str, name: str, times: Mapping[int, Mapping[str, float]]) -> Sequence[Visit]:
+    """The visits of a study whose runs may enter a comparison: its first environment against the baseline.
+
+    Args:
+        study: with the metrics of a visit, and the series that comparisons need.
+        kind: what its pair is.
+        name: TIME-COMMIT.
+        times: as `read_times` finds them.
+    """
+    stamp, _, commit = name.partition("-")
+    experiment = study.plan.experiment
+    cell, base = experiment.cells[0].identity, experiment.baseline
+    other_name = next(each.name for each in experiment.environments if each.name != base)
+    arms = sort_runs(study.runs, frozenset(METRICS))
+    pairings = [pair_metric(arms, ask(study.plan, metric), other_name, cell) for metric in METRICS]
+    differences = [dict(zip(each.blocks, each.differences.tolist(), strict=True)) for each in pairings]
+    levels = dict(zip(pairings[0].blocks, pairings[0].base_levels.tolist(), strict=True))
+    runs = {(run.block, run.environment): run for run in study.runs if run.cell == cell}
+    visits = []
+    for block in sorted(differences[0]):
+        plain, other, known = runs[block, base], runs[block, other_name], times.get(block, {})
+        visits.append(
+            Visit(
+                kind=kind,
+                study=stamp,
+                block=block,
+                started=datetime.fromisoformat(plain.started).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                commit=commit,
+                seconds=known.get("seconds", math.nan),
+                preparing=known.get("preparing", math.nan),
+                load=known.get("load", math.nan),
+                background=max(run.value(BACKGROUND_LOAD) or 0.0 for run in (plain, other)),
+                level=levels[block],
+                d=tuple(each.get(block, math.nan) for each in differences),
+                rounds=_rounds(plain, other),
+            )
+        )
+    return visits
+
+
+def _rounds(plain: RunRecord, other: RunRecord) -> tuple[float, ...]:
+    pairs = zip(plain.rounds(), other.rounds(), strict=True)
+    return tuple(math.log(b / a) for a, b in pairs if a > 0 and b > 0)
+
+
+@contextmanager
+def beside(side: str) -> Iterator[None]:
+    """A loop that never rests beside what is measured, where that is to be busy."""
+    if side != "busy":
+        yield
+        return
+    loop = subprocess.Popen([sys.executable, "-c", _LOOP, str(os.getpid())])
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
