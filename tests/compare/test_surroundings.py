@@ -150,6 +150,16 @@ def test_environments_of_one_running_server_share_its_start():
     assert "these_instances" not in found(with_servers((ServerKind.DSN, "staging"), (ServerKind.DSN, "staging")))
 
 
+def test_servers_that_are_restarted_before_each_run_are_not_only_these_instances():
+    study = with_servers((ServerKind.DSN, "staging"), (ServerKind.DSN, "candidate"))
+    experiment = study.plan.experiment
+    restarted = tuple(
+        replace(each, server=replace(each.server, restart=("restart", each.name))) for each in experiment.environments
+    )
+    plan = replace(study.plan, experiment=replace(experiment, environments=restarted))
+    assert "these_instances" not in found(replace(study, plan=plan))
+
+
 def test_several_machines_are_these_machines_and_no_others():
     study = make_study()
     experiment = study.plan.experiment

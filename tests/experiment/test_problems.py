@@ -272,6 +272,19 @@ CASES = {
         "factors.settings.work_mem",
         "take it out",
     ),
+    "a restart of another server": (
+        '[factors]\nserver = ["dsn:staging", "dsn:b"]\n' + CELL + '[restart]\n"dsn:stagin" = "x"\n',
+        7,
+        "restart",
+        "did you mean 'dsn:staging'?",
+    ),
+    "a restart of a server that is not running": (TWO + CELL + '[restart]\n"18" = "x"\n', 7, "restart", "take it out"),
+    "half a command": (
+        '[factors]\nserver = ["dsn:a", "dsn:b"]\n' + CELL + '[restart]\n"dsn:a" = \'say "x\'\n',
+        7,
+        "restart",
+        "as on a command line",
+    ),
     "common settings of a running server": (
         '[factors]\nserver = ["dsn:a", "dsn:b"]\n[common.settings]\njit = "off"\n' + CELL,
         3,

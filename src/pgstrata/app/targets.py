@@ -25,7 +25,8 @@ from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.hosts.tree import send_tree
 from pgstrata.layers.registry import make_host_layers
-from pgstrata.layers.server import ClusterControl, RunningControl
+from pgstrata.layers.running import RunningControl
+from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Notice
@@ -321,4 +322,5 @@ class MachineTarget:
         )  # fmt: skip
         for said in datasets.sweep():
             self._note(said)
-        return Supply(build=self._builds[environment.name], datasets=datasets, control=RunningControl(address))
+        control = RunningControl(address, sql=self.sql, here=machine.here, clock=machine.clock)
+        return Supply(build=self._builds[environment.name], datasets=datasets, control=control)

@@ -11,6 +11,7 @@ from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest, unique
 from pgstrata.experiment.registry import factor_keys, is_of_host
+from pgstrata.experiment.restarts import with_restarts
 from pgstrata.experiment.schema import AllowTable, ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo, parse_server, server_slugs
 from pgstrata.experiment.stacks import Stack, StackReader, flatten, render_scalar
@@ -65,6 +66,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
         _check_number(environments, factors, file, findings)
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, file, findings)
+    environments = with_restarts(environments, file.restart, findings)
     check_hosts(environments, file, findings)
     check_storage(environments, file, findings)
     _check_builds(environments, listed, findings)

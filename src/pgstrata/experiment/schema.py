@@ -17,6 +17,7 @@ from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.values import (
     BASELINE,
     CLIENTS,
+    COMMANDS,
     FLAG,
     LEVELS,
     RATE,
@@ -174,6 +175,12 @@ class ExperimentFile:
         "Environments one by one, instead of [factors].", of="environments"
     )
     cells: tuple[CellTable, ...] = _list("What is measured in every environment.", of="cells")
+    restart: Mapping[str, tuple[str, ...]] = _key(
+        COMMANDS,
+        "Commands that restart running servers (dsn:) before each of their runs, by level of the factor server. "
+        "They are executed on this machine as the user who started pgstrata.",
+        absent={},
+    )
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
 
 

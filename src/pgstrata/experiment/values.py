@@ -5,6 +5,7 @@ and the same in the words of JSON Schema.
 """
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -64,6 +65,24 @@ def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise WrongValueError(f"must be true or false, not {kind_of(value)}", "write true or false, without quotes")
     return value
+
+
+def _read_commands(value: object) -> Mapping[str, tuple[str, ...]]:
+    """Commands by what they are for, split into words as a shell does."""
+    return {name: _read_command(name, text) for name, text in _read_table(value).items()}
+
+
+def _read_command(name: str, text: object) -> tuple[str, ...]:
+    remedy = 'write it as on a command line: "pg_ctlcluster 18 main restart"'
+    if not isinstance(text, str):
+        raise WrongValueError(f"the command for {name!r} is {kind_of(text)}", remedy)
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise WrongValueError(f"the command for {name!r} is not complete: {str(error).lower()}", remedy) from None
+    if not words or "\0" in text:
+        raise WrongValueError(f"the command for {name!r} is empty or has a NUL character", remedy)
+    return words
 
 
 def _read_table(value: object) -> Mapping[str, Any]:
@@ -258,6 +277,7 @@ SCALAR: Final = Kind(_read_scalar, _SCALARS)
 TEXT: Final = Kind(_read_text, {"type": "string", "minLength": 1})
 FLAG: Final = Kind(_read_flag, {"type": "boolean"})
 TABLE: Final = Kind(_read_table, {"type": "object"})
+COMMANDS: Final = Kind(_read_commands, {"type": "object", "additionalProperties": {"type": "string"}})
 LEVELS: Final = Kind(_read_levels, {"anyOf": list(_LEVELS)})
 BASELINE: Final = Kind(_read_baseline, {"anyOf": list(_BASELINES), "examples": [{"server": "16"}]})
 SECONDS: Final = Kind(_read_seconds, _DURATION)

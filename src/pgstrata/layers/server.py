@@ -269,41 +269,6 @@ class _PortTakenError(ServerFailedError):
     """Somebody else holds the port that was drawn."""
 
 
-class RunningControl:
-    """Implements `ports.ServerControl` for a server that somebody else runs: it is never started or stopped."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-
-    def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:  # noqa: ARG002 - the Protocol's
-        """Nothing: it has its memory already."""
-        return Needs()
-
-    def start(
-        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
-    ) -> RunningServer:
-        """The address of the clone's database."""
-        return RunningServer(
-            environment=environment,
-            build=build,
-            clone=clone,
-            address=self._address.with_database(clone.database),
-            postmaster_pid=None,
-            launch=launch or Launch(),
-        )
-
-    def alive(self, server: RunningServer) -> bool:  # noqa: ARG002 - the Protocol's
-        """Unknown from here; a statement that fails will tell."""
-        return True
-
-    def stop(self, server: RunningServer) -> None:
-        """Nothing: it is not ours."""
-
-    def log(self, server: RunningServer) -> bytes:  # noqa: ARG002 - the Protocol's
-        """Nothing: its log is not ours to read."""
-        return b""
-
-
 class ServerLayer:
     """Asserts that the server that answers is the build that was asked for, with the asked data checksums."""
 

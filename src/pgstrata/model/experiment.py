@@ -27,13 +27,15 @@ class ServerSpec:
 
     `value` is the part after the colon (for the catalogue: the major), without any password; `conninfo` is the
     complete connection string of a running server and is never shown. `build` says how a source is built: pairs of
-    "compiler", "flags" or "system" and their value, sorted; empty where nothing is asked for.
+    "compiler", "flags" or "system" and their value, sorted; empty where nothing is asked for. `restart` is the argv of
+    the command that restarts a running server before each of its runs; empty where it is never restarted.
     """
 
     kind: ServerKind
     value: str = ""
     conninfo: Secret | None = None
     build: tuple[tuple[str, str], ...] = ()
+    restart: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

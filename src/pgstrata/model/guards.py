@@ -208,7 +208,7 @@ _STUDY: Final = (
         ("equivalences_uncorrected", "several claims of no difference are taken for one that holds for all",
          "two headlines and more are equivalent, each at its own level"),
         ("these_instances", "the luck of one start is taken for the server",
-         "servers that were running already (dsn:) are compared, and never restarted"),
+         "servers that were running already (dsn:) are compared, and not restarted between runs"),
         ("defaults_differ", "another default is taken for another version", "settings nobody set and that differ"),
         ("checkpoint_free", "writing without its checkpoints is taken for all of it",
          "a cell that writes, and no checkpoint in any of its runs"),

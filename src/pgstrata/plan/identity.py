@@ -23,6 +23,7 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Design: {"placement": Placement.FREE},
     Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
+    ServerSpec: {"restart": ()},
 }
 """Fields that came later, with the value that they had before: plans without them keep their identity."""
 

@@ -1,7 +1,7 @@
 """All servers behind one interface: resolve a level, list what there is, fetch ahead, name the client's tools.
 
-A running server (`dsn:`) has a source of its own: it is never started, stopped or reconfigured. What a server is made
-of and where it comes from stands in other modules.
+A running server (`dsn:`) has a source of its own: it is never reconfigured, and restarted only by its user's command.
+What a server is made of and where it comes from stands in other modules.
 """
 
 from __future__ import annotations

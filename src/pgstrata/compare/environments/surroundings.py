@@ -53,7 +53,7 @@ def _of_running_servers(study: Study) -> Iterator[Doubt]:
     Environments of one and the same server share it.
     """
     servers = {environment.server.text: environment.server for environment in study.plan.experiment.environments}
-    running = tuple(text for text, server in servers.items() if server.kind is ServerKind.DSN)
+    running = tuple(text for text, server in servers.items() if server.kind is ServerKind.DSN and not server.restart)
     if running and len(servers) > 1:
         yield NamedDoubt(code="these_instances", names=running)
 
