@@ -4,9 +4,11 @@ import json
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -124,12 +126,29 @@ def observed(request):
 @pytest.fixture(scope="session")
 def running_server(shared_root):
     """A server that is not ours to start or stop: its conninfo (with a password), and a way to ask it."""
+    with foreign_server(shared_root / "foreign", port=15431) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def reached_server(shared_root):
+    """Another one, which is reached by TCP and TLS too and keeps every statement and connection in its log."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = "-c ssl=on -c log_statement=all -c log_connections=on"
+    where = {"port": port, "listen": "127.0.0.1,::1", "options": options, "level": "18"}
+    with foreign_server(shared_root / "reached", **where) as server:
+        yield server
+
+
+@contextmanager
+def foreign_server(folder, *, port, listen="", options="", level="embedded"):
+    """Started and stopped as the user that owns the folder."""
     from pgstrata.app.machine import open_machine
-    from pgstrata.model.experiment import ServerKind, ServerSpec
 
     with open_machine(print) as machine:
-        build = machine.servers.resolve(ServerSpec(kind=ServerKind.EMBEDDED))
-    folder = shared_root / "foreign"
+        (build,) = machine.servers.fetch((level,))
     folder.mkdir()
     user = None
     if os.getuid() == 0:
@@ -139,19 +158,28 @@ def running_server(shared_root):
     password.write_text("canary-pw-7391\n")
     password.chmod(0o644)
 
+    environ = {**os.environ, **build.process_environment}
+
     def run(*argv):
-        subprocess.run(argv, check=True, cwd="/", user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            argv, check=True, cwd="/", user=user, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
     data = folder / "data"
     run(build.program("initdb"), "-D", data, "-U", "boss", "-A", "scram-sha-256", f"--pwfile={password}", "--no-sync")
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c port=15431 -c fsync=off"
+    if "ssl=on" in options:
+        names = ("-keyout", data / "server.key", "-out", data / "server.crt")
+        run("openssl", "req", "-new", "-x509", "-nodes", "-subj", "/CN=localhost", "-newkey", "rsa:2048", *names)
+    options += f" -c listen_addresses='{listen}' -c unix_socket_directories={folder} -c port={port} -c fsync=off"
     # no checkpoint but those that somebody asks for
     options += " -c checkpoint_timeout=1d"
     run(build.program("pg_ctl"), "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
     yield {
-        "dsn": f"host={folder} port=15431 user=boss password=canary-pw-7391 dbname=postgres",
+        "dsn": f"host={folder} port={port} user=boss password=canary-pw-7391 dbname=postgres",
         "psql": build.program("psql"),
+        "environ": environ,
         "folder": folder,
+        "port": port,
         "pid": int((data / "postmaster.pid").read_text().split()[0]),
     }
     run(build.program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")

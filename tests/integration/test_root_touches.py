@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from open_python import open_python
 from pgstrata.app.machine import open_machine
 from pgstrata.app.places import find_machine_places, find_server_user
 from pgstrata.model.experiment import ServerKind, ServerSpec
@@ -193,18 +194,16 @@ def test_whenever_it_is_killed_root_does_nothing_in_folders_of_others(places, in
 
 
 def test_an_ordinary_user_has_nothing_done_by_root(places):
-    trial = (*SWITCH, "sh", "-c", '"$0" -c "import pgstrata"', sys.executable)
-    if subprocess.run(trial, capture_output=True, cwd="/").returncode:
-        pytest.skip(f"the user {OTHER} cannot start this Python")
     theirs, own = places
+    python, environ = open_python(theirs.parent, SWITCH)
     experiment = EXPERIMENT.partition("[[environments]]")[0] + PLAIN
     (theirs / "experiment.toml").write_text(experiment)
     home = {name: f"{theirs}/{name.lower()}" for name in own} | {"HOME": str(theirs)}
     shutil.move(own["PGSTRATA_CACHE"], home["PGSTRATA_CACHE"])
     subprocess.run(["chown", "-R", f"{OTHER}:", home["PGSTRATA_CACHE"]], check=True)
     tracing = Tracing(theirs.parent / "trace")
-    words = (*SWITCH, "sh", "-c", BEGIN + END, "sh", str(theirs), sys.executable)
-    done = tracing.run(words, env={**os.environ, **home}, capture_output=True, text=True)
+    words = (*SWITCH, "sh", "-c", BEGIN + END, "sh", str(theirs), python)
+    done = tracing.run(words, env={**os.environ, **environ, **home}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "done: 2 of 2 runs" in done.stdout
     assert {touch.program for touch in tracing.touches()} <= {"", shutil.which("setpriv")}

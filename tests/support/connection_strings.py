@@ -1,54 +1,79 @@
 """Connection strings with a password: the forms that libpq reads, and texts that it would read otherwise than people."""
 
+from dataclasses import dataclass
+
 CANARY = "geheim-7391"
 
-WITH_PASSWORD = {
-    # keywords
-    f"host=db password={CANARY} user=me": CANARY,
-    f"password={CANARY} host=db": CANARY,
-    f"host=db  password  =  {CANARY}": CANARY,
-    f"host=db\tpassword={CANARY}\nuser=me": CANARY,
-    f"host=db password='{CANARY}'": CANARY,
-    f"host=db password='{CANARY} more' user=me": f"{CANARY} more",
-    f"host=db password='it\\'s {CANARY}' user=me": f"it's {CANARY}",
-    f"host=db password=it\\'s\\ {CANARY} user=me": f"it's {CANARY}",
-    f"host=db password={CANARY}\\\\": f"{CANARY}\\",
-    f"host=db password={CANARY}\\": CANARY,
-    f"host=db password={CANARY}\\ ": f"{CANARY} ",
-    f"host=db password=a'{CANARY}": f"a'{CANARY}",
-    f"host=db password={CANARY}=x": f"{CANARY}=x",
-    f"host=db password=x\u00a0{CANARY}": f"x\u00a0{CANARY}",
-    f"host=db password={CANARY}&password=x": f"{CANARY}&password=x",
-    f"host=db password=x&password={CANARY}": f"x&password={CANARY}",
-    f"host=db password=old password={CANARY}": CANARY,
-    f"host=db password={CANARY} application_name=postgres://x": CANARY,
-    f"host=db password='postgres://{CANARY}'": f"postgres://{CANARY}",
-    f"host=db password=postgresql://a:{CANARY}@b": f"postgresql://a:{CANARY}@b",
-    f"host=a,b port=1,2 password={CANARY}": CANARY,
-    f"service=prod password={CANARY}": CANARY,
-    f"host=db passfile=/p tty=/dev/tty1 password={CANARY}": CANARY,
-    # URIs
-    f"postgresql://me:{CANARY}@db/app": CANARY,
-    f"postgres://me:{CANARY}@db/app": CANARY,
-    f"postgresql://me:{CANARY}@": CANARY,
-    f"postgresql://:{CANARY}@db": CANARY,
-    f"postgresql://me:a:{CANARY}@db": f"a:{CANARY}",
-    f"postgresql://me:a+{CANARY}@db": f"a+{CANARY}",
-    f"postgresql://me:%40%2F{CANARY}@db/app": f"@/{CANARY}",
-    f"postgresql://me:%FF{CANARY}@db/app": f"\udcff{CANARY}",
-    f"postgresql://me:{CANARY}@[::1]:5432/app?sslmode=require": CANARY,
-    f"postgresql://me:{CANARY}@a:1,b:2/app": CANARY,
-    f"postgresql://me:{CANARY}@%2FVar%2Frun/app": CANARY,
-    f"postgresql://me:{CANARY}@db?connect_timeout=3": CANARY,
-    f"postgresql://db/app?user=me&password={CANARY}&connect_timeout=3": CANARY,
-    f"postgresql://db/app?password={CANARY}&": CANARY,
-    f"postgresql://db?password={CANARY}": CANARY,
-    f"postgresql:///?host=db&password={CANARY}": CANARY,
-    f"postgresql://db/app?pass%77ord={CANARY}": CANARY,
-    f"postgresql://db/app?password=a+{CANARY}%26c": f"a+{CANARY}&c",
-    f"postgresql://me:old@db/app?password={CANARY}": CANARY,
-    f"postgresql://db/app?ssl=true&password={CANARY}": CANARY,
-}
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where connection strings lead: as they stand in keywords, `folder` as in a URI."""
+
+    host: str = "db"
+    address: str = "::1"
+    port: int = 5432
+    user: str = "me"
+    database: str = "app"
+    folder: str = "%2FVar%2Frun"
+    service: str = "prod"
+    passfile: str = "/p"
+    hosts: tuple = (("a", 1), ("b", 2))
+
+
+def with_password(at, word):
+    """Every form, leading to places, with the password that libpq takes; a word is in all of them."""
+    hosts, ports = (",".join(map(str, each)) for each in zip(*at.hosts, strict=True))
+    places = ",".join(f"{host}:{port}" for host, port in at.hosts)
+    return {
+        # keywords
+        f"host={at.host} password={word} user={at.user}": word,
+        f"password={word} host={at.host}": word,
+        f"host={at.host}  password  =  {word}": word,
+        f"host={at.host}\tpassword={word}\nuser={at.user}": word,
+        f"host={at.host} password='{word}'": word,
+        f"host={at.host} password='{word} more' user={at.user}": f"{word} more",
+        f"host={at.host} password='it\\'s {word}' user={at.user}": f"it's {word}",
+        f"host={at.host} password=it\\'s\\ {word} user={at.user}": f"it's {word}",
+        f"host={at.host} password={word}\\\\": f"{word}\\",
+        f"host={at.host} password={word}\\": word,
+        f"host={at.host} password={word}\\ ": f"{word} ",
+        f"host={at.host} password=a'{word}": f"a'{word}",
+        f"host={at.host} password={word}=x": f"{word}=x",
+        f"host={at.host} password=x\u00a0{word}": f"x\u00a0{word}",
+        f"host={at.host} password={word}&password=x": f"{word}&password=x",
+        f"host={at.host} password=x&password={word}": f"x&password={word}",
+        f"host={at.host} password=old password={word}": word,
+        f"host={at.host} password={word} application_name=postgres://x": word,
+        f"host={at.host} password='postgres://{word}'": f"postgres://{word}",
+        f"host={at.host} password=postgresql://a:{word}@b": f"postgresql://a:{word}@b",
+        f"host={hosts} port={ports} password={word}": word,
+        f"service={at.service} password={word}": word,
+        f"host={at.host} passfile={at.passfile} tty=/dev/tty1 password={word}": word,
+        # URIs
+        f"postgresql://{at.user}:{word}@{at.host}/{at.database}": word,
+        f"postgres://{at.user}:{word}@{at.host}/{at.database}": word,
+        f"postgresql://{at.user}:{word}@": word,
+        f"postgresql://:{word}@{at.host}": word,
+        f"postgresql://{at.user}:a:{word}@{at.host}": f"a:{word}",
+        f"postgresql://{at.user}:a+{word}@{at.host}": f"a+{word}",
+        f"postgresql://{at.user}:%40%2F{word}@{at.host}/{at.database}": f"@/{word}",
+        f"postgresql://{at.user}:%FF{word}@{at.host}/{at.database}": f"\udcff{word}",
+        f"postgresql://{at.user}:{word}@[{at.address}]:{at.port}/{at.database}?sslmode=require": word,
+        f"postgresql://{at.user}:{word}@{places}/{at.database}": word,
+        f"postgresql://{at.user}:{word}@{at.folder}/{at.database}": word,
+        f"postgresql://{at.user}:{word}@{at.host}?connect_timeout=3": word,
+        f"postgresql://{at.host}/{at.database}?user={at.user}&password={word}&connect_timeout=3": word,
+        f"postgresql://{at.host}/{at.database}?password={word}&": word,
+        f"postgresql://{at.host}?password={word}": word,
+        f"postgresql:///?host={at.host}&password={word}": word,
+        f"postgresql://{at.host}/{at.database}?pass%77ord={word}": word,
+        f"postgresql://{at.host}/{at.database}?password=a+{word}%26c": f"a+{word}&c",
+        f"postgresql://{at.user}:old@{at.host}/{at.database}?password={word}": word,
+        f"postgresql://{at.host}/{at.database}?ssl=true&password={word}": word,
+    }
+
+
+WITH_PASSWORD = with_password(Places(), CANARY)
 """Text by text the password that libpq takes."""
 
 REFUSED = (

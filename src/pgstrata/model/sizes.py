@@ -29,6 +29,10 @@ PostgreSQL, packed, 40 MB."""
 PROGRAM: Final = 8 << 30
 """Memory that a process may reserve where it is neither measured nor the load; linking with all optimisations takes
 less than half."""
+JAVA_HEAP: Final = 512 * _MIB
+JAVA_CLASSES: Final = 256 * _MIB
+"""Memory of a Java program for its objects and for its classes. Java is told of them and has no limit of `PROGRAM`: the
+address space that it reserves grows with the machine, whatever it uses."""
 MARKER: Final = _MIB
 LOCK_FILE: Final = 64 * 1024
 SKIPPED_FILE: Final = _MIB

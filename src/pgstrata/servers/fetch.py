@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, find_disk_full
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.catalogue import Architecture, Jar, Wheel, parse_architecture
 from pgstrata.servers.shelf import (
@@ -121,6 +122,10 @@ def _inside(folder: Path, relative: PurePosixPath) -> Path:
 _OTHERS: Final = "14 to 18 from the catalogue, or an installation: prefix:DIR"
 # Pinned: without a version Maven asks its repositories for the newest one.
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
+# mvn gives this to java after MAVEN_OPTS, which stays the user's: of two limits java takes the last one.
+_BOUNDED_JAVA: Final = {
+    "MAVEN_DEBUG_OPTS": f"-Xmx{sizes.JAVA_HEAP} -XX:MaxMetaspaceSize={sizes.JAVA_CLASSES}",
+}
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _REPOSITORY_REMEDY: Final = "check which repository or mirror Maven is configured to use (~/.m2/settings.xml)"
 _INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
@@ -185,7 +190,7 @@ def download_jar(here: Host, jar: Jar, architecture: Architecture, folder: Path)
     words = (_COPY, f"-Dartifact={jar.artifact(architecture)}:jar", f"-DoutputDirectory={folder}")
     try:
         # In a folder without a pom.xml: one that lies where the command was given is none of ours.
-        command = Command(argv=("mvn", "-B", "-q", *words), folder=str(folder))
+        command = Command(argv=("mvn", "-B", "-q", *words), environment=_BOUNDED_JAVA, folder=str(folder))
         done = here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)
     except HostNotFitError as error:
         raise HostNotFitError(
@@ -269,6 +274,7 @@ class Fetcher:
             command = Command(
                 argv=(*program, *arguments),
                 environment={"PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"},
+                memory=sizes.PROGRAM,
             )
             try:
                 done = self.site.here.run(command, timeout=DOWNLOAD_TIMEOUT, check=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed
 from pgstrata.servers.libraries import Missing, debian_packages, parse_missing
 from pgstrata.servers.shelf import ServerSite, cache_errors
@@ -22,6 +23,7 @@ from pgstrata.system import files
 SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
 """Those that every supplier ships; the others are taken from the embedded build."""
 
+_TIMEOUT: Final = 300.0
 _ROUNDS: Final = 6  # a library of a library of a library ...
 _SHARED: Final = re.compile(r"\.so(\.|$)")
 
@@ -134,9 +136,8 @@ class Packages:
 
     def _run(self, argv: tuple[str, ...], folder: Path) -> Completed | None:
         try:
-            done = self.site.here.run(
-                Command(argv=argv, environment={"LC_ALL": "C"}, folder=str(folder)), timeout=300.0, check=False
-            )
+            command = Command(argv=argv, environment={"LC_ALL": "C"}, folder=str(folder), memory=sizes.PROGRAM)
+            done = self.site.here.run(command, timeout=_TIMEOUT, check=False)
         except PgstrataError:
             return None  # no such program: another distribution
         if b"No space left on device" in done.stderr:

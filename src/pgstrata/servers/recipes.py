@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
+from pgstrata.model import sizes
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.host import Command, Host
 
@@ -62,7 +63,8 @@ def describe_compiler(host: Host, compiler: str) -> str:
     Raises:
         HostNotFitError: it does not start.
     """
-    done = host.run(Command(argv=(compiler, "--version"), environment={"LC_ALL": "C"}, folder="/"), check=False)
+    command = Command(argv=(compiler, "--version"), environment={"LC_ALL": "C"}, folder="/", memory=sizes.PROGRAM)
+    done = host.run(command, check=False)
     if done.code != 0:
         raise HostNotFitError(
             "the compiler does not start",
