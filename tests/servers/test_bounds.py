@@ -1,7 +1,6 @@
 """Programs that fetch run as root where pgstrata does: each with an end to its time, its memory and its output."""
 
 import os
-import re
 import shutil
 
 import pytest
@@ -79,15 +78,13 @@ def test_what_fetches_and_does_not_end_is_killed(fetching, monkeypatch):
     for module in ("fetch.DOWNLOAD_TIMEOUT", "packages._TIMEOUT"):
         monkeypatch.setattr(f"pgstrata.servers.{module}", 0.3)
     _, failures = fetching("sleep 100")
-    assert ["did not end within" in failure.what for failure in failures[:2]] == [True, True]
-    assert "shared libraries are missing" in failures[2].what
+    assert all("did not end within" in failure.what for failure in failures)
 
 
 def test_what_fetches_and_prints_without_end_is_killed(fetching, monkeypatch):
     monkeypatch.setattr(local_process, "MOST_OUTPUT", 1 << 20)
     _, failures = fetching("while :; do printf '%65536s' x; done")
-    assert [re.search("printed more than", failure.what) is not None for failure in failures[:2]] == [True, True]
-    assert "shared libraries are missing" in failures[2].what
+    assert all("printed more than" in failure.what for failure in failures)
 
 
 @pytest.mark.skipif(shutil.which("mvn") is None, reason="mvn is missing")

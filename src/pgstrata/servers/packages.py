@@ -138,7 +138,7 @@ class Packages:
         try:
             command = Command(argv=argv, environment={"LC_ALL": "C"}, folder=str(folder), memory=sizes.PROGRAM)
             done = self.site.here.run(command, timeout=_TIMEOUT, check=False)
-        except PgstrataError:
+        except HostNotFitError:
             return None  # no such program: another distribution
         if b"No space left on device" in done.stderr:
             raise OSError(errno.ENOSPC, "No space left on device")
