@@ -75,15 +75,16 @@ def _prices() -> Sequence[Figure]:
     figures = []
     for arms in ARMS:
         chosen, own, notes = [], [], []
+        numbers = (*NUMBERS, rounds_of(arms), None)
         for setup, sigma, (delta, effect) in product(SETUPS, SIGMAS, EFFECTS):
             noise = Noise(round=sigma, start=0.005)
-            prices = [_study(arms, noise, setup * arms, delta, effect, number) for number in (*NUMBERS, None)]
-            planned = prices[NUMBERS.index(rounds_of(arms))].price
+            prices = [_study(arms, noise, setup * arms, delta, effect, number) for number in numbers]
+            planned = prices[-2].price
             chosen.append(planned / prices[0].price)
             own.append(prices[-1].price / planned)
             row = ", ".join(f"{one.price:.1f} ({one.right:.0f} %)" for one in prices)
             notes.append(f"set-up {setup * arms:g} s, rounds {sigma:.0%}, {effect:.0%} of {delta:.0%}: {row}")
-        head = f"minutes for a right verdict (share right) with {', '.join(map(str, NUMBERS))} rounds, own scatter"
+        head = f"minutes for a right verdict (share right) with {', '.join(map(str, numbers[:-1]))} rounds, own scatter"
         figures += [
             Figure(name=f"rounds: {arms} arms, planned / 8", value=_mean(chosen), goal=1.0),
             Figure(
