@@ -25,8 +25,9 @@ ROUND_SECONDS: Final = 0.5
 SHORTEST_SLICE: Final = 0.1
 # The set-up of a visit grows with its environments: more rounds share it, and are needed, because a round of more
 # environments follows the noise less well (`bench/rounds.py`). Slices that write scatter more: they wait for the disk.
+# All numbers are even: the median of one round more hardly scatters less.
 ROUNDS: Final = 8
-ROUNDS_FOR_EACH: Final = 3
+ROUNDS_FOR_EACH_MORE: Final = 2
 MOST_ROUNDS: Final = 16
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.
@@ -131,7 +132,7 @@ def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
 
 def rounds_of(arms: int) -> int:
     """The rounds of a visit of so many environments that write nothing."""
-    return min(MOST_ROUNDS, max(ROUNDS, ROUNDS_FOR_EACH * arms))
+    return min(MOST_ROUNDS, ROUNDS + ROUNDS_FOR_EACH_MORE * max(0, arms - 2))
 
 
 def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
