@@ -161,7 +161,7 @@ def _draw(rng: np.random.Generator, noise: Noise, arms: int, studies: int, block
 
 
 def _own_rounds(d: Floats, scale: Floats, used: Floats, setup: float, seconds: float) -> Floats:
-    """sqrt(variance of rounds / of starts at its upper 90 % limit x set-up / round), within 8 and 24.
+    """sqrt(variance of rounds / of starts at its upper 90 % limit x set-up / round), even, within 8 and 24.
 
     Differences are centred within a visit or a pair, and pooled over pairs: no effect changes the number.
     """
@@ -173,7 +173,7 @@ def _own_rounds(d: Floats, scale: Floats, used: Floats, setup: float, seconds: f
     lower = freedom * (1 - 2 / (9 * freedom) - 1.2816 * math.sqrt(2 / (9 * freedom))) ** 3
     of_starts = np.maximum(total * freedom / lower - within, 1e-9)
     best = np.sqrt(math.pi / 2 * of_rounds / of_starts * (setup + seconds) / seconds)
-    return np.asarray(np.clip(np.round(best), min(NUMBERS), MOST), dtype=np.float64)
+    return np.asarray(np.clip(2 * np.round(best / 2), min(NUMBERS), MOST), dtype=np.float64)
 
 
 def _pair_scale(values: Floats) -> Floats:
