@@ -28,6 +28,7 @@ from perf import measure_perf
 from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
+from rounds import measure_rounds
 from slices import measure_slices
 from startup import measure_startup
 from statements import measure_statements
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "statements": measure_statements,
     "remote": measure_remote,
     "slices": measure_slices,
+    "rounds": measure_rounds,
     "threads": measure_threads,
     "bank": measure_bank,
     "transports": measure_transports,

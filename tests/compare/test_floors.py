@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import records
@@ -18,7 +17,7 @@ from pgstrata.model.experiment import (
     ServerSpec,
 )
 from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
-from pgstrata.model.plan import Design, Forecast, Plan
+from pgstrata.model.plan import Forecast, Plan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 
 READ = Cell(workload="select-only", scale=1, clients=1, threads=1)
@@ -119,90 +118,3 @@ def test_a_block_that_lacks_a_cell_is_not_part_of_the_mean():
     found = differences(plan((READ, WRITE)), runs)
     assert len(found[READ.identity, "tps"]) == 2
     assert len(found[ALL_CELLS, "tps"]) == 1
-
-
-# ------------------------------------------------------------------------------------------------ components
-
-SLICED = Design(cell=READ.identity, interleave=Interleave.SLICES, slice_seconds=0.25, rounds=8, discarded=1)
-DEAD = {"clone": 1.0, "start": 2.0, "warmup": 1.0}
-
-
-def visits(count, start=0.004, sd=0.02, **more):
-    draws = np.random.default_rng(3)
-    found = []
-    for block in range(1, count + 1):
-        shift = draws.normal(0, start)
-        fields = {"dead_time": DEAD, **more}
-        found.append(run(block, "a", 100, rounds=100 * np.exp(draws.normal(0, sd / math.sqrt(2), 8)), **fields))
-        found.append(run(block, "c", 100, rounds=100 * np.exp(draws.normal(shift, sd / math.sqrt(2), 8)), **fields))
-    return found
-
-
-def components(made, runs, metric="tps"):
-    return next(one for one in control_differences(made, runs, (metric,)) if one.cell == READ.identity)
-
-
-def test_visits_in_slices_tell_their_components_and_the_share_of_an_environment_in_their_time():
-    found = components(replace(plan(), designs=(SLICED,)), visits(200))
-    assert found.runs is None
-    assert found.slices.components.sigma_round == pytest.approx(0.02, rel=0.1)
-    assert found.slices.components.rounds == 8
-    # one second from slice to slice of an environment, of which two took turns; the first round is thrown away
-    assert found.slices.round_seconds == pytest.approx(0.5)
-    assert found.slices.dead_seconds == pytest.approx(4.0 + 0.5)
-
-
-def test_a_third_environment_takes_its_share_of_a_round():
-    made, runs = replace(plan(), designs=(SLICED,)), visits(12)
-    third = [replace(one, environment="b", identity=f"{one.identity}-b") for one in runs if one.environment == "a"]
-    assert components(made, [*runs, *third]).slices.round_seconds == pytest.approx(1 / 3)
-
-
-def test_a_missing_slice_does_not_change_the_time_of_a_round():
-    runs = visits(12)
-    gone = (math.nan, *runs[0].series[0].times[1:])
-    runs[0] = replace(runs[0], series=(replace(runs[0].series[0], times=gone),))
-    assert components(replace(plan(), designs=(SLICED,)), runs).slices.round_seconds == pytest.approx(0.5)
-
-
-def test_few_visits_or_unknown_times_have_no_components():
-    made = replace(plan(), designs=(SLICED,))
-    assert components(made, visits(4)).slices is None
-    assert components(made, visits(12, dead_time={})).slices is None
-    assert components(made, visits(12), "latency_p99").slices is None
-
-
-def seconds(count, length=60):
-    draws = np.random.default_rng(4)
-    found = []
-    for block in range(1, count + 1):
-        for name in ("a", "c"):
-            tps = 100 * math.exp(draws.normal(0, 0.02))
-            series = Series(
-                metric="tps",
-                times=tuple(float(place + 1) for place in range(length)),
-                values=tuple(tps * np.exp(draws.normal(0, 0.04, length))),
-            )
-            found.append(run(block, name, tps, series=(series,), dead_time=DEAD))
-    return found
-
-
-def test_single_runs_tell_their_components_and_the_time_around_them():
-    found = components(plan(), seconds(150))
-    assert found.slices is None
-    assert found.runs.overhead == 4.0
-    assert math.sqrt(found.runs.noise.second) == pytest.approx(0.04, rel=0.1)
-    assert math.sqrt(found.runs.noise.run) == pytest.approx(0.02, rel=0.2)
-    assert abs(found.runs.noise.phi) < 0.1
-
-
-def test_runs_without_seconds_have_no_components():
-    assert components(plan(), seconds(12, length=1)).runs is None
-    assert components(plan(), seconds(2)).runs is None
-
-
-def test_all_cells_together_have_no_components():
-    both = replace(plan((READ, WRITE)), designs=(SLICED,))
-    runs = [*visits(12), *(run(block, name, 100, cell=WRITE) for block in range(1, 13) for name in "ac")]
-    together = next(one for one in control_differences(both, runs, ("tps",)) if one.cell == ALL_CELLS)
-    assert (together.slices, together.runs) == (None, None)

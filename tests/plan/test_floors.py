@@ -23,7 +23,7 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
-from pgstrata.model.floor import Floor, FloorKey, FloorRecord, SliceComponents, SlicesMeasured
+from pgstrata.model.floor import Floor, FloorKey, FloorRecord
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
@@ -267,19 +267,3 @@ def test_a_floor_of_zero_or_of_few_differences_is_never_valid(change):
     floor = Floor(s0=0.01, differences=12, cell="c", metric="tps", design="", host="", measured="")
     assert floor.valid
     assert not replace(floor, **change).valid
-
-
-def test_the_newest_components_that_may_be_relied_upon_come_with_the_floor():
-    def components(upper):
-        parts = SliceComponents(
-            sigma_round=0.02, sigma_visit=0.01, sigma_start=0.0, sigma_start_upper=upper, visits=13, rounds=8
-        )
-        return SlicesMeasured(components=parts, dead_seconds=4.0, round_seconds=0.25)
-
-    old = replace(record(days=3, study="old"), slices=components(0.01))
-    new = replace(record(days=2, study="new"), slices=components(0.02))
-    bare = record(days=1, study="bare")
-    assert make_floor(KEY, [new, bare, old], HERE, NOW).slices == new.slices
-    assert make_floor(KEY, [bare], HERE, NOW).slices is None
-    expired = replace(new, measured=(NOW - timedelta(days=40)).isoformat())
-    assert make_floor(KEY, [expired], HERE, NOW).slices is None

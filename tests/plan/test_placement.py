@@ -145,3 +145,10 @@ def test_slices_are_shorter_the_more_environments_share_a_round(arms, seconds):
     environments = tuple(replace(TWO[0], name=f"e{number}") for number in range(arms))
     asked = replace(experiment(CELL, environments), interleave=Interleave.SLICES)
     assert make_plan(asked, WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity).slice_seconds == seconds
+
+
+@pytest.mark.parametrize(("arms", "rounds"), [(1, 8), (2, 8), (3, 10), (4, 12), (5, 14), (12, 16)])
+def test_a_visit_has_more_rounds_the_more_environments_share_it(arms, rounds):
+    environments = tuple(replace(TWO[0], name=f"e{number}") for number in range(arms))
+    asked = replace(experiment(CELL, environments), interleave=Interleave.SLICES)
+    assert make_plan(asked, WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity).rounds == rounds

@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.floor import Floor, RunNoise, RunsMeasured, SliceComponents, SlicesMeasured
+from pgstrata.model.floor import Floor
 from pgstrata.model.plan import HORIZON, Block
 from pgstrata.model.reasons import Reason
 from pgstrata.report.answer.notes import floor_note
 from pgstrata.report.json.answer import answer_json
-from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import (
     find_sensitivities,
     floor_json,
@@ -247,68 +246,3 @@ def test_a_plan_without_a_floor_waits_for_no_numpy(desk):
         "sys.exit('numpy' in sys.modules or 'sqlite3' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-# ---------------------------------------------------------------------------------------------- components
-
-SLICES = SlicesMeasured(
-    components=SliceComponents(
-        sigma_round=0.021, sigma_visit=0.008, sigma_start=0.003, sigma_start_upper=0.006, visits=13, rounds=8
-    ),
-    dead_seconds=4.43,
-    round_seconds=0.25,
-)
-
-
-def runs(second=0.04, run=0.02, overhead=30.0):
-    return RunsMeasured(noise=RunNoise(phi=0.6, second=second**2, run=run**2, seconds=60.0), overhead=overhead)
-
-
-def test_a_measured_floor_tells_where_its_scatter_arises():
-    assert say_components(floor(UPDATE, 0.01)) == ""
-    assert say_components(floor(UPDATE, 0.01, slices=SLICES)) == (
-        "2.1 % between rounds, beyond that 0.3 % between starts, at most 0.6 % (13 visits); 4.4 s around 2 s of slices"
-    )
-    assert say_components(floor(UPDATE, 0.01, runs=runs())) == (
-        "4 % between seconds (autocorrelation 0.60), beyond that 2 % between runs; 30 s around a run"
-    )
-
-
-def test_programs_get_the_components_of_a_floor(desk):
-    measured = [floor(UPDATE, 0.01, slices=SLICES), floor(SELECT, 0.01, runs=runs())]
-    sliced, alone = measured_json(plan_of(desk), measured)
-    assert (sliced["slices"]["sd_between_visits_upper"], sliced["runs"]) == (0.006, None)
-    assert (alone["slices"], alone["runs"]["overhead_seconds"]) == (None, 30)
-    assert alone["runs"]["sd_between_runs"] == pytest.approx(0.02)
-
-
-def test_a_plan_advises_another_run_length_where_that_pays(desk):
-    # the formula gives sqrt(30 * 0.0016 * 4 / 0.0004) = 21.9 s; runs take 60 s here
-    plan = with_costs(plan_of(desk, floor(UPDATE, 0.01, runs=runs())))
-    text = " ".join(section(render_plan(plan)).split())
-    assert f"{UPDATE}: runs of about 22 s would learn most per minute (now 1 min): 21 % less variance x time" in text
-    assert "beyond that 2 % between runs; 30 s around a run" in text
-    document = json.loads(plan_json(plan))
-    (advice,) = document["forecast"]["run_lengths"]
-    assert (advice["cell"], advice["planned_seconds"]) == (UPDATE, 60)
-    assert advice["best_seconds"] == pytest.approx(21.9, abs=0.1)
-    assert advice["saving"] == pytest.approx(0.21, abs=0.01)
-    assert document["floors"][0]["runs"] == advice["components"]
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {"runs": runs(overhead=90.0)},
-        {"runs": runs(run=0.0)},
-        # 19 % less by these figures, but more by half of that variance between runs
-        {"runs": runs(run=0.0185, overhead=30.0)},
-        {"runs": runs(), "doubt": Reason(code="", text="it is old")},
-        {"slices": SLICES},
-    ],
-)
-def test_no_other_run_length_is_advised_where_it_gains_little_or_nothing_is_known(desk, more):
-    plan = with_costs(plan_of(desk, floor(UPDATE, 0.01, **more)))
-    assert "would learn most" not in render_plan(plan)
-    assert json.loads(plan_json(plan))["forecast"]["run_lengths"] == []

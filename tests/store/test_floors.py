@@ -8,15 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.floor import (
-    Floor,
-    FloorKey,
-    FloorRecord,
-    RunNoise,
-    RunsMeasured,
-    SliceComponents,
-    SlicesMeasured,
-)
+from pgstrata.model.codec import decode, encode
+from pgstrata.model.floor import Floor, FloorKey, FloorRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.store.floors import FloorStore, FoundFloors
 from pgstrata.store.study import StudyStore
@@ -169,8 +162,6 @@ def test_the_floors_that_a_study_was_made_with_stay(tmp_path, bench):
         host="h",
         measured=(datetime.now(UTC) - timedelta(days=1)).isoformat(),
         source="study x",
-        slices=SLICES,
-        runs=RUNS,
     )
     floors = {floor.cell: floor}
     StudyStore.create(tmp_path / "known", replace(plan, floors=floors), "0").close()
@@ -181,60 +172,15 @@ def test_the_floors_that_a_study_was_made_with_stay(tmp_path, bench):
         assert store.plan.floors == {}
 
 
-# ------------------------------------------------------------------------------------------------ components
-
-SLICES = SlicesMeasured(
-    components=SliceComponents(
-        sigma_round=0.02, sigma_visit=0.008, sigma_start=0.0, sigma_start_upper=0.006, visits=13, rounds=8
-    ),
-    dead_seconds=4.4,
-    round_seconds=0.25,
-)
-RUNS = RunsMeasured(noise=RunNoise(phi=-0.1, second=0.0016, run=0.0004, seconds=60.0), overhead=9.5)
-
-
-def test_components_of_rounds_and_runs_are_kept_with_the_floor(floors):
-    sliced = replace(RECORD, slices=SLICES)
-    alone = replace(RECORD, study="two", runs=RUNS)
-    floors.keep(sliced, oldest=LONG_AGO)
-    floors.keep(alone, oldest=LONG_AGO)
-    assert sorted(floors.load(KEY).records, key=lambda one: one.study) == [sliced, alone]
-
-
-def test_the_file_of_a_floor_may_lack_components(floors):
-    path = floors.keep(replace(RECORD, slices=SLICES), oldest=LONG_AGO)
-    content = json.loads(path.read_text())
-    del content["slices"], content["runs"]
-    path.write_text(json.dumps(content))
+def test_a_file_with_the_components_that_former_versions_kept_is_read(floors, kept):
+    content = {**json.loads(kept.read_text()), "slices": None, "runs": {"overhead": 9.5}}
+    kept.write_text(json.dumps(content))
     assert floors.load(KEY) == FoundFloors(records=(RECORD,), notes=())
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("round_seconds", "0.0"),
-        ("round_seconds", "NaN"),
-        ("sigma_round", "-1"),
-        ("sigma_round", '"x"'),
-        ("visits", "1.5"),
-    ],
-)
-def test_components_that_cannot_be_true_are_damage(floors, part, value):
-    path = floors.keep(replace(RECORD, slices=SLICES), oldest=LONG_AGO)
-    text, shown = path.read_text(), getattr(SLICES, part, None) or getattr(SLICES.components, part, None)
-    path.write_text(text.replace(f'"{part}": {shown}', f'"{part}": {value}'))
-    assert path.read_text() != text
-    found = floors.load(KEY)
-    assert found.records == ()
-    assert "damaged" in found.notes[0]
-
-
-def test_an_autocorrelation_of_one_is_damage(floors):
-    path = floors.keep(replace(RECORD, runs=RUNS), oldest=LONG_AGO)
-    path.write_text(path.read_text().replace('"phi": -0.1', '"phi": 1.0'))
-    assert "is not a valid phi" in floors.load(KEY).notes[0]
-    path.write_text(path.read_text().replace('"noise": {', '"noise": [], "other": {'))
-    assert "damaged" in floors.load(KEY).notes[0]
+def test_a_floor_in_a_plan_of_a_former_version_is_read_without_its_components():
+    floor = Floor(s0=0.01, differences=12, cell="c", metric="tps", design="", host="", measured="")
+    assert decode(Floor, {**encode(floor), "slices": {"dead_seconds": 4.4}, "runs": None}) == floor
 
 
 def test_drafts_that_a_kill_left_are_swept_and_fresh_ones_are_left_to_their_writers(floors, kept):

@@ -117,8 +117,6 @@ def harvest_floors(study: StoredStudy, workloads: Mapping[str, Workload]) -> Har
             study=f"{loaded.created} {plan.identity} {study.identity}",
             source=loaded.name,
             version=__version__,
-            slices=one.slices,
-            runs=one.runs,
         )
         for one in found
         if len(one.d) >= LEAST_DIFFERENCES

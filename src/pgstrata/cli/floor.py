@@ -11,7 +11,6 @@ from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import ExitCode, UsageError
 from pgstrata.experiment.compose import Wishes
 from pgstrata.model.floor import FLOOR_LIFETIME
-from pgstrata.report.planning.components import say_components
 from pgstrata.report.planning.floor import measured_json, say_measured
 from pgstrata.report.sentences.answer import alarm_sentences
 from pgstrata.store.repository import StudyFolder, StudyFolders
@@ -59,9 +58,7 @@ def _lines(outcome: FloorOutcome, alarms: list[str]) -> list[str]:
     if outcome.folder:
         host = outcome.plan.experiment.hosts[0].named
         lines.append(f"noise floor of {host}, kept for {FLOOR_LIFETIME.days} days in {outcome.folder}:")
-        for floor in outcome.plan.floors.values():
-            lines.append(f"  {say_measured(outcome.plan, floor)}")
-            lines += [f"    {text}" for text in (say_components(floor),) if text]
+        lines += [f"  {say_measured(outcome.plan, floor)}" for floor in outcome.plan.floors.values()]
     if outcome.lack:
         begun = outcome.done < len(outcome.plan.runs)
         again = "give the same command again to go on" if begun else "see why runs are invalid, and measure again"

@@ -12,11 +12,12 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from pgstrata.model.floor import Floor
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.secret import Secret
 
-_GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"})}
+_GONE: Mapping[type, frozenset[str]] = {Plan: frozenset({"refresh"}), Floor: frozenset({"slices", "runs"})}
 """Keys that former versions wrote and nothing reads any more."""
 _MOST_VALUES = 2_000_000
 _Reader = Callable[[Any], Any]

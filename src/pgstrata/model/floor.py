@@ -35,46 +35,6 @@ class SliceComponents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunNoise:
-    """Components of the variance of a run's ln value, of runs of `seconds`.
-
-    `phi` is the lag-1 autocorrelation of the seconds, `second` the variance of one second, `run` what is left between
-    runs once the mean of the seconds is accounted for (0 where the seconds explain all).
-    """
-
-    phi: float
-    second: float
-    run: float
-    seconds: float
-
-    @property
-    def inflation(self) -> float:
-        """(1 + phi) / (1 - phi): the variance of a mean of AR(1) values over that of independent ones."""
-        return (1 + self.phi) / (1 - self.phi)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlicesMeasured:
-    """What visits in slices were like: components of their scatter, and one environment's share of their seconds.
-
-    `dead_seconds` are the set-up overhead of a visit, `round_seconds` those of one round that counts, its pauses
-    included; both are shares, of one of the environments that took turns.
-    """
-
-    components: SliceComponents
-    dead_seconds: float
-    round_seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsMeasured:
-    """What single runs were like: components of their variance, and the seconds of a run around its measured ones."""
-
-    noise: RunNoise
-    overhead: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """The scale of A/A differences of one host x workload x clients x design.
 
@@ -82,8 +42,7 @@ class Floor:
     `design` says how it was measured ("runs of 10 s", "16 slices of 250 ms"): a floor does not carry over to another.
     `host` is a digest of the host's part of the fingerprint, `measured` wall-clock time in ISO 8601 with offset.
     `source` names the study that it comes from, the newest where `pooled` others were pooled with it. `doubt` says why
-    it must not be relied upon (too few differences, too old, another host); None where it may. `slices` and `runs` are
-    what the newest measurement that may be relied upon says of rounds and run lengths, where it does.
+    it must not be relied upon (too few differences, too old, another host); None where it may.
     """
 
     s0: float
@@ -96,8 +55,6 @@ class Floor:
     source: str = ""
     pooled: int = 0
     doubt: Reason | None = None
-    slices: SlicesMeasured | None = None
-    runs: RunsMeasured | None = None
 
     @property
     def valid(self) -> bool:
@@ -128,7 +85,7 @@ class FloorRecord:
     """The A/A differences of one study, in log units: what floors are made of.
 
     `host` is what the host was like, `measured` the start of the first run (ISO 8601 with offset), `study` an identity
-    of the study and `source` its name. `slices` or `runs` is there for throughput, where it could be estimated.
+    of the study and `source` its name.
     """
 
     key: FloorKey
@@ -138,8 +95,6 @@ class FloorRecord:
     study: str
     source: str
     version: str
-    slices: SlicesMeasured | None = None
-    runs: RunsMeasured | None = None
 
 
 def digest_facts(facts: Mapping[str, str]) -> str:

@@ -23,9 +23,12 @@ from pgstrata.plan.placement import choose_placement
 SLICE_SECONDS: Final = 0.25
 ROUND_SECONDS: Final = 0.5
 SHORTEST_SLICE: Final = 0.1
+# The set-up of a visit grows with its environments: more rounds share it, and are needed, because a round of more
+# environments follows the noise less well (`bench/rounds.py`). Slices that write scatter more: they wait for the disk.
+# All numbers are even: the median of one round more hardly scatters less.
 ROUNDS: Final = 8
-# Slices that write scatter more, because they wait for the disk: the time around a visit is shared by more of them.
-WRITING_ROUNDS: Final = 16
+ROUNDS_FOR_EACH_MORE: Final = 2
+MOST_ROUNDS: Final = 16
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.
 SLICED_WARMUP: Final = 1.0
@@ -121,10 +124,15 @@ def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
         reason=reason,
         settle=settle,
         slice_seconds=SLICE_SECONDS if settle else round(shared, 3),
-        rounds=WRITING_ROUNDS if settle else ROUNDS,
+        rounds=MOST_ROUNDS if settle else rounds_of(arms),
         discarded=DISCARDED_ROUNDS,
         writes=settle,
     )
+
+
+def rounds_of(arms: int) -> int:
+    """The rounds of a visit of so many environments that write nothing."""
+    return min(MOST_ROUNDS, ROUNDS + ROUNDS_FOR_EACH_MORE * max(0, arms - 2))
 
 
 def writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:

@@ -156,8 +156,6 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: Reason | None) 
         source=f"study {newest.source}",
         pooled=len(records) - 1,
         doubt=doubt or _doubt_figures(s0, pooled),
-        slices=None if doubt else next((one.slices for one in reversed(records) if one.slices), None),
-        runs=None if doubt else next((one.runs for one in reversed(records) if one.runs), None),
     )
 
 

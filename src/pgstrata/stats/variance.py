@@ -1,7 +1,7 @@
-"""Where variance arises: what the seconds of a run are worth, and how long runs and visits should be.
+"""Where variance arises: what the seconds of a run are worth, and what rounds and starts add to a visit.
 
 A second is never a replicate. What is here weighs autocorrelated seconds and splits variance into its components, so
-that time is spent where the variance arises (Kalibera & Jones 2013).
+that a report can show where it arises (Kalibera & Jones 2013).
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.model.floor import FEWEST_ROUNDS, RunNoise, SliceComponents
-from pgstrata.stats.floor import MAD_TO_SD, noise_floor
+from pgstrata.model.floor import FEWEST_ROUNDS, SliceComponents
+from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.ranks import TIE, FloatArray
 
 _MIN_SECONDS: Final = 8
-_MIN_RUNS: Final = 6
-_LARGEST_PHI: Final = 0.99
-SHORTEST_RUN: Final = 10.0
-LONGEST_RUN: Final = 600.0
-
 MIN_VISITS: Final = 5
 # Makes the median of |x - y| over pairs estimate the standard deviation where x and y are normal.
 _PAIRS_TO_SD: Final = MAD_TO_SD / math.sqrt(2)
@@ -61,75 +56,6 @@ def _autocorrelations(series: FloatArray) -> FloatArray:
     spectrum = np.fft.rfft(centred, 2 * series.size)
     products = np.fft.irfft(spectrum * spectrum.conj(), 2 * series.size)[: series.size]
     return np.asarray(products / products[0], dtype=np.float64)
-
-
-def run_noise(series: Sequence[npt.ArrayLike], differences: npt.ArrayLike | None = None) -> RunNoise | None:
-    """Components of variance of one environment in one cell.
-
-    Args:
-        series: per run its values per second, each of shape (T,).
-        differences: A/A block differences of runs of this length, if there are any: half their variance is that of
-            one run without the drift that the arms of a block share. Without them the spread of the runs stands in.
-
-    Returns:
-        Medians over the runs, so that a stalled second or run counts little; None for fewer than 6 usable runs.
-    """
-    fits = [fit for fit in (_fit_ar1(np.asarray(values, dtype=np.float64)) for values in series) if fit is not None]
-    if len(fits) < _MIN_RUNS:
-        return None
-    phi, second, _, seconds = (float(np.median([fit[part] for fit in fits])) for part in range(4))
-    if differences is None:
-        logs = np.array([fit[2] for fit in fits])
-        total = (MAD_TO_SD * float(np.median(np.abs(logs - np.median(logs))))) ** 2
-    else:
-        total = noise_floor(differences) ** 2 / 2
-    within = second * (1 + phi) / (1 - phi) / seconds
-    return RunNoise(phi=phi, second=second, run=max(0.0, total - within), seconds=seconds)
-
-
-def _fit_ar1(series: FloatArray) -> tuple[float, float, float, float] | None:
-    """phi, variance of one second relative to the mean, ln mean, seconds; None where they cannot be had.
-
-    phi is freed of its bias of -(1 + 3 phi) / T (Marriott & Pope 1954), the variance of what the estimated mean takes.
-    """
-    size = series.size
-    if size < _MIN_SECONDS or not np.isfinite(series).all() or series.mean() <= 0:
-        return None
-    relative = series / series.mean() - 1
-    squares = float(relative @ relative)
-    if np.ptp(relative) <= TIE:
-        return None
-    raw = float(relative[1:] @ relative[:-1]) / squares
-    phi = min(max((size * raw + 1) / (size - 3), -_LARGEST_PHI), _LARGEST_PHI)
-    inflation = (1 + phi) / (1 - phi)
-    if size <= 2 * inflation:
-        return None
-    return phi, squares / (size - inflation), math.log(series.mean()), float(size)
-
-
-def best_run_length(noise: RunNoise, overhead: float) -> float | None:
-    """The measured seconds per run at which a study of given length learns most.
-
-    A run costs overhead + t seconds and has the variance run + second (1 + phi) / (1 - phi) / t; the product is
-    smallest at t = sqrt(overhead second (1 + phi) / (1 - phi) / run) (Kalibera & Jones 2013).
-
-    Args:
-        noise: components of variance.
-        overhead: seconds of a run around its measured ones.
-
-    Returns:
-        Seconds within `SHORTEST_RUN` and `LONGEST_RUN`; None where nothing is seen to vary between runs beyond what
-        their seconds explain: there is no optimum then.
-    """
-    if noise.run <= 0:
-        return None
-    length = math.sqrt(max(0.0, overhead) * noise.second * noise.inflation / noise.run)
-    return min(max(length, SHORTEST_RUN), LONGEST_RUN)
-
-
-def run_cost(noise: RunNoise, overhead: float, seconds: float) -> float:
-    """Variance of a run's ln value times its duration: what a study pays for what it learns of runs of `seconds`."""
-    return (noise.run + noise.second * noise.inflation / seconds) * (max(0.0, overhead) + seconds)
 
 
 def slice_components(visits: Sequence[npt.ArrayLike]) -> SliceComponents | None:

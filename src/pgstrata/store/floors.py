@@ -7,24 +7,23 @@ Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from pgstrata.errors import DiskFullError, HostNotFitError
 from pgstrata.model import sizes
-from pgstrata.model.codec import decode, encode, parse_json
-from pgstrata.model.floor import FloorKey, FloorRecord, RunsMeasured, SlicesMeasured, digest_facts
+from pgstrata.model.codec import decode, parse_json
+from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
 from pgstrata.model.server import Fingerprint
 from pgstrata.system import files
 
 FORMAT: Final = 2
 # Another pgstrata on this machine may be writing a floor, which takes no time
 _DRAFT_SECONDS: Final = 3600.0
-_T = TypeVar("_T")
 _DAMAGE: Final = (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError)
 
 
@@ -124,8 +123,6 @@ def _render(record: FloorRecord) -> bytes:
         "source": record.source,
         "version": record.version,
         "differences": list(record.differences),
-        "slices": encode(record.slices),
-        "runs": encode(record.runs),
     }
     return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -155,27 +152,4 @@ def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:
         study=study,
         source=source,
         version=version,
-        slices=_components(data, "slices", SlicesMeasured),
-        runs=_components(data, "runs", RunsMeasured),
     )
-
-
-def _components(data: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None:
-    """What is optional; the same errors as `_parse` where it is there and cannot be true."""
-    found = data.get(name)
-    if found is None:
-        return None
-    for key, value in _numbers(found):
-        least = -1.0 if key == "phi" else 0.0
-        positive = key in {"phi", "round_seconds", "seconds"}
-        if not math.isfinite(value) or value < least or (positive and value == least) or (key == "phi" and value >= 1):
-            raise ValueError(f"{value!r:.40} is not a valid {key}")
-    return decode(kind, found)
-
-
-def _numbers(found: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for key, value in found.items():
-        if isinstance(value, dict):
-            yield from _numbers(value)
-        elif isinstance(value, int | float):
-            yield key, value

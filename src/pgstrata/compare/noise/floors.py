@@ -6,33 +6,23 @@ Only the control `same` counts: it is the baseline a second time, in the same bu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pgstrata.compare.noise.components import measure_runs, measure_slices
-from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import over_cells, pair_cells
-from pgstrata.compare.pairing.shared_blocks import align, shared_blocks
 from pgstrata.compare.verdicts.judging import ask
-from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import ControlKind, Environment
-from pgstrata.model.floor import RunsMeasured, SlicesMeasured
-from pgstrata.model.metrics import TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlDifferences:
-    """D of the control against the baseline in one cell (or `ALL_CELLS`, their mean), in log units, block by block.
-
-    Throughput of a cell has `slices` or `runs` as well, by the design of the cell, where they can be estimated.
-    """
+    """D of the control against the baseline in one cell (or `ALL_CELLS`, their mean), in log units, block by block."""
 
     cell: str
     metric: str
     d: tuple[float, ...]
-    slices: SlicesMeasured | None = None
-    runs: RunsMeasured | None = None
 
 
 def find_control(plan: Plan) -> Environment | None:
@@ -62,19 +52,4 @@ def control_differences(
             for pairing in (*sound, *whole)
             if pairing.blocks
         ]
-    return tuple(_with_components(plan, arms, runs, one) for one in found)
-
-
-def _with_components(
-    plan: Plan, arms: Arms, runs: Sequence[RunRecord], found: ControlDifferences
-) -> ControlDifferences:
-    control = find_control(plan)
-    if control is None or found.metric != TPS.name or found.cell == ALL_CELLS:
-        return found
-    own = [run for run in runs if run.cell == found.cell]
-    design, names = plan.design(found.cell), (control.name, plan.experiment.baseline)
-    if design.sliced:
-        pair = (find_arm(arms, names[0], found.cell), find_arm(arms, names[1], found.cell))
-        logs = align(pair, found.metric, shared_blocks(pair).blocks).logs
-        return replace(found, slices=measure_slices(design, logs[0] - logs[1], own))
-    return replace(found, runs=measure_runs(names, found.d, own))
+    return tuple(found)

@@ -16,7 +16,6 @@ from pgstrata.report.answer.environment_rows import host_facts
 from pgstrata.report.answer.notes import find_scatter, seconds_json
 from pgstrata.report.answer.queries import plan_fields, query_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
-from pgstrata.report.planning.components import SCATTER
 from pgstrata.report.planning.floor import floor_json, floors_json, visible_effect
 from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
@@ -168,7 +167,7 @@ def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
 
 def _scatter(study: Study, cell: Cell) -> list[dict[str, Any]]:
     found = find_scatter(study, cell.identity)
-    return [{**pick_fields(item, "environment cell"), **pick_fields(item.components, SCATTER)} for item in found]
+    return [{**pick_fields(item, "environment cell"), **pick_fields(item.components, _SCATTER)} for item in found]
 
 
 def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
@@ -181,6 +180,10 @@ def _effect(experiment: Experiment, effect: FactorEffect) -> dict[str, Any]:
     }
 
 
+_SCATTER = (
+    "visits rounds sd_rounds=sigma_round sd_visits=sigma_visit sd_between_visits=sigma_start "
+    "sd_between_visits_upper=sigma_start_upper"
+)
 _CPU_FINDING = "verdict effect interval level repeated_p blocks decided_at control alone"
 _SIZE = "metric verdict effect interval"
 

@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS, Comparison
 from pgstrata.model.floor import Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import HORIZON, Plan
-from pgstrata.report.planning.components import floor_fields, say_source
+from pgstrata.report.planning.known_floor import floor_fields, say_source
 from pgstrata.report.sentences.names import TOGETHER
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.stats.boundaries import ALPHA, GRID

@@ -13,7 +13,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
-from pgstrata.report.planning.components import floor_fields
+from pgstrata.report.planning.known_floor import floor_fields
 from pgstrata.report.sentences.reasons import say_notes, say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
@@ -145,15 +145,12 @@ def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
     if any(floor.valid for floor in plan.floors.values()):
         # numpy, for which a plan without a floor does not wait
         from pgstrata.report.planning.power import (  # noqa: PLC0415
-            find_lengths,
             power_lines,
-            say_length,
             say_threshold,
         )
 
         yield from power_lines(plan)
         yield from say_threshold(plan)
-        yield from map(say_length, find_lengths(plan))
     missing, host = _missing(plan), plan.experiment.only_host
     if host is None:
         yield "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
@@ -246,16 +243,13 @@ def plan_json(plan: Plan) -> str:
 
 
 def _from_floors(plan: Plan) -> dict[str, Any]:
-    power, lengths = [], []
+    power = []
     if any(floor.valid for floor in plan.floors.values()):
         from pgstrata.report.planning.power import power_json  # noqa: PLC0415 - as above
 
         power = power_json(plan)
-    if any(floor.runs for floor in plan.floors.values()):
-        from pgstrata.report.planning.power import lengths_json  # noqa: PLC0415 - as above
-
-        lengths = lengths_json(plan)
-    return {"power": power, "run_lengths": lengths}
+    # a key of former versions
+    return {"power": power, "run_lengths": []}
 
 
 def _design_json(design: Design) -> dict[str, object]:
