@@ -43,7 +43,6 @@ def test_a_floor_is_measured_kept_and_used(sandbox):
     assert 12 <= tps["differences"] <= 15
     assert 0 < tps["s0"] < 2
     assert {floor["metric"] for floor in document["floors"]} >= {"tps", "server_cpu_per_tx"}
-    assert document["rounds"] == {}, "nothing was measured in slices"
 
     planned = json.loads(sandbox.pgstrata("plan", file, "--json", environ=state).stdout)
     (known,) = planned["floors"]
