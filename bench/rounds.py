@@ -75,8 +75,8 @@ def _prices() -> Sequence[Figure]:
     figures = []
     for arms in ARMS:
         chosen, own, notes = [], [], []
-        numbers = (*NUMBERS, rounds_of(arms), None)
         for setup, sigma, (delta, effect) in product(SETUPS, SIGMAS, EFFECTS):
+            numbers = (*NUMBERS, rounds_of(arms, delta), None)
             noise = Noise(round=sigma, start=0.005)
             prices = [_study(arms, noise, setup * arms, delta, effect, number) for number in numbers]
             planned = prices[-2].price
@@ -84,7 +84,7 @@ def _prices() -> Sequence[Figure]:
             own.append(prices[-1].price / planned)
             row = ", ".join(f"{one.price:.1f} ({one.right:.0f} %)" for one in prices)
             notes.append(f"set-up {setup * arms:g} s, rounds {sigma:.0%}, {effect:.0%} of {delta:.0%}: {row}")
-        head = f"minutes for a right verdict (share right) with {', '.join(map(str, numbers[:-1]))} rounds, own scatter"
+        head = f"minutes for a right verdict (share right) with {NUMBERS}, the planned number of rounds, own scatter"
         figures += [
             Figure(name=f"rounds: {arms} arms, planned / 8", value=_mean(chosen), goal=1.0),
             Figure(
@@ -101,7 +101,7 @@ def _mean(ratios: Sequence[float]) -> float:
 
 def _errors() -> Sequence[Figure]:
     figures = []
-    for name, number in (("planned", rounds_of(2)), ("own scatter", None)):
+    for name, number in (("planned", rounds_of(2, 0.03)), ("own scatter", None)):
         outcomes = {}
         for start, heavy, growth in product((0.0, 0.005, 0.02), (False, True), (1.0, 2.0)):
             noise = Noise(round=0.06, start=start, heavy=heavy, growth=growth)
@@ -130,7 +130,7 @@ def _study(
     d = np.empty((arms - 1, studies, BLOCKS))
     cost = np.empty((studies, BLOCKS))
     scale = np.empty((arms - 1, studies, BLOCKS))
-    rounds = np.full(studies, number or rounds_of(arms))
+    rounds = np.full(studies, number or rounds_of(arms, delta))
     used = np.empty((studies, BLOCKS))
     for block in range(BLOCKS):
         if number is None and block >= FIRST:

@@ -152,3 +152,9 @@ def test_a_visit_has_more_rounds_the_more_environments_share_it(arms, rounds):
     environments = tuple(replace(TWO[0], name=f"e{number}") for number in range(arms))
     asked = replace(experiment(CELL, environments), interleave=Interleave.SLICES)
     assert make_plan(asked, WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity).rounds == rounds
+
+
+@pytest.mark.parametrize(("threshold", "rounds"), [(0.03, 8), (0.02, 8), (0.019, 16), (0.01, 16)])
+def test_a_visit_has_more_rounds_where_small_differences_matter(threshold, rounds):
+    asked = replace(experiment(CELL, TWO), interleave=Interleave.SLICES, threshold=threshold)
+    assert make_plan(asked, WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity).rounds == rounds

@@ -25,10 +25,12 @@ ROUND_SECONDS: Final = 0.5
 SHORTEST_SLICE: Final = 0.1
 # The set-up of a visit grows with its environments: more rounds share it, and are needed, because a round of more
 # environments follows the noise less well (`bench/rounds.py`). Slices that write scatter more: they wait for the disk.
-# All numbers are even: the median of one round more hardly scatters less.
+# A threshold below 2 % needs many visits anyway, so that precise ones are worth their time. All numbers are even: the
+# median of one round more hardly scatters less.
 ROUNDS: Final = 8
 ROUNDS_FOR_EACH_MORE: Final = 2
 MOST_ROUNDS: Final = 16
+FINE_THRESHOLD: Final = 0.02
 DISCARDED_ROUNDS: Final = 1
 # Before its slices each environment runs alone this long: warm, and measured without any log.
 SLICED_WARMUP: Final = 1.0
@@ -102,21 +104,22 @@ def _choose(
     if wanted is Interleave.RUNS:
         return _run_by_run(cell, Reason(code="runs_asked"), writing=writing)
     if wanted is Interleave.SLICES:
-        return sliced(cell, Reason(code="slices_asked"), settle=writing, arms=arms)
+        return sliced(cell, Reason(code="slices_asked"), settle=writing, arms=arms, threshold=experiment.threshold)
     against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     if against is None and writing and (cell.scripts or cell.workload not in AGREED):
         against = Reason(code="flushing")
     if against is not None:
         return _run_by_run(cell, against, writing=writing)
-    return sliced(cell, Reason(code="together" if writing else "nothing_written"), settle=writing, arms=arms)
+    because = Reason(code="together" if writing else "nothing_written")
+    return sliced(cell, because, settle=writing, arms=arms, threshold=experiment.threshold)
 
 
 def _run_by_run(cell: Cell, reason: Reason, *, writing: bool) -> Design:
     return Design(cell=cell.identity, interleave=Interleave.RUNS, reason=reason, writes=writing)
 
 
-def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
-    """The design in slices of a cell with so many environments."""
+def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int, threshold: float) -> Design:
+    """The design in slices of a cell with so many environments, whose differences matter from `threshold` on."""
     shared = max(SHORTEST_SLICE, min(SLICE_SECONDS, ROUND_SECONDS / max(1, arms)))
     return Design(
         cell=cell.identity,
@@ -124,14 +127,16 @@ def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int) -> Design:
         reason=reason,
         settle=settle,
         slice_seconds=SLICE_SECONDS if settle else round(shared, 3),
-        rounds=MOST_ROUNDS if settle else rounds_of(arms),
+        rounds=MOST_ROUNDS if settle else rounds_of(arms, threshold),
         discarded=DISCARDED_ROUNDS,
         writes=settle,
     )
 
 
-def rounds_of(arms: int) -> int:
+def rounds_of(arms: int, threshold: float) -> int:
     """The rounds of a visit of so many environments that write nothing."""
+    if threshold < FINE_THRESHOLD:
+        return MOST_ROUNDS
     return min(MOST_ROUNDS, ROUNDS + ROUNDS_FOR_EACH_MORE * max(0, arms - 2))
 
 
