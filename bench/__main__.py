@@ -36,6 +36,7 @@ from switch import measure_switch
 from threads import measure_threads
 from transports import measure_transports
 from verdicts import measure_verdicts
+from visit import measure_visit
 from watching import measure_watching
 from why import measure_why
 
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "statements": measure_statements,
     "remote": measure_remote,
     "slices": measure_slices,
+    "visit": measure_visit,
     "threads": measure_threads,
     "placement": measure_placement,
     "transports": measure_transports,
