@@ -37,6 +37,7 @@ from switch import measure_switch
 from threads import measure_threads
 from transports import measure_transports
 from verdicts import measure_verdicts
+from visit import measure_visit
 from watching import measure_watching
 from why import measure_why
 
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "remote": measure_remote,
     "slices": measure_slices,
     "rounds": measure_rounds,
+    "visit": measure_visit,
     "threads": measure_threads,
     "bank": measure_bank,
     "transports": measure_transports,

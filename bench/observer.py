@@ -24,7 +24,7 @@ from pgstrata.conduct.arm import ActiveArm, make_arm
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
-from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.conduct.run import measure, quiesce, touching, warm
 from pgstrata.conduct.targets import targets_entered
 from pgstrata.drivers.pgbench.parse import OUTPUT, PgbenchParser
 from pgstrata.libpq import compose_connection
@@ -35,6 +35,7 @@ from pgstrata.ports.collector import Window
 from pgstrata.ports.events import Event
 from pgstrata.ports.host import Command
 from pgstrata.ports.server import RunningServer
+from pgstrata.ports.steps import finish
 from pgstrata.stats.rule import estimate_many
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
@@ -113,8 +114,9 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
     order = random.Random(1)
     unwatched = replace(rig, samplers=())
     first = make_arm(plan, plan.runs[0])
+    finish(touching(rig, first, server))
     warm(rig, first, server, plan.design(first.cell.identity))
-    quiesce(rig, first, (server,))
+    quiesce(rig, [first], lambda _: (server,))
     watched: list[float] = []
     plain: list[float] = []
     cpus: list[float] = []

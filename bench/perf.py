@@ -15,9 +15,10 @@ from observer import SECONDS, one_server
 from pgstrata.collectors.perf.sampler import HERTZ, SAMPLES, PerfSampler, parse_folded
 from pgstrata.conduct.arm import make_arm
 from pgstrata.conduct.rig import Rig
-from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.conduct.run import measure, quiesce, touching, warm
 from pgstrata.model.plan import Plan
 from pgstrata.ports.server import RunningServer
+from pgstrata.ports.steps import finish
 from pgstrata.stats.rule import estimate_many
 
 PAIRS = 12
@@ -32,8 +33,9 @@ def measure_perf() -> Sequence[Figure]:
 def _pairs(plan: Plan, rig: Rig, server: RunningServer) -> Sequence[Figure]:
     order = random.Random(1)
     first = make_arm(plan, plan.runs[0])
+    finish(touching(rig, first, server))
     warm(rig, first, server, plan.design(first.cell.identity))
-    quiesce(rig, first, (server,))
+    quiesce(rig, [first], lambda _: (server,))
     rates: dict[bool, list[float]] = {True: [], False: []}
     cpus: list[float] = []
     samples = 0

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError, HostNotFitError, PgstrataError
 from pgstrata.model.secret import Secret
 from pgstrata.ports.host import Command, Host, Process, StopSignal
+from pgstrata.ports.steps import finish
 
 _Failure = TypeVar("_Failure", bound=BaseException)
 
@@ -150,6 +151,37 @@ class HostConformance:
     def test_run_does_not_wait_for_what_a_program_leaves_behind(self, host: Host) -> None:
         pid = int(host.run(_script("sleep 30 & echo $!"), timeout=_PATIENCE).text)
         host.signal_pid(pid, StopSignal.KILL)
+
+    def test_commands_that_are_begun_together_run_side_by_side(self, host: Host, scratch: str) -> None:
+        """Each waits for a file that the other one makes."""
+        text = 'echo "$1"; echo oh >&2; echo >"$2"; until [ -e "$3" ]; do sleep 0.01; done; cat; exit 4'
+        places = [(f"{scratch}/one", f"{scratch}/two"), (f"{scratch}/two", f"{scratch}/one")]
+        commands = [_script(text, "ünï", *each, stdin=_ALL_BYTES) for each in places]
+        works = [host.running(command, timeout=_PATIENCE, check=False) for command in commands]
+        for work in works:
+            next(work)
+        for work in works:
+            done = finish(work)
+            assert (done.stdout, done.stderr, done.code) == ("ünï\n".encode() + _ALL_BYTES, b"oh\n", 4)
+
+    def test_a_command_that_was_begun_fails_as_one_that_was_run(self, host: Host) -> None:
+        error = failure_of(CommandFailedError, lambda: finish(host.running(_script("echo 'FATAL: no' >&2; exit 3"))))
+        assert "exit code 3" in error.what
+        assert error.details == ("FATAL: no",)
+        failure_of(HostNotFitError, lambda: finish(host.running(_command("/gone/program"))))
+        failure_of(HostNotFitError, lambda: finish(host.running(_command("/etc/passwd"))))
+        slow = _script("echo waiting >&2; exec sleep 100")
+        error = failure_of(CommandFailedError, lambda: finish(host.running(slow, timeout=0.5)))
+        assert "0.5 s" in error.what
+        assert error.details == ("waiting",)
+
+    def test_a_command_that_nobody_awaits_any_more_is_killed(self, host: Host, scratch: str) -> None:
+        work = host.running(_script('echo $$ >"$1.part"; mv "$1.part" "$1"; exec sleep 100', f"{scratch}/pid"))
+        next(work)
+        assert _eventually(lambda: host.exists(f"{scratch}/pid"))
+        work.close()
+        pid = int(host.read(f"{scratch}/pid"))
+        assert _eventually(lambda: not host.pid_alive(pid))
 
     def test_spawn_appends_to_its_files_and_tells_how_it_ended(self, host: Host, scratch: str) -> None:
         out, err = f"{scratch}/the output", f"{scratch}/the errors"

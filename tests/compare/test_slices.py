@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pgstrata.compare import compare_study
+from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.shared_blocks import over_rounds
 from pgstrata.model.answer import Verdict
 from pgstrata.model.doubts import CountedDoubt
@@ -102,6 +103,19 @@ def test_the_shown_values_are_those_of_the_runs_and_the_effect_is_that_of_the_ro
     found = only(visit(1, (110.0, 110.0), (100.0, 100.0)))
     assert (found.value, found.baseline_value) == (1.0, 1.0)
     assert found.effect == pytest.approx(1.1)
+
+
+def test_visits_without_a_throughput_of_their_own_count_and_the_shown_values_are_those_of_the_others():
+    visits = [visit(block, (110.0, 110.0), (100.0, 100.0)) for block in range(1, 9)]
+    bare = [[replace(run, measurements=()) if run.block > 3 else run for run in runs] for runs in visits]
+    found = only([run for runs in bare for run in runs], blocks=8)
+    assert (found.verdict, found.blocks) == (Verdict.BETTER, 7)
+    assert (found.value, found.baseline_value) == (1.0, 1.0)
+    assert found.effect == pytest.approx(1.1)
+    arms = sort_runs([run for runs in bare for run in runs], frozenset({"tps"}))
+    assert [arms[OTHER, bare[0][0].cell].levels("tps")[block] for block in (1, 8)] == [110.0, 110.0]
+    nothing = only([replace(run, measurements=()) for runs in visits for run in runs], blocks=8)
+    assert (nothing.verdict, nothing.value) == (Verdict.BETTER, None)
 
 
 def test_series_in_single_precision_give_the_same_difference():

@@ -101,6 +101,10 @@ def test_a_run_near_the_ceiling_of_select_1_is_suspect(request):
     assert not codes(judge(facts={"client.ceiling": "120000.0"}))
 
 
+def test_slices_without_an_unlogged_stretch_are_held_against_no_ceiling():
+    assert not codes(judge(replace(HEADER, stretched=False), facts={"client.ceiling": "110000.0"}))
+
+
 def test_a_run_above_its_ceiling_shows_that_the_ceiling_is_wrong(request):
     above = judge(facts={"client.ceiling": "64000.0"})
     assert (codes(above), above[1]) == (["above_ceiling"], Validity.VALID)

@@ -13,10 +13,10 @@ from pgstrata.ports.server import Dataset
 class FullHost(LocalHost):
     """A host on which nothing more can be copied."""
 
-    def run(self, command, **keywords):
+    def running(self, command, **keywords):
         if command.argv[0] == "cp":
             raise DiskFullError("cp: error writing '1': No space left on device")
-        return super().run(command, **keywords)
+        return super().running(command, **keywords)
 
 
 @pytest.mark.parametrize(

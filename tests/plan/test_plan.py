@@ -293,6 +293,20 @@ def test_the_automatic_warmup_is_a_tenth(run, warmup):
     assert auto_warmup(run) == warmup
 
 
+def test_the_unlogged_stretches_of_the_first_blocks_are_forecast_once():
+    def forecast(blocks, **changes):
+        return plan(cells=(cell(**changes),), blocks=blocks, interleave=Interleave.SLICES).forecast
+
+    def once(forecast, blocks):
+        return forecast.seconds_total - forecast.seconds_building - blocks * forecast.seconds_per_block
+
+    assert [once(forecast(blocks), blocks) for blocks in (3, 6, 20)] == pytest.approx([6.0, 12.0, 12.0])
+    # what was asked for is done each time
+    asked = forecast(20, warmup=1.0)
+    assert once(asked, 20) == pytest.approx(0.0)
+    assert asked.seconds_per_block - forecast(20).seconds_per_block == pytest.approx(2.0)
+
+
 def test_time_and_disk_are_forecast():
     forecast = plan(cells=(cell(run=60.0, warmup=5.0),), blocks=10).forecast
     assert 2 * 67 <= forecast.seconds_per_block < 2 * 69

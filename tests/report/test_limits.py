@@ -6,6 +6,7 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import ROUND_TPS, Series
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.report.answer.notes import say_values
 from pgstrata.report.sentences.limits import unmeasured
 
 
@@ -43,6 +44,18 @@ def test_slices_have_limits_of_their_own(desk):
     for expected in ("last-level cache", "in flight", "Slices of 250 ms carry the start effects", "without that log"):
         assert expected in text
     assert "start effects" not in joined(desk.slices(desk.answer(blocks=1), seconds=2.0))
+
+
+def test_the_visits_with_a_stretch_are_named_where_not_all_have_one(desk):
+    answer = desk.slices(desk.answer(blocks=1))
+    assert "from a stretch of each visit without that log" in joined(answer)
+    plan = answer.study.plan
+    designs = tuple(dataclasses.replace(design, stretched=6) for design in plan.designs)
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, designs=designs))
+    answer = dataclasses.replace(answer, study=study)
+    assert "from a stretch of each of the first 6 visits without that log" in joined(answer)
+    text = say_values(study.plan, plan.experiment.cells[0])
+    assert text == "median of unlogged stretches in the first 6 blocks; differences come from the slices"
 
 
 def test_what_the_log_and_taking_turns_cost_is_a_figure_of_the_study(desk):

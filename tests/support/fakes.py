@@ -96,6 +96,10 @@ class FakeHost:
     def run(self, command, *, timeout=600.0, check=True):
         self.world.log.append(("run", *command.argv))
 
+    def running(self, command, *, timeout=600.0, check=True):
+        yield
+        return self.run(command, timeout=timeout, check=check)
+
     def read_files(self, paths):
         return {path: f"oom_kill {self.world.oom_kills}\n".encode() for path in paths}
 
@@ -124,6 +128,14 @@ class FakeDatasets:
             wal=f"{wal}/{name}" if wal else "",
         )
 
+    def cloning(self, *arguments):
+        yield
+        return self.clone(*arguments)
+
+    def discarding(self, clone):
+        yield
+        self.discard(clone)
+
     def discard(self, clone):
         if self.world.fail_discard and "preflight" not in clone.folder:
             raise ServerFailedError("database is being accessed by other users")
@@ -150,6 +162,14 @@ class FakeControl:
             postmaster_pid=7,
             launch=launch or Launch(),
         )
+
+    def starting(self, *arguments):
+        yield
+        return self.start(*arguments)
+
+    def stopping(self, server):
+        yield
+        self.stop(server)
 
     def needs(self, environment, build, dataset):
         self.world.log.append(("needs", environment.name))
@@ -218,7 +238,8 @@ class FakeDriver:
         self.world.log.append(("end", process.pid))
         process.ends = self.world.now
 
-    def count(self, folder, marks, arm):
+    def counting(self, folder, marks, arm):
+        yield
         self.world.log.append(("count", arm))
         return {"slices.txt": f"arm {arm}".encode()}
 
@@ -257,6 +278,10 @@ class FakeSql:
 
     def execute(self, address, script):
         pass
+
+    def executing(self, address, script):
+        yield
+        self.execute(address, script)
 
 
 class FakeEvidence:

@@ -10,6 +10,7 @@ from pgstrata.errors import ParseError
 from pgstrata.model.driver import Capabilities
 from pgstrata.ports.driver import DriverResult, Load, ProgressPoint, Statement
 from pgstrata.ports.host import Clock, CpuTime, Process, ProcessExit, StopSignal
+from pgstrata.ports.steps import Steps
 
 PLAIN: Final = "plain"
 """Its key."""
@@ -54,7 +55,7 @@ class PlainDriver:
     def end(self, process: Process) -> None:
         raise AssertionError("it was asked to end a paused client")
 
-    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
+    def counting(self, folder: str, marks: str, arm: int) -> Steps[Mapping[str, bytes]]:
         raise AssertionError("it was asked to count slices")
 
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:

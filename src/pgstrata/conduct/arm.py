@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -26,6 +26,7 @@ from pgstrata.plan.order import derive_seed
 from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
+from pgstrata.ports.steps import Steps, finish_all
 
 WARMUP: Final = "warmup"
 """Folder of the warm-up's execution; before its evidence names where it failed."""
@@ -41,6 +42,7 @@ class ActiveArm:
     `client_resident_pids` those on the client's where that is another one. `watchers` are samplers' processes,
     `watching_sessions` the servers' processes that answer them: host's name, pid. `placement_seed` is what the CPUs of
     its sessions are drawn from, the same for all arms of a block; None where they run where the kernel puts them.
+    `stretched` is False where the visit leaves the unlogged stretch out.
     """
 
     planned: PlannedRun
@@ -56,6 +58,7 @@ class ActiveArm:
     wall_drift: float = 0.0
     client_cpu: float = 0.0
     warmup_seconds: float = 0.0
+    stretched: bool = True
     sampling_rate: float | None = None
     failure: Reason | None = None
     failure_kind: str = ""
@@ -118,6 +121,36 @@ def step(rig: Rig, arm: ActiveArm, name: str) -> Iterator[None]:
         yield
     finally:
         arm.dead_time[name] = arm.dead_time.get(name, 0.0) + rig.clock.monotonic() - begun
+
+
+@contextmanager
+def shared_step(rig: Rig, arms: Sequence[ActiveArm], name: str) -> Iterator[None]:
+    """Time one step that several arms take at once; each gets an equal share of its seconds."""
+    for arm in arms:
+        rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=name))
+    begun = rig.clock.monotonic()
+    try:
+        yield
+    finally:
+        share = (rig.clock.monotonic() - begun) / max(1, len(arms))
+        for arm in arms:
+            arm.dead_time[name] = arm.dead_time.get(name, 0.0) + share
+
+
+def together(rig: Rig, arms: Sequence[ActiveArm], name: str, begin: Callable[[ActiveArm], Steps[None]]) -> None:
+    """One step of all arms in which nothing has failed, side by side; `guarded` each."""
+    taking = [arm for arm in arms if not arm.failure]
+    with shared_step(rig, taking, name):
+        finish_all([_guarding(arm, begin(arm)) for arm in taking])
+
+
+def _guarding(arm: ActiveArm, steps: Steps[None]) -> Steps[None]:
+    try:
+        yield from steps
+    except FATAL:
+        raise
+    except PgstrataError as error:
+        arm.fail(str(error), *error.details)
 
 
 def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float, seed: int) -> Load:

@@ -50,7 +50,8 @@ def derive_record(
         # one that failed before its time was known may have left output all the same
         window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
-        measurements = (*_driver_measurements(result), *_collected(evidence, window, collectors), *sampled.measurements)
+        reported, collected = _driver_measurements(header, result), _collected(evidence, window, collectors)
+        measurements = (*reported, *collected, *sampled.measurements)
         doubts = _doubts(evidence, window, collectors)
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
@@ -101,9 +102,12 @@ def _statements(result: DriverResult | None) -> tuple[StatementLatency, ...]:
     return tuple(StatementLatency(text=text, seconds=seconds) for seconds, text in found)
 
 
-def _driver_measurements(result: DriverResult | None) -> tuple[Measurement, ...]:
+def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tuple[Measurement, ...]:
     if result is None:
         return ()
+    if not header.stretched:
+        # that of its slices, with a log and paired, is another figure than that of the visits with a stretch
+        result = replace(result, tps=None)
     named = {
         "tps": result.tps,
         "transactions": float(result.transactions),

@@ -117,6 +117,7 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
         client_pid=next(iter(arm.client_pids), None),
         other_client_pids=arm.client_pids[1:],
         resident_pids=arm.resident_pids,
+        stretched=arm.stretched,
         client_resident_pids=arm.client_resident_pids,
         apart=arm.environment.host.remote,
         client_door_pids=rig.client.transport_pids if arm.environment.host.remote else (),

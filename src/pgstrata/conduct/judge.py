@@ -194,7 +194,7 @@ def _client_saturated(case: _Case) -> Reason | None:
 
 
 def _near_ceiling(case: _Case) -> Reason | None:
-    ceiling = case.number(CEILING)
+    ceiling = case.number(CEILING) if case.header.stretched else None
     if ceiling is None or case.tps <= _NEAR_CEILING * ceiling:
         return None
     return Reason(code="above_ceiling" if case.tps > ceiling else "near_ceiling", value=case.tps, of=ceiling)

@@ -189,7 +189,7 @@ class Conduct:
                 text=self.rig.say_reason(record.reasons[0]) if record.reasons else "",
                 status=record.status,
                 validity=record.validity,
-                value=record.value("tps"),
+                value=record.throughput(),
                 done=len(self.done),
                 total=len(self.plan.runs),
                 seconds_left=self._seconds_left(),

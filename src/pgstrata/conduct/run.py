@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.conduct.arm import WARMUP, ActiveArm, make_load, scratch_folder, step
+from pgstrata.conduct.arm import WARMUP, ActiveArm, make_load, scratch_folder, step, together
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_clients
@@ -21,19 +21,25 @@ from pgstrata.ports.driver import STRETCH
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import ClockReading, Command, ProcessExit
 from pgstrata.ports.server import RunningServer
+from pgstrata.ports.steps import Steps
 
 _SYNC_TIMEOUT: Final = 3600.0
 _NO_PRIVILEGE: Final = "42501"
 
 
-def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> None:
-    """Relations into memory, then the workload itself, with random numbers of its own.
+def touching(rig: Rig, arm: ActiveArm, server: RunningServer) -> Steps[None]:
+    """Relations into memory."""
+    yield from rig.sql.executing(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
 
-    Before slices this is also the unlogged stretch, from which the throughput in absolute terms comes.
+
+def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> None:
+    """The workload itself, with random numbers of its own.
+
+    Before slices this is also the unlogged stretch, from which the throughput in absolute terms comes. Where the visit
+    leaves it out, the client's lead and the discarded round are the warm-up.
     """
-    with step(rig, arm, "touch"):
-        rig.sql.execute(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
-    arm.warmup_seconds = warmup_of(arm.cell, design)
+    arm.stretched = design.stretches(arm.planned.block)
+    arm.warmup_seconds = warmup_of(arm.cell, design) if arm.stretched else 0.0
     if arm.warmup_seconds > 0:
         with step(rig, arm, "warmup"):
             # the measured run's own seed would make the warm-up touch exactly the rows that are measured first
@@ -46,26 +52,28 @@ def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> Non
                 arm.files.update({f"{STRETCH}{name}": content for name, content in left.items()})
 
 
-def quiesce(rig: Rig, arm: ActiveArm, servers: Iterable[RunningServer]) -> None:
-    """A checkpoint in every server that is up, then everything written back that copying and warm-up left dirty."""
-    with step(rig, arm, "checkpoint"):
-        for server in servers:
-            _checkpoint(rig, arm, server)
-    with step(rig, arm, "settle"):
-        own = [server for server in servers if server.postmaster_pid is not None]
-        for spec in dict.fromkeys(server.environment.host for server in own):
-            there = (server.clone for server in own if server.environment.host == spec)
-            folders = sorted({folder for clone in there for folder in clone.folders})
-            rig.server_hosts[spec].host.run(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
+def quiesce(rig: Rig, arms: Sequence[ActiveArm], servers_of: Callable[[ActiveArm], Sequence[RunningServer]]) -> None:
+    """A checkpoint in the servers of each arm, then everything written back that copying and warm-up left dirty."""
+    together(rig, arms, "checkpoint", lambda arm: _checkpointing(rig, arm, servers_of(arm)))
+    together(rig, arms, "settle", lambda arm: _settling(rig, servers_of(arm)))
 
 
-def _checkpoint(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
-    try:
-        rig.sql.execute(server.address, "CHECKPOINT;")
-    except ServerFailedError as error:
-        if getattr(error, "sqlstate", "") != _NO_PRIVILEGE:
-            raise
-        arm.remarks.append(Reason(code="no_checkpoint"))
+def _checkpointing(rig: Rig, arm: ActiveArm, servers: Sequence[RunningServer]) -> Steps[None]:
+    for server in servers:
+        try:
+            yield from rig.sql.executing(server.address, "CHECKPOINT;")
+        except ServerFailedError as error:
+            if getattr(error, "sqlstate", "") != _NO_PRIVILEGE:
+                raise
+            arm.remarks.append(Reason(code="no_checkpoint"))
+
+
+def _settling(rig: Rig, servers: Sequence[RunningServer]) -> Steps[None]:
+    own = [server for server in servers if server.postmaster_pid is not None]
+    for spec in dict.fromkeys(server.environment.host for server in own):
+        there = (server.clone for server in own if server.environment.host == spec)
+        folders = sorted({folder for clone in there for folder in clone.folders})
+        yield from rig.server_hosts[spec].host.running(Command(argv=("sync", "-f", *folders)), timeout=_SYNC_TIMEOUT)
 
 
 def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:

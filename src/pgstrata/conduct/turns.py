@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, step
+from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, together
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_backends, place_clients
 from pgstrata.conduct.rig import Rig
@@ -30,6 +30,7 @@ from pgstrata.ports.collector import Collector
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Command, Process, StopSignal
 from pgstrata.ports.server import RunningServer
+from pgstrata.ports.steps import Steps
 
 # Longer than any visit: clients are ended by a signal when the turns are over.
 _UNTIL_ENDED: Final = 7 * 24 * 3600.0
@@ -128,8 +129,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
         HostLostError: the turns did not come to their end.
     """
     design = plan.design(arms[0].cell.identity)
-    for arm in arms:
-        guarded(arm, partial(quiesce, rig, arm, (up[arm.planned.identity],)))
+    quiesce(rig, arms, lambda arm: (up[arm.planned.identity],))
     clients: dict[int, ClientProcesses] = {}
     works: dict[int, AtWork] = {}
     # Servers report what their sessions did only now and then, and for sure when these end: those counters are read
@@ -138,11 +138,10 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
     try:
         for _, arm in _sound(arms):
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), around))
+        _lead(rig, arms, up, clients)
+        token = secrets.token_hex(4)
         for number, arm in _sound(arms):
-            guarded(arm, partial(_start_client, rig, arm, up[arm.planned.identity], clients, number))
-        together = secrets.token_hex(4)
-        for number, arm in _sound(arms):
-            arm.together = together
+            arm.together = token
             arm.client_pids = clients[number].pids
             _note_others(arm, number, arms, clients, up)
             guarded(arm, partial(capture_before, rig, arm, rig.subject(up[arm.planned.identity]), inside))
@@ -191,11 +190,13 @@ def _measure(
         # while the clients are still there: the last look at their sessions' processes
         stop_samplers(rig, arms[number], works[number])
     share_watchers([arms[number] for number in places])
-    with step(rig, arms[places[0]], "count"):
-        for number in places:
-            rig.driver(arms[number].cell).end(clients[number])
-        for number in places:
-            guarded(arms[number], partial(_collect, rig, arms[number], number, clients[number]))
+    numbers = {arms[number].planned.identity: number for number in places}
+
+    def collecting(arm: ActiveArm) -> Steps[None]:
+        number = numbers[arm.planned.identity]
+        return _collecting(rig, arm, number, clients[number])
+
+    together(rig, [arms[number] for number in places], "count", collecting)
 
 
 def _note_others(
@@ -214,22 +215,42 @@ def _note_others(
     arm.client_resident_pids = theirs if apart else ()
 
 
-def _start_client(
-    rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict[int, ClientProcesses], number: int
+def _lead(
+    rig: Rig, arms: Sequence[ActiveArm], up: Mapping[str, RunningServer], clients: dict[int, ClientProcesses]
 ) -> None:
-    """A client that has connected, done its first transactions, and waits."""
-    with step(rig, arm, "lead"):
-        arm.sampling_rate = 1.0
-        load = make_load(rig, arm, server, seconds=_UNTIL_ENDED, seed=arm.planned.seed)
-        folder = scratch_folder(rig, arm, "run")
-        rig.client.remove_tree(folder)
-        rig.client.make_folder(folder)
-        logged = place_clients(rig, arm, replace(load, sampling_rate=1.0, progress=None))
-        begun = rig.clock.monotonic()
-        clients[number] = rig.driver(arm.cell).start(logged, folder, on_parent_death=StopSignal.KILL)
+    """Clients of all arms that have connected, done their first transactions side by side, and wait."""
+    numbers = {arm.planned.identity: number for number, arm in enumerate(arms)}
+
+    def leading(arm: ActiveArm) -> Steps[None]:
+        identity = arm.planned.identity
+        return _leading(rig, arm, up[identity], clients, numbers[identity])
+
+    together(rig, arms, "lead", leading)
+
+
+def _leading(
+    rig: Rig, arm: ActiveArm, server: RunningServer, clients: dict[int, ClientProcesses], number: int
+) -> Steps[None]:
+    arm.sampling_rate = 1.0
+    load = make_load(rig, arm, server, seconds=_UNTIL_ENDED, seed=arm.planned.seed)
+    folder = scratch_folder(rig, arm, "run")
+    rig.client.remove_tree(folder)
+    rig.client.make_folder(folder)
+    logged = place_clients(rig, arm, replace(load, sampling_rate=1.0, progress=None))
+    yield
+    begun = rig.clock.monotonic()
+    client = clients[number] = rig.driver(arm.cell).start(logged, folder, on_parent_death=StopSignal.KILL)
+    try:
+        yield
         place_backends(rig, arm, logged)
+        yield
         rig.clock.sleep(max(0.0, LEAD_SECONDS - (rig.clock.monotonic() - begun)))
-        clients[number].signal(StopSignal.STOP, group=True)
+        yield
+        client.signal(StopSignal.STOP, group=True)
+    except BaseException:
+        # it would run on beside the others' slices
+        client.signal(StopSignal.KILL, group=True)
+        raise
 
 
 def _follow_turns(
@@ -290,8 +311,11 @@ def _read(rig: Rig, path: str) -> bytes:
     return rig.client.read_files((path,)).get(path, b"")
 
 
-def _collect(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> None:
-    """What a client that is ending leaves; its log is counted, not kept."""
+def _collecting(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> Steps[None]:
+    """End a client, and take what it leaves; its log is counted, not kept."""
+    driver = rig.driver(arm.cell)
+    driver.end(client)
+    yield
     try:
         client.wait(_END_TIMEOUT)
     except TimeoutError:
@@ -301,7 +325,6 @@ def _collect(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> 
         arm.fail("", how="deaf", seconds=_END_TIMEOUT)
     folder, marks = scratch_folder(rig, arm, "run"), f"{scratch_folder(rig, arm)}/marks.txt"
     rig.client.write(marks, arm.files[MARKS])
-    driver = rig.driver(arm.cell)
-    arm.files.update(driver.count(folder, marks, number))
+    arm.files.update((yield from driver.counting(folder, marks, number)))
     arm.files.update(driver.collect(folder))
     rig.client.remove_tree(scratch_folder(rig, arm))

@@ -6,19 +6,19 @@ measured, and they take turns in slices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 
-from pgstrata.conduct.arm import ActiveArm, guarded, make_arm, step
+from pgstrata.conduct.arm import ActiveArm, guarded, make_arm, shared_step, step, together
 from pgstrata.conduct.ceiling import note_exceeded, renew_ceiling
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.finish import finish
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
 from pgstrata.conduct.rig import Rig, to_the_end
-from pgstrata.conduct.run import measure, quiesce, warm
+from pgstrata.conduct.run import measure, quiesce, touching, warm
 from pgstrata.conduct.statements import look_at_statements
 from pgstrata.conduct.targets import targets_entered
 from pgstrata.conduct.turns import take_turns
@@ -29,7 +29,8 @@ from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord
 from pgstrata.plan.load import workload_of
-from pgstrata.ports.server import Clone, RunningServer
+from pgstrata.ports.server import Clone, Dataset, RunningServer
+from pgstrata.ports.steps import Steps, finish_all
 from pgstrata.ports.target import Supply
 
 
@@ -55,8 +56,8 @@ def conduct_visit(
     names = dict.fromkeys(run.environment for runs in stages for run in runs)
     residents = [experiment.environment(name) for name in names]
     with targets_entered(rig, residents):
-        for together in _keeping(rig, plan, stages, residents):
-            _conduct_stages(rig, plan, together, tell)
+        for stretch in _keeping(rig, plan, stages, residents):
+            _conduct_stages(rig, plan, stretch, tell)
 
 
 def _keeping(
@@ -78,7 +79,7 @@ def _keeping(
         cell = cells[runs[0].cell]
         return workload_of(cell, rig.workloads).data, cell.scale, cell.options.get("setup_sql", "")
 
-    return [list(together) for _, together in groupby(stages, key=data)]
+    return [list(stretch) for _, stretch in groupby(stages, key=data)]
 
 
 def _conduct_stages(
@@ -102,8 +103,7 @@ def _conduct_stage(
     up: dict[str, RunningServer] = {}
     try:
         with naming_the_disk(up):
-            for arm in arms:
-                _bring_up(rig, plan, arm, kept, up)
+            _bring_up(rig, plan, arms, kept, up)
             sound = [arm for arm in arms if not arm.failure]
             if sound and plan.design(sound[0].cell.identity).sliced:
                 take_turns(rig, plan, sound, up)
@@ -116,8 +116,9 @@ def _conduct_stage(
 
 
 def _measure_quietly(rig: Rig, arm: ActiveArm, up: dict[str, RunningServer]) -> None:
-    quiesce(rig, arm, tuple(up.values()))
-    measure(rig, arm, up[arm.planned.identity])
+    quiesce(rig, [arm], lambda _: tuple(up.values()))
+    if not arm.failure:
+        measure(rig, arm, up[arm.planned.identity])
 
 
 def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
@@ -125,34 +126,73 @@ def _stop_all(rig: Rig, up: dict[str, RunningServer]) -> None:
         rig.supply(server.environment).control.stop(server)
 
 
-def _bring_up(rig: Rig, plan: Plan, arm: ActiveArm, kept: Residents, up: dict[str, RunningServer]) -> None:
-    supply = rig.supply(arm.environment)
-    reset = plan.experiment.reset
+def _bring_up(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], kept: Residents, up: dict[str, RunningServer]) -> None:
+    """Servers of all arms up, seen from inside and warm; what waits for child processes is done side by side."""
+    bringing = _Bringing(rig=rig, plan=plan, kept=kept, up=up)
+    for group in _at_once(rig, arms):
+        for arm in group:
+            guarded(arm, partial(bringing.prepare, arm))
+        together(rig, group, "clone", bringing.cloning)
+        together(rig, group, "start", bringing.starting)
+    for arm in arms:
+        if not arm.failure:
+            guarded(arm, partial(_look_inside, rig, arm, up[arm.planned.identity]))
+    together(rig, arms, "touch", lambda arm: touching(rig, arm, up[arm.planned.identity]))
+    for arm in arms:
+        if not arm.failure:
+            guarded(arm, partial(warm, rig, arm, up[arm.planned.identity], plan.design(arm.cell.identity)))
 
-    def action() -> None:
+
+def _at_once(rig: Rig, arms: Sequence[ActiveArm]) -> Sequence[Sequence[ActiveArm]]:
+    """All arms, or one after the other where layers count on what is up already."""
+    layered = any(layer.concerns(arm.environment) for arm in arms for layer in rig.server_host(arm.environment).layers)
+    return [[arm] for arm in arms] if layered else [arms]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bringing:
+    """The steps that bring the server of an arm up; `datasets` are found in the first of them, by run."""
+
+    rig: Rig
+    plan: Plan
+    kept: Residents
+    up: dict[str, RunningServer]
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+
+    def prepare(self, arm: ActiveArm) -> None:
+        rig, kept, supply = self.rig, self.kept, self.rig.supply(arm.environment)
         with step(rig, arm, "prepare"):
             dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
-            key = (arm.environment.name, dataset.identity)
+            self.datasets[arm.planned.identity] = dataset
             kept.supplies[arm.environment.name] = supply
-            if key not in kept.launches:
+            if (key := self._key(arm)) not in kept.launches:
                 kept.launches[key] = prepare_layers(rig, arm, supply, dataset)
-        launch = kept.launches[key]
-        with step(rig, arm, "clone"):
-            if key not in kept.clones:
-                kept.clones[key] = supply.datasets.clone(dataset, _clone_name(arm.planned), launch.data, launch.wal)
-        with step(rig, arm, "start"):
-            if key not in kept.servers:
-                kept.servers[key] = supply.control.start(arm.environment, supply.build, kept.clones[key], launch)
-            up[arm.planned.identity] = kept.servers[key]
-            if reset is not Reset.NONE:
-                del kept.servers[key]
-        with step(rig, arm, "assert"):
-            renew_ceiling(rig, arm, up[arm.planned.identity])
-            assert_levels(rig, arm, up[arm.planned.identity])
-        look_at_statements(rig, arm, up[arm.planned.identity])
-        warm(rig, arm, up[arm.planned.identity], plan.design(arm.cell.identity))
 
-    guarded(arm, action)
+    def cloning(self, arm: ActiveArm) -> Steps[None]:
+        key, dataset = self._key(arm), self.datasets[arm.planned.identity]
+        if key not in self.kept.clones:
+            launch, datasets = self.kept.launches[key], self.rig.supply(arm.environment).datasets
+            name = _clone_name(arm.planned)
+            self.kept.clones[key] = yield from datasets.cloning(dataset, name, launch.data, launch.wal)
+
+    def starting(self, arm: ActiveArm) -> Steps[None]:
+        key, servers, supply = self._key(arm), self.kept.servers, self.rig.supply(arm.environment)
+        if key not in servers:
+            clone, launch = self.kept.clones[key], self.kept.launches[key]
+            servers[key] = yield from supply.control.starting(arm.environment, supply.build, clone, launch)
+        self.up[arm.planned.identity] = servers[key]
+        if self.plan.experiment.reset is not Reset.NONE:
+            del servers[key]
+
+    def _key(self, arm: ActiveArm) -> tuple[str, str]:
+        return arm.environment.name, self.datasets[arm.planned.identity].identity
+
+
+def _look_inside(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
+    with step(rig, arm, "assert"):
+        renew_ceiling(rig, arm, server)
+        assert_levels(rig, arm, server)
+    look_at_statements(rig, arm, server)
 
 
 def _clone_name(planned: PlannedRun) -> str:
@@ -167,28 +207,30 @@ def _take_down(
     up: dict[str, RunningServer],
     tell: Callable[[RunRecord], None],
 ) -> None:
-    finished = [finish(rig, plan, arm, *_stop(rig, plan, arm, up)) for arm in arms]
+    stopped = _stop(rig, plan, arms, up)
+    finished = [finish(rig, plan, arm, *stopped.get(arm.planned.identity, (None, b""))) for arm in arms]
     # what was measured is safe before anything else can fail; half of a stage in slices would be worth nothing
     rig.store.commit(*finished)
     for arm, run in zip(arms, finished, strict=True):
         note_exceeded(rig, arm, run.record)
         tell(run.record)
-        if plan.experiment.reset is Reset.CLONE:
-            _discard(rig, kept, _of_environment(kept, arm.environment.name))
+    if plan.experiment.reset is Reset.CLONE:
+        _discard(rig, kept, [key for arm in arms for key in _of_environment(kept, arm.environment.name)])
 
 
-def _stop(rig: Rig, plan: Plan, arm: ActiveArm, up: dict[str, RunningServer]) -> tuple[RunningServer | None, bytes]:
-    """Stop an arm's server, as far as it is up; the server and its log."""
-    control = rig.supply(arm.environment).control
-    server = up.get(arm.planned.identity)
-    if server is None:
-        return None, b""
-    with step(rig, arm, "stop"):
+def _stop(
+    rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: dict[str, RunningServer]
+) -> Mapping[str, tuple[RunningServer, bytes]]:
+    """Stop the servers that are up; each with its log, by run."""
+    servers = {arm.planned.identity: up[arm.planned.identity] for arm in arms if arm.planned.identity in up}
+    controls = {name: rig.supply(server.environment).control for name, server in servers.items()}
+    with shared_step(rig, [arm for arm in arms if arm.planned.identity in servers], "stop"):
         if plan.experiment.reset is not Reset.NONE:
-            control.stop(server)
-        log = control.log(server)
-    del up[arm.planned.identity]
-    return server, log
+            finish_all([controls[name].stopping(server) for name, server in servers.items()])
+        logs = {name: controls[name].log(server) for name, server in servers.items()}
+    for name in servers:
+        del up[name]
+    return {name: (server, logs[name]) for name, server in servers.items()}
 
 
 def _of_environment(kept: Residents, environment: str) -> Iterable[tuple[str, str]]:
@@ -196,14 +238,17 @@ def _of_environment(kept: Residents, environment: str) -> Iterable[tuple[str, st
 
 
 def _discard(rig: Rig, kept: Residents, keys: Iterable[tuple[str, str]]) -> None:
-    for key in keys:
-        try:
-            kept.supplies[key[0]].datasets.discard(kept.clones[key])
-        except ServerFailedError as error:
-            # such as a session of somebody's in a running server: the next clone of that name tries again
-            rig.warn(Notice(code="clone_left", said=error.what))
-        # forgotten when it has gone, not before: whoever is interrupted in between tries again
-        del kept.clones[key]
+    finish_all([_discarding(rig, kept, key) for key in keys])
+
+
+def _discarding(rig: Rig, kept: Residents, key: tuple[str, str]) -> Steps[None]:
+    try:
+        yield from kept.supplies[key[0]].datasets.discarding(kept.clones[key])
+    except ServerFailedError as error:
+        # such as a session of somebody's in a running server: the next clone of that name tries again
+        rig.warn(Notice(code="clone_left", said=error.what))
+    # forgotten when it has gone, not before: whoever is interrupted in between tries again
+    del kept.clones[key]
 
 
 def _clear(rig: Rig, kept: Residents) -> None:

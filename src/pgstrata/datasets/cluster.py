@@ -40,6 +40,7 @@ from pgstrata.model.workload import Workload
 from pgstrata.plan import workload_of
 from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.ports.server import Clone, Dataset, RunningServer, ServerControl, Sql
+from pgstrata.ports.steps import Steps, finish
 from pgstrata.units import render_bytes
 
 # pg_xlog before 10. The pristine segments are copied and not left out: a server that recycles some starts faster than
@@ -291,6 +292,9 @@ class ClusterDatasets:
     # -------------------------------------------------------------------------------------------- clone
 
     def clone(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Clone:
+        return finish(self.cloning(dataset, name, folder, wal))
+
+    def cloning(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Steps[Clone]:
         """A copy by reflink where the file system has it, else byte by byte: one `cp` decides, the same for all."""
         own, folder = folder, f"{folder or f'{self.root}/clones/{self.study}'}/{name}"
         clone = Clone(dataset=dataset, location=f"{folder}/data", database=DATABASE, folder=folder,
@@ -303,7 +307,7 @@ class ClusterDatasets:
                 self.host.make_folder(place)
                 save_marker(self.host, place, marker)
             copy = ("cp", "-a", "--reflink=auto", dataset.location, clone.location)
-            self.host.run(Command(argv=copy), timeout=_COPY_TIMEOUT)
+            yield from self.host.running(Command(argv=copy), timeout=_COPY_TIMEOUT)
             if wal:
                 own = wal
                 move_wal(self.host, clone.location, clone.wal, timeout=_COPY_TIMEOUT)
@@ -316,10 +320,21 @@ class ClusterDatasets:
 
     def discard(self, clone: Clone) -> None:
         """Remove a clone; only if it carries the marker, or nothing is in it."""
+        self._refuse_unmarked(clone)
+        self._remove_clone(clone)
+
+    def discarding(self, clone: Clone) -> Steps[None]:
+        self._refuse_unmarked(clone)
+        for folder in _marked_folders(clone):
+            # the marker last, as always: what is left of a kill can be recognised
+            rest = (f"{folder}/{name}" for name in self.host.list_folder(folder) if name != MARKER)
+            yield from self.host.running(Command(argv=("rm", "-rf", "--", *rest)), timeout=_COPY_TIMEOUT, check=False)
+        self._remove_clone(clone)
+
+    def _refuse_unmarked(self, clone: Clone) -> None:
         for folder in _marked_folders(clone):
             if load_marker(self.host, folder) is None and not holds_nothing(self.host, folder):
                 self._refuse_foreign(folder)
-        self._remove_clone(clone)
 
     def _remove_clone(self, clone: Clone) -> None:
         for folder in _marked_folders(clone):

@@ -27,6 +27,7 @@ from pgstrata.model.workload import Workload
 from pgstrata.plan import workload_of
 from pgstrata.ports.host import Clock, Command, Host, observe_boot, start_times
 from pgstrata.ports.server import Clone, Dataset, Sql
+from pgstrata.ports.steps import Steps
 
 _PREFIX: Final = "pgstrata_"
 _OWNED: Final = re.compile(
@@ -147,6 +148,16 @@ class DatabaseDatasets:
         self.sql.execute(self.address, f"CREATE DATABASE {database} TEMPLATE {dataset.location};")
         self.host.make_folder(clone.folder)
         return clone
+
+    def cloning(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Steps[Clone]:
+        """In one step: templates are copied one at a time."""
+        yield from ()
+        return self.clone(dataset, name, folder, wal)
+
+    def discarding(self, clone: Clone) -> Steps[None]:
+        """In one step."""
+        yield from ()
+        self.discard(clone)
 
     def discard(self, clone: Clone) -> None:
         """DROP DATABASE, if it is ours and carries the marker."""

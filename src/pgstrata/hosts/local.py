@@ -26,6 +26,7 @@ from pgstrata.hosts.local_process import (
 )
 from pgstrata.model import sizes
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
+from pgstrata.ports.steps import Steps, finish
 from pgstrata.system import files
 
 _GRACE: Final = 10.0
@@ -65,10 +66,14 @@ class LocalHost:
     # ------------------------------------------------------------------------------------ processes
 
     def run(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Completed:
+        return finish(self.running(command, timeout=timeout, check=check))
+
+    def running(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Steps[Completed]:
         with Conversation(self._account) as talk:
             with self._starting(command):
                 child = talk.start(command)
             try:
+                yield
                 talk.hold(child, timeout)
             except TimeoutError:
                 _end(child)

@@ -23,6 +23,7 @@ from pgstrata.hosts.shell_process import (
 from pgstrata.hosts.transport import Reply, Transport, quote
 from pgstrata.model.packages import render_remedy
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
+from pgstrata.ports.steps import Steps
 
 _GRACE: Final = 10.0
 # Removing or copying much may keep a shell busy; a machine that needs longer than this has a problem of its own.
@@ -96,6 +97,37 @@ class ShellHost:
         if check and completed.code:
             raise failures.command_failed(command, completed, host=self.name)
         return completed
+
+    def running(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Steps[Completed]:
+        # The shell answers one request after the other: what the command says goes into files meanwhile.
+        base = f"{self._transport.hello.folder}/running.{self._next_identity()}"
+        output, errors = f"{base}.out", f"{base}.err"
+        process = self.spawn(command, stdout=output, stderr=errors, on_parent_death=StopSignal.KILL)
+        try:
+            yield
+            code = process.wait(timeout).code
+        except TimeoutError:
+            process.signal(StopSignal.KILL, group=True)
+            last = self._take(output, errors).get(errors, b"")
+            raise failures.command_overdue(command, timeout, last, host=self.name) from None
+        except HostLostError:
+            raise
+        except BaseException:
+            process.signal(StopSignal.KILL, group=True)
+            raise
+        said = self._take(output, errors)
+        if len(said) < len((output, errors)):
+            raise failures.command_verbose(command, self._transport.most, host=self.name)
+        completed = Completed(code=code, stdout=said[output], stderr=said[errors])
+        self._raise_if_not_started(command.argv[0], str(code), completed.stderr)
+        if check and code:
+            raise failures.command_failed(command, completed, host=self.name)
+        return completed
+
+    def _take(self, *paths: str) -> Mapping[str, bytes]:
+        found = self.read_files(paths)
+        self._ask(quote("rm", "-f", "--", *paths))
+        return found
 
     def _stop_run(self, identity: int, nonce: str) -> Reply:
         self._transport.tell(f"transport_stop_run {identity}")
@@ -242,9 +274,12 @@ class ShellHost:
                 raise failures.program_refused(program, "Permission denied", host=self.name, user=self.user)
             case "output":
                 self._raise_file("keep what the command says", "the shell's temporary folder", frame)
-            case code if int(code) in _PROGRAM_NOT_STARTED and frame.stderr.startswith(b"env: "):
-                reason = _reason(frame.stderr)
-                raise failures.program_refused(program, reason, host=self.name, user=self.user)
+            case code:
+                self._raise_if_not_started(program, code, frame.stderr)
+
+    def _raise_if_not_started(self, program: str, code: str, stderr: bytes) -> None:
+        if int(code) in _PROGRAM_NOT_STARTED and stderr.startswith(b"env: "):
+            raise failures.program_refused(program, _reason(stderr), host=self.name, user=self.user)
 
 
 def _reason(stderr: bytes) -> str:

@@ -44,10 +44,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """What the far side said of itself."""
+    """What the far side said of itself; `folder` is for this connection alone, and goes with it."""
 
     pid: int
     user: str
+    folder: str
     missing: tuple[str, ...]
 
 
@@ -116,8 +117,8 @@ class Transport:
             said = self.receive(nonce, _FIRST_CONTACT).stdout.decode("utf-8", "replace").splitlines()
         except TimeoutError:
             raise self.lose(f"the shell did not answer within {_FIRST_CONTACT:g} s") from None
-        pid, user, _, missing = said
-        return Hello(pid=int(pid), user=user, missing=tuple(missing.split()))
+        pid, user, folder, missing = said
+        return Hello(pid=int(pid), user=user, folder=folder, missing=tuple(missing.split()))
 
     def exchange(self, script: str, *, content: bytes = b"", timeout: float) -> Reply:
         """One request and its frame; `content` is what the script takes from the transport with `transport_feed`."""

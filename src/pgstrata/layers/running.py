@@ -11,6 +11,7 @@ from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.ports.server import Clone, Dataset, RunningServer, Sql
+from pgstrata.ports.steps import Steps
 
 RESTART_TIMEOUT: Final = 600.0
 """Seconds that the user's command may take; a server with much to write back stops slowly."""
@@ -64,6 +65,13 @@ class RunningControl:
             launch=launch or Launch(),
         )
 
+    def starting(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> Steps[RunningServer]:
+        """In one step: a restart is the user's command, which runs alone."""
+        yield from ()
+        return self.start(environment, build, clone, launch)
+
     def _restart(self, environment: Environment, address: Address) -> None:
         before = self._sql.query(address, _STARTED).value()
         argv = environment.server.restart
@@ -106,6 +114,10 @@ class RunningControl:
 
     def stop(self, server: RunningServer) -> None:
         """Nothing: it is not ours."""
+
+    def stopping(self, server: RunningServer) -> Steps[None]:  # noqa: ARG002 - the Protocol's
+        """Nothing: it is not ours."""
+        yield from ()
 
     def log(self, server: RunningServer) -> bytes:  # noqa: ARG002 - the Protocol's
         """Nothing: its log is not ours to read."""

@@ -22,6 +22,7 @@ from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build, TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.ports.server import Clone, Dataset, RunningServer, Sql
+from pgstrata.ports.steps import Steps, finish
 
 USER: Final = "pgstrata"
 SETTINGS_FILE: Final = "pgstrata.conf"
@@ -81,14 +82,19 @@ class ClusterControl:
     def start(
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
     ) -> RunningServer:
+        return finish(self.starting(environment, build, clone, launch))
+
+    def starting(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> Steps[RunningServer]:
         launch = launch or Launch()
         build = build.moved(launch.prefix) if launch.prefix else build
         for _ in range(_PORT_TRIES - 1):
             with suppress(_PortTakenError):
-                return self._start_once(environment, build, clone, launch)
-        return self._start_once(environment, build, clone, launch)
+                return (yield from self._start_once(environment, build, clone, launch))
+        return (yield from self._start_once(environment, build, clone, launch))
 
-    def _start_once(self, environment: Environment, build: Build, clone: Clone, launch: Launch) -> RunningServer:
+    def _start_once(self, environment: Environment, build: Build, clone: Clone, launch: Launch) -> Steps[RunningServer]:
         address = self._address(environment.connection, clone)
         folder = address.host if environment.connection is ConnectionKind.SOCKET else ""
         settings = {
@@ -119,6 +125,7 @@ class ClusterControl:
             launch=launch,
         )
         try:
+            yield
             self._await_ready(server, process)
         except BaseException:
             # also when the user interrupts: nobody else knows of this server yet
@@ -224,6 +231,9 @@ class ClusterControl:
         return process is not None and process.poll() is None
 
     def stop(self, server: RunningServer) -> None:
+        finish(self.stopping(server))
+
+    def stopping(self, server: RunningServer) -> Steps[None]:
         """Fast shutdown; immediate after a while; the process group at last."""
         process = self._processes.get(server.postmaster_pid or -1)
         if process is not None:
@@ -231,14 +241,16 @@ class ClusterControl:
             process.signal(StopSignal.CONT)
             gently = () if _recovering(self.log(server)) else ((StopSignal.INT, False),)
             for signal, group in (*gently, (StopSignal.QUIT, False), (StopSignal.KILL, True)):
-                if self._ended_after(process, signal, group=group):
+                process.signal(signal, group=group)
+                yield
+                if self._has_ended(process):
                     break
             # not before it has ended: whoever is interrupted here must be able to stop it again
             self._processes.pop(process.pid, None)
         self._remove_socket(server)
 
-    def _ended_after(self, process: Process, signal: StopSignal, *, group: bool) -> bool:
-        process.signal(signal, group=group)
+    def _has_ended(self, process: Process) -> bool:
+        """Within the time that it is given."""
         deadline = self._clock.monotonic() + _STOP_TIMEOUT
         while self._clock.monotonic() < deadline:
             if process.poll() is not None:

@@ -104,7 +104,8 @@ class Design:
     In slices, `rounds` rounds of one slice of `slice_seconds` for each environment are measured after `discarded`
     further rounds, which are thrown away. With `settle`, what an environment wrote is flushed before the next turn.
     `placement` is free or paired, for environments that do not have a placement as their level; `free_because` says why
-    sessions are not paired although nobody asked for it.
+    sessions are not paired although nobody asked for it. In blocks up to `stretched` each environment first runs alone
+    for a moment without a log, from which the absolute throughput comes; None is in every block.
     `writes` is None in plans of former versions.
     """
 
@@ -118,6 +119,7 @@ class Design:
     placement: Placement = Placement.FREE
     free_because: Reason | None = None
     writes: bool | None = None
+    stretched: int | None = None
 
     @property
     def sliced(self) -> bool:
@@ -128,6 +130,10 @@ class Design:
     def only_reads(self) -> bool:
         """Whether the cell is known to write nothing; of former versions only slices tell."""
         return not self.writes if self.writes is not None else self.sliced and not self.settle
+
+    def stretches(self, block: int) -> bool:
+        """Whether the warm-up of that block is there; the unlogged stretch where environments take turns."""
+        return self.stretched is None or block <= self.stretched
 
     def describe(self, run: float) -> str:
         """For floors and people; `run` is the cell's run length in seconds."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 
 from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
-from pgstrata.model.metrics import ROUND_TPS, Measurement, Series
+from pgstrata.model.metrics import ROUND_TPS, TPS, Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.reasons import Reason
@@ -73,6 +74,15 @@ class RunRecord:
     def rounds(self) -> tuple[float, ...]:
         """Transactions per second of each round of slices, in order; empty for a run that was alone."""
         return next((series.values for series in self.series if series.metric == ROUND_TPS), ())
+
+    def throughput(self) -> float | None:
+        """Transactions per second; of a run in slices without an unlogged stretch those of its rounds."""
+        return self.value(TPS.name) or self.median_round()
+
+    def median_round(self) -> float | None:
+        """Transactions per second of the median round that did anything; None for a run that was alone."""
+        rounds = [value for value in self.rounds() if value > 0]
+        return median(rounds) if rounds else None
 
     def value(self, metric: str) -> float | None:
         """The measured value of a metric, or None."""

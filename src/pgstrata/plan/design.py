@@ -32,8 +32,10 @@ ROUNDS_FOR_EACH_MORE: Final = 2
 MOST_ROUNDS: Final = 16
 FINE_THRESHOLD: Final = 0.02
 DISCARDED_ROUNDS: Final = 1
-# Before its slices each environment runs alone this long: warm, and measured without any log.
+# Before its slices each environment runs alone this long: warm, and measured without any log. So many blocks tell the
+# absolute throughput well enough; differences come from the slices.
 SLICED_WARMUP: Final = 1.0
+STRETCHED_BLOCKS: Final = 6
 # Each persistent client runs this long before its first pause, connecting and preparing its statements.
 LEAD_SECONDS: Final = 0.4
 MEMORY_SHARE: Final = 0.8
@@ -130,6 +132,8 @@ def sliced(cell: Cell, reason: Reason, *, settle: bool, arms: int, threshold: fl
         rounds=MOST_ROUNDS if settle else rounds_of(arms, threshold),
         discarded=DISCARDED_ROUNDS,
         writes=settle,
+        # what was asked for, or dirties buffers, is done each time
+        stretched=STRETCHED_BLOCKS if cell.warmup is None and not settle else None,
     )
 
 

@@ -37,6 +37,8 @@ _IMAGE_BYTES_PER_SECOND: Final = 200 * MB
 _INSTALLATION: Final = 128 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
+# Side by side with those of the other environments.
+_SECONDS_AROUND_SLICES: Final = 1.0
 BLOCKS_FOR_A_VERDICT: Final = 8
 
 
@@ -44,14 +46,19 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     """Time and space of the whole plan."""
     needs = _datasets(experiment, workloads)
     pairs = zip(experiment.cells, designs, strict=True)
-    per_block = sum(run_seconds(cell, design, workloads) for cell, design in pairs) * len(experiment.environments)
+    arms, per_block, opening = len(experiment.environments), 0.0, 0.0
+    for cell, design in pairs:
+        per_block += arms * run_seconds(cell, design, workloads)
+        if design.stretched is not None:
+            per_block -= arms * warmup_of(cell, design)
+            opening += arms * warmup_of(cell, design) * min(design.stretched, experiment.blocks)
     images = _Images.of(experiment.environments)
     per_block += sum(_image_seconds(experiment, cell, workloads, images) for cell in experiment.cells)
     building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
     return Forecast(
         seconds_per_block=per_block,
         seconds_building=building,
-        seconds_total=building + per_block * experiment.blocks,
+        seconds_total=building + opening + per_block * experiment.blocks,
         disk_bytes=_disk(experiment, workloads, needs, designs, images),
         datasets=needs,
     )
@@ -59,15 +66,11 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
 
 def run_seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -> float:
     """One environment's share of a block, with everything around it: clone, start, warm-up, checkpoint, stop."""
-    around = warmup_of(cell, design) + trial_seconds(cell, workloads)
+    copying = data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
     if design.sliced:
-        return around + LEAD_SECONDS + (design.rounds + design.discarded) * design.slice_seconds
-    return around + cell.run
-
-
-def trial_seconds(cell: Cell, workloads: Mapping[str, Workload]) -> float:
-    """A clone that is made, started, stopped and discarded."""
-    return _SECONDS_AROUND_A_RUN + data_bytes(cell, workloads) / _CLONE_BYTES_PER_SECOND
+        around = _SECONDS_AROUND_SLICES + LEAD_SECONDS + copying
+        return around + warmup_of(cell, design) + (design.rounds + design.discarded) * design.slice_seconds
+    return _SECONDS_AROUND_A_RUN + copying + warmup_of(cell, design) + cell.run
 
 
 def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], images: _Images) -> float:
@@ -176,10 +179,11 @@ def budget_notes(experiment: Experiment, forecast: Forecast) -> tuple[Reason, ..
     """What a budget that is too small for all blocks leaves."""
     if experiment.budget is None or experiment.budget >= forecast.seconds_total:
         return ()
-    left = max(0.0, experiment.budget - forecast.seconds_building)
+    once = forecast.seconds_total - forecast.seconds_per_block * experiment.blocks
+    left = max(0.0, experiment.budget - once)
     whole = int(left // forecast.seconds_per_block)
     note = Reason(code="budget_blocks", seconds=experiment.budget, value=whole, of=experiment.blocks)
     if whole >= BLOCKS_FOR_A_VERDICT or experiment.blocks < BLOCKS_FOR_A_VERDICT:
         return (note,)
-    needed = forecast.seconds_building + BLOCKS_FOR_A_VERDICT * forecast.seconds_per_block
+    needed = once + BLOCKS_FOR_A_VERDICT * forecast.seconds_per_block
     return (note, Reason(code="budget_verdict", seconds=needed, value=BLOCKS_FOR_A_VERDICT))

@@ -20,7 +20,7 @@ _NOT_FIXING: Final = {
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO},
-    Design: {"placement": Placement.FREE},
+    Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
     ServerSpec: {"restart": ()},

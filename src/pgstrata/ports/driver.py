@@ -16,6 +16,7 @@ from pgstrata.model.server import Address
 from pgstrata.model.workload import Workload
 from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.host import Process, StopSignal
+from pgstrata.ports.steps import Steps
 
 STRETCH: Final = "stretch."
 """Before the evidence names of the unlogged stretch in front of slices."""
@@ -146,8 +147,8 @@ class Driver(DriverParser, Protocol):
     def end(self, process: Process) -> None:
         """End a client that would go on for long, paused or not: after the transactions in hand, everything written."""
 
-    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
-        """Evidence of a client that ended after turns in slices: its log (`sampling_rate` 1) counted by slice.
+    def counting(self, folder: str, marks: str, arm: int) -> Steps[Mapping[str, bytes]]:
+        """In steps: evidence of a client that ended after turns in slices, its log (`sampling_rate` 1) by slice.
 
         The log itself goes: only the counts are evidence. `marks` is a file on the host with a line
         `ROUND ARM START STOP` for each slice, in order of time, in nanoseconds of the wall clock.

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from pgstrata.model.secret import Secret
+from pgstrata.ports.steps import Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +136,9 @@ class Host(Protocol):
 
     def run(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Completed:
         """Run to the end. With `check`, a non-zero code raises CommandFailedError with the last lines of stderr."""
+
+    def running(self, command: Command, *, timeout: float = 600.0, check: bool = True) -> Steps[Completed]:
+        """As `run`, in two steps: started, then awaited for at most `timeout` seconds. It is killed if it is closed."""
 
     def spawn(
         self, command: Command, *, stdout: str, stderr: str, on_parent_death: StopSignal = StopSignal.TERM

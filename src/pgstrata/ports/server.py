@@ -10,6 +10,7 @@ from pgstrata.model.experiment import Cell, Environment, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Host, Process
+from pgstrata.ports.steps import Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,9 @@ class Sql(Protocol):
 
     def execute(self, address: Address, script: str) -> None:
         """Run a script, each statement in its own transaction, stopping at the first error (SqlError)."""
+
+    def executing(self, address: Address, script: str) -> Steps[None]:
+        """As `execute`, in two steps: begun, then awaited."""
 
     @property
     def host(self) -> Host:
@@ -106,6 +110,12 @@ class Datasets(Protocol):
         Its WAL goes below the folder `wal`, if one is given.
         """
 
+    def cloning(self, dataset: Dataset, name: str, folder: str = "", wal: str = "") -> Steps[Clone]:
+        """As `clone`, in steps; nothing is left of it if it fails or is closed."""
+
+    def discarding(self, clone: Clone) -> Steps[None]:
+        """As `discard`, in steps."""
+
     def discard(self, clone: Clone) -> None:
         """Remove a clone; only ever one that carries pgstrata's marker."""
 
@@ -135,6 +145,14 @@ class ServerControl(Protocol):
         self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
     ) -> RunningServer:
         """Start and wait until it answers; ServerFailedError with the end of its log otherwise."""
+
+    def starting(
+        self, environment: Environment, build: Build, clone: Clone, launch: Launch | None = None
+    ) -> Steps[RunningServer]:
+        """As `start`, in steps; it is stopped if it fails or is closed."""
+
+    def stopping(self, server: RunningServer) -> Steps[None]:
+        """As `stop`, in steps."""
 
     def alive(self, server: RunningServer) -> bool:
         """Whether it still runs."""

@@ -20,7 +20,8 @@ class RunHeader:
 
     `failure` is None for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
     `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`,
-    whose `client_pids` are `client_pid` and `other_client_pids`.
+    whose `client_pids` are `client_pid` and `other_client_pids`. `stretched` is False for a run in slices whose visit
+    left the unlogged stretch out: it has no throughput in absolute terms.
     """
 
     identity: str
@@ -54,6 +55,7 @@ class RunHeader:
     sampler_backends: tuple[int, ...] = ()
     client_resident_pids: tuple[int, ...] = ()
     other_client_pids: tuple[int, ...] = ()
+    stretched: bool = True
 
 
 class Evidence(Protocol):

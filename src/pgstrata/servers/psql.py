@@ -16,11 +16,13 @@ from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
 from pgstrata.ports.server import BACKEND, QueryResult
+from pgstrata.ports.steps import Steps
 
 # Large data take their time: reading them all, VACUUM, a checkpoint.
 _QUERY_TIMEOUT = 3600.0
 _SCRIPT_TIMEOUT = 12 * 3600.0
 _OPTIONS = ("-X", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose")
+_AS_SCRIPT = ("-q", "-f", "-")
 _ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
 )  # VERBOSITY=verbose puts the SQLSTATE before the text
@@ -47,7 +49,11 @@ class PsqlSql:
         return QueryResult(columns=tuple(lines[0]), rows=tuple(tuple(line) for line in lines[1:]))
 
     def execute(self, address: Address, script: str) -> None:
-        self._psql(address, ("-q", "-f", "-"), script.encode(), _SCRIPT_TIMEOUT)
+        self._psql(address, _AS_SCRIPT, script.encode(), _SCRIPT_TIMEOUT)
+
+    def executing(self, address: Address, script: str) -> Steps[None]:
+        command = self._command(address, _AS_SCRIPT, script.encode())
+        _checked(address, (yield from self.host.running(command, timeout=_SCRIPT_TIMEOUT, check=False)))
 
     def transcript(self, address: Address, script: str) -> str:
         options = ("-q", "-t", "-A", "-v", "ON_ERROR_STOP=0", "-f", "-")
@@ -62,10 +68,7 @@ class PsqlSql:
         )
 
     def _psql(self, address: Address, arguments: tuple[str, ...], stdin: bytes, timeout: float) -> Completed:
-        done = self.host.run(self._command(address, arguments, stdin), timeout=timeout, check=False)
-        if done.code != 0:
-            raise _sql_error(address, done)
-        return done
+        return _checked(address, self.host.run(self._command(address, arguments, stdin), timeout=timeout, check=False))
 
     def _command(self, address: Address, arguments: tuple[str, ...], stdin: bytes) -> Command:
         connection = compose_connection(address)
@@ -93,6 +96,12 @@ def _begin_watch(path: str) -> str:
     """
     quoted = path.replace("\\", "\\\\").replace("'", "''")
     return f"\\o '{quoted}'\nSELECT pg_catalog.pg_backend_pid();\n\\o\n{_WITHOUT_JIT}"
+
+
+def _checked(address: Address, done: Completed) -> Completed:
+    if done.code != 0:
+        raise _sql_error(address, done)
+    return done
 
 
 def _sql_error(address: Address, done: Completed) -> PgstrataError:

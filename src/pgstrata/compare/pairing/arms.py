@@ -65,7 +65,7 @@ class Arm:
         if metric != TPS.name:
             return dict(values)
         medians = {block: np.median(rounds[rounds > 0]) for block, rounds in self.rounds.items() if (rounds > 0).any()}
-        return {block: float(medians.get(block, value)) for block, value in values.items()}
+        return {**values, **{block: float(value) for block, value in medians.items()}}
 
 
 Arms = Mapping[tuple[str, str], Arm]

@@ -27,6 +27,7 @@ from pgstrata.model.server import Address, Build
 from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.driver import Load, ProgressPoint, Statement
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
+from pgstrata.ports.steps import Steps
 
 _LOG_PREFIX: Final = "tx"
 _LOG_PART = re.compile(rf"{_LOG_PREFIX}\.\d+(?:\.(?P<thread>\d+))?")
@@ -132,16 +133,16 @@ class PgbenchDriver(PgbenchParser):
         process.signal(StopSignal.ALRM)
         process.signal(StopSignal.CONT, group=True)
 
-    def count(self, folder: str, marks: str, arm: int) -> Mapping[str, bytes]:
+    def counting(self, folder: str, marks: str, arm: int) -> Steps[Mapping[str, bytes]]:
         logs = [f"{folder}/{name}" for name in self._host.list_folder(folder) if _LOG_PART.fullmatch(name)]
         program = resources.files(__package__).joinpath("count.awk").read_text(encoding="ascii")
         options = ("-v", f"marks={marks}", "-v", f"arm={arm}")
         # the digits of a log are ASCII whatever the locale says
         command = Command(argv=("awk", *options, program, *logs), environment={"LC_ALL": "C"})
-        counted = self._host.run(command, timeout=_COUNT_TIMEOUT).stdout
+        counted = yield from self._host.running(command, timeout=_COUNT_TIMEOUT)
         for log in logs:
             self._host.remove_tree(log)
-        return {COUNTS: counted}
+        return {COUNTS: counted.stdout}
 
     def _environment(self) -> Mapping[str, str]:
         # The parser knows the English texts only; decimal points would follow the locale as well.

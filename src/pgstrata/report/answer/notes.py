@@ -107,8 +107,10 @@ def say_design(plan: Plan, cell: Cell) -> str:
 
 def say_values(plan: Plan, cell: Cell) -> str:
     """Where the absolute figures of a cell come from."""
-    if plan.design(cell.identity).sliced:
-        return "median of unlogged stretches; differences come from the slices"
+    design = plan.design(cell.identity)
+    if design.sliced:
+        blocks = f" in the first {design.stretched} blocks" if design.stretched else ""
+        return f"median of unlogged stretches{blocks}; differences come from the slices"
     return "median of the runs"
 
 

@@ -1,14 +1,15 @@
 """What charts are drawn from: few enough points that a report stays small, chosen so that dips stay visible."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TypeVar
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell, Experiment
-from pgstrata.model.metrics import Series
+from pgstrata.model.metrics import TPS, Series
+from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.environment_rows import median_of, usable_runs
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.sources.runs import may_enter
@@ -116,6 +117,7 @@ def _extremes(stretch: Sequence[tuple[float, float]]) -> list[tuple[float, float
 
 def place_dots(answer: Answer, cell: str) -> tuple[Dot, ...]:
     """All runs of a cell, those of a block side by side."""
+    value_of = _figure_of_runs(answer, cell)
     experiment = answer.study.plan.experiment
     names = [item.name for item in experiment.environments]
     offsets = {name: (place - (len(names) - 1) / 2) * 0.6 / len(names) for place, name in enumerate(names)}
@@ -128,9 +130,19 @@ def place_dots(answer: Answer, cell: str) -> tuple[Dot, ...]:
             valid=may_enter(run),
         )
         for run in answer.study.runs
-        for value in (run.value(experiment.metric),)
-        if run.cell == cell and value is not None and math.isfinite(value)
+        if run.cell == cell
+        for value in (value_of(run),)
+        if value is not None and math.isfinite(value)
     )
+
+
+def _figure_of_runs(answer: Answer, cell: str) -> Callable[[RunRecord], float | None]:
+    """The primary metric of a run; that of its slices, for all runs of a cell, where some have no unlogged stretch."""
+    metric = answer.study.plan.experiment.metric
+    runs = [run for run in answer.study.runs if run.cell == cell]
+    if metric == TPS.name and any(run.median_round() and run.value(metric) is None for run in runs):
+        return RunRecord.median_round
+    return lambda run: run.value(metric)
 
 
 def find_axes(experiment: Experiment) -> tuple[Axis, ...]:

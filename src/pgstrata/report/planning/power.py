@@ -34,7 +34,8 @@ def affordable_blocks(plan: Plan) -> int:
     budget, cost = plan.experiment.budget, plan.forecast
     if budget is None or cost.seconds_per_block <= 0:
         return len(plan.blocks)
-    return min(len(plan.blocks), int(max(0.0, budget - cost.seconds_building) // cost.seconds_per_block))
+    once = cost.seconds_total - cost.seconds_per_block * len(plan.blocks)
+    return min(len(plan.blocks), int(max(0.0, budget - once) // cost.seconds_per_block))
 
 
 def find_outlooks(plan: Plan) -> list[Outlook]:

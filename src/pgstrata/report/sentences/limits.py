@@ -71,9 +71,11 @@ def _say_slices(study: Study) -> Iterator[str]:
             f"Slices of {render_duration(shortest)} carry the start effects of caches that another environment has "
             "used in between, the same in all environments"
         )
+    stretched = max((study.plan.design(cell.identity).stretched or 0 for cell in sliced), default=0)
+    visits = f"each of the first {stretched} visits" if stretched else "each visit"
     yield (
         "During slices every transaction is logged, at the same cost in all environments; absolute throughput comes "
-        "from a stretch of each visit without that log"
+        f"from a stretch of {visits} without that log"
     )
     costs = [text for cell in sliced if (text := _say_cost(study, cell))]
     if costs:
