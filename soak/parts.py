@@ -67,5 +67,10 @@ PARTS: Final[Mapping[str, Part]] = {
         title="100,000 damaged inputs of all kinds give a message or an answer",
         argv=(sys.executable, "-X", "dev", *_PYTEST[1:-1], "-n", "2", _PYTEST[-1], "fuzz"),
     ),
-    "busy": Part(title="all tests beside two busy loops", argv=_script("busy.py")),
+    "busy": Part(title="all tests beside two busy loops, twice", argv=_script("busy.py", "--times", "2")),
+    # those that change the host are in `busy`
+    "busy-servers": Part(
+        title="timed tests and those of servers beside two busy loops, ten times",
+        argv=_script("busy.py", "--times", "10", "-m", "(server and not root) or alone"),
+    ),
 }
