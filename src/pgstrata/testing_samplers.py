@@ -31,6 +31,22 @@ _SLACK: Final = 0.4
 _EARLY: Final = 0.5
 """Seconds by which a moment may be told too early: samplers that ask the kernel get hundredths, rounded down."""
 _SOON: Final = 15.0
+_ATTEMPTS: Final = 6
+
+
+def hold_at_best(trial: Callable[[], object], attempts: int = _ATTEMPTS) -> None:
+    """Whether assertions on how fast something is hold in one of several attempts: a busy machine spoils some of them.
+
+    What is late by itself is late each time; then the last AssertionError is raised.
+    """
+    for left in reversed(range(attempts)):
+        try:
+            trial()
+        except AssertionError:
+            if not left:
+                raise
+        else:
+            return
 
 
 class SamplerConformance:
@@ -54,18 +70,22 @@ class SamplerConformance:
     def test_it_looks_at_once_and_until_it_is_told_to_end(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float, window: Window
     ) -> None:
-        begun = time.time()
-        sampling = _start(sampler, subject, folder)
-        time.sleep(0.9)
-        told = time.time()
-        _end(sampling)
-        written = sampling.host.read(sampling.output)
-        assert written.endswith(b"\n")
-        assert sampling.host.read(sampling.errors) == b""
-        if found := moments(written):
-            assert found[0] - begun < _SLACK
-            assert told - found[-1] < period + _SLACK
-        check_sampled(parse_purely(sampler, {f"{sampler.name}.samples": written}, window))
+        def look() -> None:
+            begun = time.time()
+            sampling = _start(sampler, subject, folder)
+            time.sleep(0.9)
+            told = time.time()
+            _end(sampling)
+            written = sampling.host.read(sampling.output)
+            assert sampling.host.read(sampling.errors) == b""
+            _forget(sampling)
+            assert written.endswith(b"\n")
+            check_sampled(parse_purely(sampler, {f"{sampler.name}.samples": written}, window))
+            if found := moments(written):
+                assert found[0] - begun < _SLACK
+                assert told - found[-1] < period + _SLACK
+
+        hold_at_best(look)
 
     def test_it_may_be_told_to_end_when_it_has_hardly_begun(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, window: Window
@@ -85,27 +105,36 @@ class SamplerConformance:
     def test_it_goes_on_after_a_pause_in_which_it_sees_nothing(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float
     ) -> None:
-        sampling = _start(sampler, subject, folder)
-        time.sleep(0.3)
-        sampling.process.signal(StopSignal.STOP, group=True)
-        time.sleep(1.0)  # where the CPUs are busy, whoever is to stop has to be given one before it does
-        stopped = time.time()
-        time.sleep(1.0)
-        resumed = time.time()
-        sampling.process.signal(StopSignal.CONT, group=True)
-        time.sleep(_EARLY + 0.3 + 2 * period)
-        _end(sampling)
-        found = moments(sampling.host.read(sampling.output))
-        # what lies between the wall clock and the first look makes all moments seem earlier, on busy CPUs by tenths
-        assert not [moment for moment in found if stopped < moment < resumed - _EARLY]
-        assert not found or (found[0] < stopped and found[-1] > resumed)
+        def pause() -> None:
+            sampling = _start(sampler, subject, folder)
+            time.sleep(0.3)
+            sampling.process.signal(StopSignal.STOP, group=True)
+            time.sleep(1.0)  # where the CPUs are busy, whoever is to stop has to be given one before it does
+            stopped = time.time()
+            time.sleep(1.0)
+            resumed = time.time()
+            sampling.process.signal(StopSignal.CONT, group=True)
+            time.sleep(_EARLY + 0.3 + 2 * period)
+            _end(sampling)
+            found = moments(sampling.host.read(sampling.output))
+            _forget(sampling)
+            # what lies between the wall clock and the first look makes all moments seem earlier, on busy CPUs by tenths
+            assert not [moment for moment in found if stopped < moment < resumed - _EARLY]
+            assert not found or (found[0] < stopped and found[-1] > resumed)
+
+        hold_at_best(pause)
 
     def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
-        sampling = _start(sampler, subject, folder)
-        time.sleep(0.3)
-        sampling.process.signal(StopSignal.STOP, group=True)
-        _end(sampling)
-        assert sampling.host.read(sampling.output).endswith(b"\n")
+        def end() -> None:
+            sampling = _start(sampler, subject, folder)
+            time.sleep(0.3)
+            sampling.process.signal(StopSignal.STOP, group=True)
+            _end(sampling)
+            written = sampling.host.read(sampling.output)
+            _forget(sampling)
+            assert written.endswith(b"\n")  # where the CPUs are busy, some have not begun by then
+
+        hold_at_best(end)
 
     def test_nothing_of_it_is_left_when_the_coordinator_is_killed(
         self, sampler: Sampler, subject: CaptureSubject, folder: str
@@ -123,7 +152,7 @@ class SamplerConformance:
         with os.fdopen(reading, "rb") as told:
             leader = int(told.readline())
         time.sleep(0.4)
-        assert _group(subject.host, leader)
+        assert _eventually(lambda: bool(_group(subject.host, leader)))
         os.kill(coordinator, 9)
         os.waitpid(coordinator, 0)
         assert _eventually(lambda: not _group(subject.host, leader))
@@ -263,6 +292,12 @@ def _end(sampling: Sampling) -> ProcessExit:
     sampling.process.signal(StopSignal.TERM)
     sampling.process.signal(StopSignal.CONT, group=True)
     return sampling.process.wait(sampling.patience)
+
+
+def _forget(sampling: Sampling) -> None:
+    """Remove what it wrote: another one would write on behind it."""
+    for path in (sampling.output, sampling.errors):
+        sampling.host.remove_tree(path)
 
 
 def _group(host: Host, leader: int) -> list[int]:

