@@ -28,9 +28,10 @@ class Machine:
 
     name = "there"
 
-    def __init__(self, *, deaf=False):
+    def __init__(self, *, deaf=False, gone=frozenset()):
         self.allowed = {}
         self.deaf = deaf
+        self.gone = gone
 
     def read(self, path):
         assert path == "/proc/self/status"
@@ -41,7 +42,7 @@ class Machine:
         return {
             path: f"Cpus_allowed_list:\t{self.allowed[pid]}\n".encode()
             for path, pid in pids.items()
-            if pid in self.allowed
+            if pid in self.allowed and pid not in self.gone
         }
 
     def run(self, command, **_):
@@ -138,6 +139,19 @@ def test_it_waits_for_all_clients_and_looks_again_where_a_session_was_only_the_d
     place_backends(rig(machine, [], early, own, last), made, replace(load(made), cpus=(1, 3)))
     assert machine.allowed[30] == "3"
     assert made.files[PLACEMENT] == b"1 10 1\n3 30 3\n"
+
+
+def test_a_session_that_ended_before_it_was_looked_at_is_no_client_s():
+    machine, made = Machine(gone={29}), arm(clients=1)
+    own, last = [("it's 3", 29)], [("it's 3", 30)]
+    place_backends(rig(machine, own, own, last), made, replace(load(made), cpus=(3,)))
+    assert made.files[PLACEMENT] == b"3 30 3\n"
+
+
+def test_sessions_that_cannot_be_looked_at_are_not_waited_for_without_end():
+    machine, made = Machine(gone={30}), arm(clients=1)
+    with pytest.raises(LevelNotTakenError, match="cannot be read"):
+        place_backends(rig(machine, *[[("it's 3", 30)]] * 20), made, replace(load(made), cpus=(3,)))
 
 
 def test_names_are_quoted():

@@ -23,6 +23,7 @@ from pgstrata.ports.host import Command, Host
 PLACEMENT: Final = "placement.txt"
 """Evidence name: a line for each session, CPU of its client, process id and CPU of its backend."""
 _CONNECTING: Final = 30.0
+_LOOKS: Final = 20
 _POLL: Final = 0.02
 # A driver may have a first session of its own for a moment, with the same name, before its clients connect.
 _SETTLED_MS: Final = 150
@@ -53,26 +54,38 @@ def place_backends(rig: Rig, arm: ActiveArm, load: Load) -> None:
     names = rig.driver(arm.cell).session_names(load)
     cpus = _server_cpus(arm, load, home)
     pids: list[int] = []
-    while (found := _await_sessions(rig, load, names)) != pids:
-        # a session that ends just then was not one of the clients': the next look does not see it
+    # a session that ends meanwhile was not one of the clients': the next look does not see it
+    for _ in range(_LOOKS):
+        found = _await_sessions(rig, load, names)
+        if found == pids and _are_placed(home, pids, cpus, arm):
+            break
         pids = found
         words = tuple(f"{pid}:{cpu}" for pid, cpu in zip(pids, cpus, strict=True))
         home.run(Command(argv=("sh", "-c", _PIN, "sh", *words)), timeout=60, check=False)
-    _assert_placed(home, dict(zip(pids, cpus, strict=True)), arm)
+    else:
+        raise LevelNotTakenError(
+            f"the sessions of the clients were others at each of {_LOOKS} looks, or their CPUs cannot be read",
+            where=arm.environment.title,
+            remedy='see whether /proc/PID/status can be read there, or write placement = "free"',
+        )
     lines = (f"{own} {pid} {cpu}\n" for own, pid, cpu in zip(sorted(load.cpus), pids, cpus, strict=True))
     arm.keep(PLACEMENT, "".join(lines).encode())
 
 
-def _assert_placed(home: Host, wanted: Mapping[int, int], arm: ActiveArm) -> None:
-    statuses = home.read_files(tuple(f"/proc/{pid}/status" for pid in wanted))
-    for pid, cpu in wanted.items():
+def _are_placed(home: Host, pids: Sequence[int], cpus: Sequence[int], arm: ActiveArm) -> bool:
+    """Whether all are still there, each on its CPU; LevelNotTakenError where one is elsewhere."""
+    statuses = home.read_files(tuple(f"/proc/{pid}/status" for pid in pids))
+    for pid, cpu in zip(pids, cpus, strict=True):
         allowed = _allowed_in(statuses.get(f"/proc/{pid}/status", b""))
+        if not allowed:
+            return False
         if allowed != {cpu}:
             raise LevelNotTakenError(
                 f"the backend {pid} may run on CPUs {sorted(allowed)} and was put on CPU {cpu}",
                 where=arm.environment.title,
                 remedy='see whether taskset works there, or write placement = "free"',
             )
+    return True
 
 
 def _server_cpus(arm: ActiveArm, load: Load, home: Host) -> Sequence[int]:
