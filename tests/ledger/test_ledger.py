@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import subprocess
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_ledger import FakeLedger, LedgerConformance
-from pgstrata.errors import HostNotFitError, LevelNotTakenError
+from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
+from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.ledger.entries import host_state, parse_entry, render_entry
 from pgstrata.ledger.ledger import restore
@@ -508,3 +509,29 @@ def test_a_damaged_file_is_an_entry_or_none_but_never_a_defect(entry, at, byte):
     for damaged in (cut, cut + byte + content[len(cut) + 1 :]):
         with suppress(ValueError):
             parse_entry(damaged)
+
+
+class FailingHost(LocalHost):
+    """Where `failing`, no folder can be forced to disk."""
+
+    failing = False
+
+    def run(self, command, **options):
+        if self.failing:
+            command = replace(command, argv=tuple(word.replace('sync -- "$3"', "false") for word in command.argv))
+        return super().run(command, **options)
+
+
+def test_an_entry_that_may_not_be_on_disk_is_taken_away_again_and_those_before_it_are_undone(place, things):
+    """Otherwise its number would count as taken, and it would be left for others to undo after all that came before."""
+    with closing(FailingHost()) as host:
+        ledger = replace(place, host=host).ledger()
+        ledger.change(things.make("one", "second"))
+        host.failing = True
+        with pytest.raises(PgstrataError, match="the ledger of this host cannot be written"):
+            ledger.change(things.make("one", "third"))
+        host.failing = False
+        assert len(place.entries()) == 1
+        ledger.undo_to(0)
+    assert things.state("one") == "first"
+    assert place.entries() == []

@@ -68,7 +68,10 @@ class EntryFiles:
         _check_keeper(self.host, self.folder)
 
     def write_ahead(self, entry: Entry) -> bool:
-        """Put a new entry on disk; False if its number is taken. DiskFullError, PgstrataError: it is not there."""
+        """Put a new entry on disk; False if its number is taken.
+
+        DiskFullError, PgstrataError: it is not on disk, or not for sure; where even that failed, its file is there.
+        """
         aside = f"{self.folder}/.{entry.number:08d}-{secrets.token_hex(8)}.new"
         content = render_entry(entry).encode()
         done = self.run(commands.put_entry(self.path(entry), aside, len(content)), content, check=False)

@@ -108,7 +108,9 @@ class HostLedger:
                 if self._files.write_ahead(entry):
                     return entry
             except PgstrataError:
-                self._open.pop()
+                # what could not be taken away again is undone in its turn
+                if not self._host.exists(self._files.path(entry)):
+                    self._open.pop()
                 raise
             self._open.pop()
 

@@ -59,13 +59,15 @@ exec sleep infinity
 _READ_LOCK: Final = f"{_FIND_LOCK}{_OPEN_LOCK}head -c 4096 <&9"
 _MAKE_LEDGER: Final = 'umask 022; mkdir -p -- "$1" && chmod 755 -- "$1" && sync -- "$1" "$2"'
 # Everybody on the host may read what is changed. What a killed pgstrata sent in part only (its `sudo` outlives it) gets
-# no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so.
+# no name. `mv --no-clobber` leaves the file where it is if there is such an entry, and does not always say so. What has
+# its name but may not be on disk is taken away again: an entry that nobody knows of would be undone out of its turn.
 _PUT_ENTRY: Final = f"""
 umask 022
-cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2" || {{ rm -f -- "$2"; exit 1; }}
+cat >"$2" && [ "$(wc -c <"$2")" -eq "$4" ] && sync -- "$2" && own=$(stat -c %i -- "$2") || {{ rm -f -- "$2"; exit 1; }}
 mv -nT -- "$2" "$1"
 [ ! -e "$2" ] && sync -- "$3" && exit 0
-[ -e "$1" ] && code={NUMBER_TAKEN} || code=1
+code=1
+if [ "$(stat -c %i -- "$1")" = "$own" ]; then rm -f -- "$1"; elif [ -e "$1" ]; then code={NUMBER_TAKEN}; fi
 rm -f -- "$2"
 exit "$code"
 """
