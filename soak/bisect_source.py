@@ -6,7 +6,7 @@
 SOURCE is a folder or a tarball of any PostgreSQL that builds here. A repository of eight commits is made of it, one of
 which lets the executor count to N for each statement; the rest are comments, functions that nobody calls, and a commit
 that cannot be built. Then the search runs as a user would run it. Four builds and as many comparisons: about half an
-hour on two CPUs, on a machine that does nothing else. The same folder goes on where it was.
+hour on two CPUs. The slow commit is slow enough to be found beside other work. The same folder goes on where it was.
 
 Exit code 1 where the search ends elsewhere.
 """
@@ -123,7 +123,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="bisect on a compiled PostgreSQL")
     parser.add_argument("source", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("bisect-source"))
-    parser.add_argument("--loops", type=int, default=1500, help="of the slow commit, for each statement")
+    parser.add_argument("--loops", type=int, default=10_000, help="of the slow commit, for each statement")
     asked = parser.parse_args()
     folder = asked.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
