@@ -36,6 +36,9 @@ def _script(file: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, str(_HERE / file), *arguments)
 
 
+_SERVERS: Final = "(server and not root) or alone"
+
+
 PARTS: Final[Mapping[str, Part]] = {
     "kills": _tests("kills", "an experiment is killed fifty times, and no run is lost"),
     "answers": _tests("answers", "a study ends at its answer and at its budget, in real time"),
@@ -74,8 +77,13 @@ PARTS: Final[Mapping[str, Part]] = {
     "busy": Part(title="all tests beside two busy loops, twice", argv=_script("busy.py", "--times", "2"), whole=False),
     # those that change the host are in `busy` alone
     "busy-servers": Part(
-        title="timed tests and those of servers beside two busy loops, eight times more than in `busy`",
-        argv=_script("busy.py", "--times", "8", "-m", "(server and not root) or alone"),
+        title="timed tests and those of servers beside two busy loops, four times",
+        argv=_script("busy.py", "--times", "4", "-m", _SERVERS),
+        whole=False,
+    ),
+    "busy-servers-again": Part(
+        title="the same, four times more: with those of `busy` it is ten times",
+        argv=_script("busy.py", "--times", "4", "-m", _SERVERS),
         whole=False,
     ),
 }
