@@ -35,6 +35,14 @@ OF_RUNS = [
     (Reason(code="no_checkpoint"), "no privilege for CHECKPOINT before the run"),
     (Reason(code="no_transactions"), "no transaction was completed"),
     (
+        Reason(code="inconsistent_data", names=("condition 1", "condition 3")),
+        "after the run the data contradict themselves: condition 1, condition 3",
+    ),
+    (
+        Reason(code="inconsistent_data", how="unseen", said="no connection"),
+        "whether the data are consistent after the run could not be asked: no connection",
+    ),
+    (
         Reason(code="capture_failed", names=("pgstat",), said="no {connection}"),
         "pgstat could not be read after the run: no {connection}",
     ),

@@ -7,11 +7,11 @@ from itertools import product
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, slug, suggest
+from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
 from pgstrata.model.experiment import Cell, Placement, Script
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import Option, Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _THREADS_PER_CPU: Final = 8
@@ -97,7 +97,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
     place: Path = (*path, "workload")
     if table.scripts or findings.touches((*path, "scripts")):
         return _custom_name(name, place, workloads, findings)
-    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.script)
+    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.scripts)
     if name is None:
         if not findings.touches(place):
             findings.add(place, "the cell has no workload", f"write one of {', '.join(builtin)}, or scripts")
@@ -116,7 +116,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
 def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
     if name is None:
         return "custom"
-    if name in workloads and (workloads[name].builtin or workloads[name].script):
+    if name in workloads and (workloads[name].builtin or workloads[name].scripts):
         remedy = "take out scripts, or give the workload a name of your own"
         findings.add(place, f"{name!r} is built in and has its own script", remedy)
         return None
@@ -158,8 +158,18 @@ def _read_options(
                 place, what, f"{mine}options become variables of your own scripts: add scripts, or take it out"
             )
             continue
-        options.update((name, text) for text in reader.read(f"options.{name}", value, place).values())
+        for text in reader.read(f"options.{name}", value, place).values():
+            if name in known and (wrong := wrong_choice(name, known[name], text)) is not None:
+                reader.findings.add(place, wrong.what, wrong.remedy)
+            options[name] = text
     return dict(sorted(options.items()))
+
+
+def wrong_choice(name: str, option: Option, value: str) -> WrongValueError | None:
+    """What is wrong with the value of an option of a workload; None where nothing is."""
+    if not option.choices or value in option.choices:
+        return None
+    return WrongValueError(f"{name!r} has no choice {value!r}", suggest(value, tuple(option.choices)))
 
 
 def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:

@@ -122,10 +122,10 @@ def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> 
     """An option that one environment gives has its default in the others, so that all run the same script."""
     given = {name for environment in experiment.environments for name in environment.options}
     defaults = {
-        name: value
+        name: option.default
         for cell in experiment.cells
         if cell.workload in workloads
-        for name, value in workloads[cell.workload].options.items()
+        for name, option in workloads[cell.workload].options.items()
         if name in given
     }
     if not defaults:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from pgstrata.experiment.cells import read_cells
+from pgstrata.experiment.cells import read_cells, wrong_choice
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
 from pgstrata.experiment.schema import ExperimentFile
@@ -102,9 +102,16 @@ def _check_options(
     """An option that no workload reads would be a factor without effect."""
     if not cells or any(cell.scripts for cell in cells):
         return
-    names = dict.fromkeys(name for environment in environments.all for name in environment.options)
-    known = {name for cell in cells if cell.workload in workloads for name in workloads[cell.workload].options}
-    for name in names:
+    given = dict.fromkeys((name, value) for environment in environments.all for name, value in environment.options.items())
+    described = [workloads[cell.workload] for cell in cells if cell.workload in workloads]
+    known = {name for workload in described for name in workload.options}
+    for name, value in given:
+        for option in (workload.options[name] for workload in described if name in workload.options):
+            if (wrong := wrong_choice(name, option, value)) is not None:
+                table = "factors" if f"options.{name}" in environments.factors else "common"
+                findings.add((table, "options", name), wrong.what, wrong.remedy)
+                break
+    for name in dict.fromkeys(name for name, _ in given):
         if name != "setup_sql" and name not in known and all(cell.workload in workloads for cell in cells):
             table = "factors" if f"options.{name}" in environments.factors else "common"
             what = f"no workload of this experiment has an option {name!r}"

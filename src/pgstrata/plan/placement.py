@@ -57,8 +57,8 @@ def hindrances(
 
 def _numbers_clients(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
     """Whether a script uses the number of its client, which each process counts from 0."""
-    own = workload_of(cell, workloads).script
-    return any(_CLIENT_NUMBER.search(script.text) for script in (*cell.scripts, *((own,) if own else ())))
+    own = (each.script for each in workload_of(cell, workloads).scripts)
+    return any(_CLIENT_NUMBER.search(script.text) for script in (*cell.scripts, *own))
 
 
 def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
