@@ -28,6 +28,7 @@ class Unit(StrEnum):
     """Base units of measurements."""
 
     PER_SECOND = "1/s"
+    PER_MINUTE = "1/min"
     SECONDS = "s"
     BYTES = "B"
     BYTES_PER_SECOND = "B/s"
@@ -170,6 +171,8 @@ def render_value(value: float, unit: Unit) -> str:
     match unit:
         case Unit.PER_SECOND:
             return f"{value:,.0f}/s" if abs(value) >= 100 else f"{_digits(value)}/s"  # noqa: PLR2004
+        case Unit.PER_MINUTE:
+            return f"{value:,.0f}/min" if abs(value) >= 100 else f"{_digits(value)}/min"  # noqa: PLR2004
         case Unit.SECONDS:
             return render_duration(value)
         case Unit.SECONDS_PER_TRANSACTION:

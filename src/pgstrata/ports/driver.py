@@ -76,6 +76,7 @@ class DriverResult:
 
     `outside` counts transactions that are not in `transactions`, because they ended in no slice. `turns` are begin and
     end of the slices, in seconds of the wall clock of the client's machine.
+    `by_script` are transactions by the name of their script, where several were mixed.
     `errors` are the lines in which the driver complained; `complete` says whether it came to its own summary.
     """
 
@@ -91,6 +92,7 @@ class DriverResult:
     samples: int = 0
     series: tuple[Series, ...] = ()
     statements: tuple[tuple[float, str], ...] = ()
+    by_script: Mapping[str, int] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     version: str = ""
     outside: int = 0

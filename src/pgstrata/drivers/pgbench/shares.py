@@ -106,6 +106,7 @@ def add_results(results: Sequence[DriverResult]) -> DriverResult:
         failed=sum(result.failed for result in results),
         retried=sum(result.retried for result in results),
         skipped=sum(result.skipped for result in results),
+        by_script=dict(sum((Counter(result.by_script) for result in results), Counter())),
     )
 
 

@@ -6,6 +6,7 @@ RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
     order_id int;
     rates record;
+    local_tax numeric;
     line record;
     price numeric;
     stocked record;
@@ -14,7 +15,7 @@ BEGIN
     SELECT c_discount, w_tax INTO STRICT rates FROM customer JOIN warehouse ON w_id = c_w_id
     WHERE c_w_id = warehouse_id AND c_d_id = district_id AND c_id = customer_id;
     UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = warehouse_id AND d_id = district_id
-    RETURNING d_next_o_id - 1 INTO STRICT order_id;
+    RETURNING d_next_o_id - 1, d_tax INTO STRICT order_id, local_tax;
     INSERT INTO orders VALUES (order_id, district_id, warehouse_id, customer_id, now(), NULL, array_length(items, 1),
         (warehouse_id = ALL (warehouses))::int);
     INSERT INTO new_order VALUES (order_id, district_id, warehouse_id);
@@ -41,7 +42,7 @@ BEGIN
             line.quantity, line.quantity * price, stocked.info);
         total := total + line.quantity * price;
     END LOOP;
-    RETURN total * (1 - rates.c_discount) * (1 + rates.w_tax);
+    RETURN total * (1 - rates.c_discount) * (1 + rates.w_tax + local_tax);
 EXCEPTION WHEN SQLSTATE 'TPC01' THEN
     -- what was done is undone with the block; the transaction itself is a success, as the specification wants it
     RETURN NULL;

@@ -15,7 +15,7 @@
 -- end of repeat
 BEGIN;
 SELECT c_discount, w_tax FROM customer JOIN warehouse ON w_id = c_w_id WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c \gset
-UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w AND d_id = :d RETURNING d_next_o_id - 1 AS o \gset
+UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w AND d_id = :d RETURNING d_next_o_id - 1 AS o, d_tax AS tax \gset
 INSERT INTO orders VALUES (:o, :d, :w, :c, now(), NULL, :lines, :local);
 INSERT INTO new_order VALUES (:o, :d, :w);
 -- repeat n from 1 to 15
