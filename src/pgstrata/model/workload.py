@@ -78,6 +78,7 @@ class Workload:
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection of
     its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
+    `settings` are given to servers where nobody gives them.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Workload:
     scripts: tuple[WorkloadScript, ...] = ()
     reconnects: bool = False
     retries: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""

@@ -44,6 +44,7 @@ def _load_workload(folder: Traversable, kinds: Mapping[str, DataKind]) -> Worklo
     described |= {
         "data": kinds[described["data"]],
         "options": MappingProxyType({name: _option(each) for name, each in described.get("options", {}).items()}),
+        "settings": MappingProxyType(described.get("settings", {})),
         "scripts": tuple(_load_script(folder, each) for each in described.get("scripts", ())),
     }
     return Workload(name=folder.name, **described)
