@@ -17,8 +17,8 @@ class Capabilities:
     and skips transactions that come too late at a fixed rate. `scripts`: it runs scripts of the author's own.
     `loads_data`: it makes the data of its workloads itself. `placeable`: several processes can share the clients of a
     load, so that each client can be put on a CPU together with its backend. `shares_threads`: one thread can serve
-    several clients; otherwise each has its own. `profile`: it can tell the latency of each statement. `protocols`: those
-    of `Protocol` that it speaks.
+    several clients; otherwise each has its own. `profile`: it can tell the latency of each statement.
+    `protocols`: those of `Protocol` that it speaks.
     """
 
     pausable: bool

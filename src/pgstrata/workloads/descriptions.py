@@ -29,6 +29,7 @@ def _load_description(folder: Traversable) -> Workload:
     described |= {
         "relations": tuple(described["relations"]),
         "options": MappingProxyType(described.get("options", {})),
+        "choices": MappingProxyType({name: tuple(each) for name, each in described.get("choices", {}).items()}),
         "script": _load_script(folder, described.get("script")),
     }
     return Workload(name=folder.name, **described)
