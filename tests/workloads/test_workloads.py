@@ -4,17 +4,32 @@ from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import marker_sql, warm_sql
 
 WORKLOADS = builtin_workloads()
+OF_PGBENCH = ("select-only", "simple-update", "tpcb-like", "connect", "custom")
+OF_SYSBENCH = ("oltp-point-select", "oltp-read-only", "oltp-read-write", "oltp-update-index")
 
 
-def test_there_are_four_workloads_and_one_for_scripts():
-    assert WORKLOADS.keys() == {"select-only", "simple-update", "tpcb-like", "connect", "custom"}
+def test_there_are_four_workloads_of_each_driver_and_one_for_scripts():
+    assert WORKLOADS.keys() == {*OF_PGBENCH, *OF_SYSBENCH}
+    assert {name for name, workload in WORKLOADS.items() if workload.driver == "sysbench"} == {*OF_SYSBENCH}
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", OF_SYSBENCH)
+def test_a_workload_of_sysbench_has_its_script_and_says_how_keys_are_drawn(name):
+    workload = WORKLOADS[name]
+    assert workload.builtin == name.replace("-", "_")
+    assert workload.data == "sbtest"
+    assert workload.options == {"access": "uniform"}
+    assert workload.choices == {"access": ("uniform", "gaussian", "special", "pareto")}
+    # what such tables had on disk; all that there are is warmed
+    assert 26e6 < workload.bytes_per_scale < 27e6
+    assert "ARRAY[]::text[]" in warm_sql(workload)
+
+
+@pytest.mark.parametrize("name", OF_PGBENCH)
 def test_a_workload_is_known_by_the_name_of_its_folder_and_works_on_the_tables_of_pgbench(name):
     workload = WORKLOADS[name]
     assert workload.name == name
-    assert workload.data == "pgbench"
+    assert workload.data == workload.driver == "pgbench"
     assert workload.title
     assert workload.builtin == ("" if name in {"connect", "custom"} else name)
     assert 14e6 < workload.bytes_per_scale < 17e6
@@ -22,7 +37,8 @@ def test_a_workload_is_known_by_the_name_of_its_folder_and_works_on_the_tables_o
 
 
 def test_reading_and_connecting_never_write():
-    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["connect", "select-only"]
+    reading = [name for name, workload in WORKLOADS.items() if not workload.writes]
+    assert reading == ["connect", "oltp-point-select", "oltp-read-only", "select-only"]
 
 
 def test_only_connect_has_a_connection_for_each_transaction():
