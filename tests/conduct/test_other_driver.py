@@ -7,6 +7,7 @@ import pytest
 import fakes
 from little_plan import CELLS, carry_out
 from little_plan import make_plan as lay_out
+from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.drivers.registry import driver_capabilities, find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
 from pgstrata.model.experiment import Interleave, Protocol, Script
@@ -47,6 +48,18 @@ def test_a_whole_plan_is_carried_out_by_it():
     assert "plain" not in repr([header.facts for header in rig.store.headers.values()])
     assert driver.loads
     assert not world.loads
+
+
+def test_what_its_client_alone_could_drive_is_not_taken_for_that_of_another_driver():
+    class Asking(PlainDriver):
+        def least_load(self, load):
+            return load
+
+    world, plan = fakes.World(), plan_of(CELL)
+    _, rig = carry_out(plan, world, drivers={PLAIN: Asking(fakes.FakeClock(world), tps=250.0)})
+    kept = rig.store.fingerprint(CEILINGS).facts
+    assert kept
+    assert all(way.endswith(", plain") for way in kept)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,14 @@ def test_everything_that_it_left_is_collected_as_it_is():
     assert SysbenchDriver(host).collect("/f") == {"sysbench.out": b"a", "sysbench.err": b""}
 
 
+def test_constants_of_a_statement_that_failed_are_not_kept():
+    said = b"FATAL: PQexec() failed: 7 gone\nFATAL: failed query was: UPDATE sbtest2 SET k=k+1 WHERE id=49760\n[ 1s ] thds: 2\n"
+    kept = SysbenchDriver(FakeHost(files={"/f/sysbench.out": said})).collect("/f")["sysbench.out"]
+    assert b"49760" not in kept
+    assert b"failed query was: UPDATE sbtest2" in kept
+    assert kept.endswith(b"\n[ 1s ] thds: 2\n")
+
+
 def test_facts_are_the_version_and_the_digest_of_the_binary():
     host = FakeHost(files={"/usr/bin/sysbench": b"binary"})
     facts = SysbenchDriver(host).facts()

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Final
 
 from pgstrata.drivers.sysbench import CAPABILITIES, NAME
-from pgstrata.drivers.sysbench.parse import ERRORS, OUTPUT, SysbenchParser, parse_progress
+from pgstrata.drivers.sysbench.parse import ERRORS, OUTPUT, SysbenchParser, hide_query, parse_progress
 from pgstrata.errors import (
     DiskFullError,
     HostFileError,
@@ -110,8 +110,13 @@ class SysbenchDriver(SysbenchParser):
         return parse_progress(whole.decode("utf-8", "replace")), offset + len(whole)
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
-        found = self._host.read_files([f"{folder}/{name}" for name in (OUTPUT, ERRORS)])
-        return {path.rpartition("/")[2]: content for path, content in found.items()}
+        """Output and complaints, as far as they are there; all but the constants of statements that failed."""
+        read = self._host.read_files([f"{folder}/{name}" for name in (OUTPUT, ERRORS)])
+        found = {path.rpartition("/")[2]: content for path, content in read.items()}
+        if OUTPUT in found:
+            said = found[OUTPUT].decode("utf-8", "surrogateescape")
+            found[OUTPUT] = hide_query(said).encode("utf-8", "surrogateescape")
+        return found
 
 
 def find_sysbench(host: Host) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.quantiles import grouped_quantiles
 from pgstrata.drivers.sysbench import NAME
 from pgstrata.errors import ParseError
@@ -35,6 +36,7 @@ _VALUE = re.compile(rf"^(?P<number>{_NUMBER})(?:s|$| +\()")
 _BAR = re.compile(rf"^ *(?P<value>{_NUMBER}) \|\** +(?P<count>\d{{1,15}})$")
 _LIKE_BAR = re.compile(r"^ *[\d.]+ \|")
 _COMPLAINT = re.compile(r"^(?:FATAL|ALERT|WARNING): |^\(last message repeated \d+ times\)$")
+_FAILED_QUERY = re.compile(r"^(?P<before>FATAL: failed query was: )(?P<query>.*)$", re.MULTILINE)
 _FATAL: Final = ("FATAL: ", "ALERT: ")
 
 # sysbench counts latencies from 1e-3 to 1e5 ms in 1024 groups of equal width on a logarithmic scale, and prints the
@@ -228,6 +230,11 @@ def _messages(lines: Iterable[str]) -> Iterable[str]:
             within = False
         if within:
             yield line
+
+
+def hide_query(output: str) -> str:
+    """The output without the constants of the statements that failed."""
+    return _FAILED_QUERY.sub(lambda found: found["before"] + hide_constants(found["query"]), output)
 
 
 def _lines(evidence: Mapping[str, bytes], name: str) -> list[str]:
