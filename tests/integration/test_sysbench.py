@@ -33,7 +33,7 @@ def test_an_experiment_is_driven_run_by_run_and_every_run_is_complete(sandbox):
     file = sandbox.file(WAYS.format(workload="oltp-read-write"))
     done = sandbox.pgstrata("run", file, "--study", "study-sysbench")
     assert done.returncode == 0, done.stdout + done.stderr
-    study = load_study(sandbox.root / "study-sysbench", series=True)
+    study = load_study(sandbox.root / "study-sysbench", series=True, sessions=True)
     assert len(study.runs) == 4
     for run in study.runs:
         assert run.value("tps") > 0
@@ -41,7 +41,8 @@ def test_an_experiment_is_driven_run_by_run_and_every_run_is_complete(sandbox):
         assert run.value("latency_mean") == pytest.approx(2 / run.value("tps"), rel=0.2)
         assert run.value("client_cpu_per_tx") > 0
         assert "tps" in {series.metric for series in run.series}
-    # sessions are known by their name
+        # sessions are known by their name
+        assert sum(count.samples for count in run.sessions) > 0
     records = sandbox.records(sandbox.root / "study-sysbench")
     assert all(record["facts"]["driver.version"].startswith("1.") for record in records.values())
     assert all(float(record["facts"]["client.ceiling"]) > 0 for record in records.values())
