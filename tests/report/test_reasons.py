@@ -156,7 +156,7 @@ OF_DESIGNS = [
         Reason(code="by_periods", names=("cpu.quota",)),
         "cpu.quota is given out by periods: what a pause has saved up makes a slice better than a run",
     ),
-    (Reason(code="driver", names=("plain",)), "the driver plain cannot be paused"),
+    (Reason(code="driver", names=("plain",)), "the driver plain counts no transactions by slice"),
     (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
     (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
     (

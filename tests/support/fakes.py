@@ -208,7 +208,9 @@ class FakeProcess:
 
 class FakeDriver:
     name = "fake"
-    capabilities = Capabilities(pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True)
+    capabilities = Capabilities(
+        pausable=True, transaction_log=True, fixed_rate=True, skips_late=True, scripts=True, loads_data=True
+    )
 
     def __init__(self, world):
         self.world = world

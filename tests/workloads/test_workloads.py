@@ -9,9 +9,36 @@ WORKLOADS = builtin_workloads()
 ON_PGBENCH = {"select-only", "simple-update", "tpcb-like", "connect", "custom"}
 
 
-def test_five_workloads_share_the_data_of_pgbench_and_order_entry_has_its_own():
-    assert {name for name, workload in WORKLOADS.items() if workload.data.name == "pgbench"} == ON_PGBENCH
-    assert WORKLOADS["tpcc"].data.name == "tpcc"
+OF_SYSBENCH = {"oltp-point-select", "oltp-read-only", "oltp-read-write", "oltp-update-index"}
+
+
+def test_workloads_share_the_data_of_their_kind():
+    kinds = {}
+    for name, workload in WORKLOADS.items():
+        kinds.setdefault(workload.data.name, set()).add(name)
+    assert kinds == {
+        "pgbench": ON_PGBENCH,
+        "sbtest": OF_SYSBENCH,
+        "tpcc": {"tpcc"},
+        "sales": {"heavyweight", "star-join"},
+        "articles": {"full-text"},
+        "events": {"insert-heavy"},
+    }
+
+
+def test_sysbench_drives_its_own_scripts_and_pgbench_all_else():
+    assert {name for name, workload in WORKLOADS.items() if workload.driver == "sysbench"} == OF_SYSBENCH
+    assert {workload.driver for workload in WORKLOADS.values()} == {"pgbench", "sysbench"}
+
+
+@pytest.mark.parametrize("name", sorted(OF_SYSBENCH))
+def test_a_workload_of_sysbench_has_its_script_and_says_how_keys_are_drawn(name):
+    workload = WORKLOADS[name]
+    assert workload.builtin == name.replace("-", "_")
+    assert tuple(workload.options["access"].choices) == ("uniform", "gaussian", "special", "pareto")
+    # what such tables had on disk; all that there are is warmed
+    assert 26e6 < workload.data.bytes_per_scale < 27e6
+    assert "ARRAY[]::text[]" in warm_sql(workload)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -81,8 +108,14 @@ def test_terminals_key_and_think_only_where_they_are_asked_to():
     assert sleeps(terminals="standard") == 10
 
 
-def test_reading_and_connecting_never_write():
-    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["connect", "select-only"]
+def test_what_only_reads_is_known():
+    assert {name for name, workload in WORKLOADS.items() if not workload.writes} == {
+        "connect", "heavyweight", "oltp-point-select", "oltp-read-only", "select-only", "star-join",
+    }  # fmt: skip
+
+
+def test_a_heavyweight_query_is_serial_unless_somebody_asks_for_more():
+    assert WORKLOADS["heavyweight"].settings == {"max_parallel_workers_per_gather": "0"}
 
 
 def test_only_connect_has_a_connection_for_each_transaction():

@@ -7,11 +7,12 @@ from itertools import product
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest
+from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell, Placement, Script
-from pgstrata.model.workload import Option, Workload
+from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _THREADS_PER_CPU: Final = 8
@@ -30,7 +31,11 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
 
 
 def read_cells(
-    tables: tuple[CellTable, ...], workloads: Mapping[str, Workload], reader: StackReader, cpus: int
+    tables: tuple[CellTable, ...],
+    workloads: Mapping[str, Workload],
+    reader: StackReader,
+    cpus: int,
+    drivers: Mapping[str, Capabilities],
 ) -> tuple[Cell, ...]:
     """Cells of the file in order; all that is wrong with them is noted."""
     findings = reader.findings
@@ -47,13 +52,16 @@ def read_cells(
         options = _read_options(table, path, workloads, reader)
         if name is None:
             continue
+        driver = workloads[name].driver if name in workloads else DEFAULT_DRIVER
+        sharing = driver not in drivers or drivers[driver].shares_threads
         number += len(table.scale) * len(table.clients)
         if number > MOST:
             remedy = f"use fewer scales or numbers of clients: at most {MOST} cells are allowed"
             findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
         for scale, clients in product(table.scale, table.clients):
-            threads = _auto_threads(clients, cpus) if table.threads is None else table.threads
+            usual = _auto_threads(clients, cpus) if sharing else clients
+            threads = usual if table.threads is None else table.threads
             cell = Cell(
                 workload=name,
                 scale=scale,
@@ -67,6 +75,7 @@ def read_cells(
                 scripts=scripts,
                 options=options,
                 profile=table.profile,
+                driver=driver,
                 placement=table.placement,
             )
             cells.append((cell, index))
@@ -159,17 +168,16 @@ def _read_options(
             )
             continue
         for text in reader.read(f"options.{name}", value, place).values():
-            if name in known and (wrong := wrong_choice(name, known[name], text)) is not None:
-                reader.findings.add(place, wrong.what, wrong.remedy)
+            check_choice(workload, name, text, place, reader.findings)
             options[name] = text
     return dict(sorted(options.items()))
 
 
-def wrong_choice(name: str, option: Option, value: str) -> WrongValueError | None:
-    """What is wrong with the value of an option of a workload; None where nothing is."""
-    if not option.choices or value in option.choices:
-        return None
-    return WrongValueError(f"{name!r} has no choice {value!r}", suggest(value, tuple(option.choices)))
+def check_choice(workload: Workload | None, name: str, text: str, place: Path, findings: Findings) -> None:
+    """Note a value that an option of a workload cannot have."""
+    choices = () if workload is None or name not in workload.options else tuple(workload.options[name].choices)
+    if workload is not None and choices and text not in choices:
+        findings.add(place, f"{name} of {workload.name} cannot be {text!r}", suggest(text, choices))
 
 
 def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:

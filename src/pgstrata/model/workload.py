@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Script
 
 
@@ -78,7 +79,7 @@ class Workload:
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection of
     its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
-    `settings` are given to servers where nobody gives them.
+    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Workload:
     reconnects: bool = False
     retries: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    driver: str = DEFAULT_DRIVER
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""

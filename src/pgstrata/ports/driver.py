@@ -1,7 +1,4 @@
-"""Load generators: what one execution is asked for and what it reports.
-
-Provisional until a second real driver exists: see `drivers.registry`.
-"""
+"""Load generators: what one execution is asked for and what it reports."""
 
 from __future__ import annotations
 
@@ -60,12 +57,13 @@ class Statement:
 class ProgressPoint:
     """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds.
 
-    `lag` is the mean time in seconds by which transactions began late, None without a fixed rate.
+    `latency` is None where the driver does not tell the mean. `lag` is the mean time in seconds by which transactions
+    began late, None without a fixed rate.
     """
 
     time: float
     tps: float
-    latency: float
+    latency: float | None
     failed: int = 0
     lag: float | None = None
 

@@ -134,7 +134,7 @@ def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
     late = tuple((point.time, point.lag) for point in busy if point.lag is not None)
     found = (
         Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),
-        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency for p in busy)),
+        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency or 0.0 for p in busy)),
     )
     if not late:
         return found

@@ -76,7 +76,7 @@ _OF_RUNS: Final = {
 }
 _OF_DESIGNS: Final = {
     "by_periods": "{names} is given out by periods: what a pause has saved up makes a slice better than a run",
-    "driver": "the driver {names} cannot be paused",
+    "driver": "the driver {names} counts no transactions by slice",
     "fixed_rate": "a fixed rate cannot be paused",
     "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",
