@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.workload import DataKind, Workload
 from pgstrata.units import render_bytes
 from pgstrata.workloads import builtin_workloads
@@ -39,7 +41,7 @@ def render_workloads() -> str:
         for workload in workloads.values():
             if workload.data is kind:
                 lines += _workload(workload)
-    return "\n".join(lines).rstrip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
 def _kind(kind: DataKind) -> Iterator[str]:
@@ -60,6 +62,10 @@ def _kind(kind: DataKind) -> Iterator[str]:
 def _workload(workload: Workload) -> Iterator[str]:
     yield f"### {workload.name}\n"
     yield f"{workload.title[0].upper()}{workload.title[1:]}. {'Writes' if workload.writes else 'Only reads'}.\n"
+    if workload.driver != DEFAULT_DRIVER:
+        yield f"- driven by {workload.driver}"
+    for setting, value in workload.settings.items():
+        yield f"- `{setting} = {value}` where no environment gives it"
     for name, option in workload.options.items():
         choices = ", ".join(f"`{choice}`" for choice in option.choices) or "a number"
         yield f"- option `{name}` ({choices}; `{option.default}` unless given): {option.meaning}"

@@ -179,3 +179,12 @@ def test_ten_readings_are_appended_and_the_latest_are_summed_up(made):
     ((number, first, last, mean),) = asking(statement(latest, device=105))
     assert (int(number), first, last) == (len(devices), devices[0][0], devices[-1][0])
     assert float(mean) == pytest.approx(sum(value for _, value in devices) / len(devices))
+
+
+# ------------------------------------------------------------------------------------------------ drawing
+
+
+def test_what_rows_are_drawn_with_is_the_same_as_on_other_versions(running_server):
+    """As 9.6, 13, 14, 16 and 18 said."""
+    found = ask(running_server, "postgres", "SELECT hashint8(123456789012), hashint8(-5), hashint8(7000000000000042)")
+    assert found == [("1645134813", "1412886042", "1591770861")]
