@@ -114,7 +114,9 @@ def test_an_order_of_an_unknown_item_leaves_nothing_behind(orders, broken):
 
 def test_an_order_costs_what_an_independent_computation_says(orders, broken):
     rows = orders("SELECT i_price FROM item WHERE i_id IN (10, 20) ORDER BY i_id")
-    query = "SELECT c_discount, w_tax, d_tax FROM customer, warehouse, district WHERE c_d_id = 1 AND c_id = 5 AND d_id = 1"
+    query = (
+        "SELECT c_discount, w_tax, d_tax FROM customer, warehouse, district WHERE c_d_id = 1 AND c_id = 5 AND d_id = 1"
+    )
     ((discount, *taxes),) = orders(query)
     ((total,),) = orders("SELECT tpcc_new_order(1, 1, 5, ARRAY[20, 10], ARRAY[1, 1], ARRAY[3, 4])")
     expected = (4 * float(rows[0][0]) + 3 * float(rows[1][0])) * (1 - float(discount)) * (1 + sum(map(float, taxes)))

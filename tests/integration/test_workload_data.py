@@ -1,5 +1,6 @@
 """Data that SQL makes, on a real server: checks that see damage, and answers that an independent computation gives too."""
 
+import itertools
 import math
 from collections import defaultdict
 from functools import partial
@@ -62,7 +63,10 @@ def test_every_workload_runs_on_its_data_and_leaves_them_consistent(running_serv
 
 
 def rows_of(asking, table):
-    columns = [name for (name,) in asking(f"SELECT attname FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0")]
+    columns = [
+        name
+        for (name,) in asking(f"SELECT attname FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0")
+    ]
     return [dict(zip(columns, row, strict=True)) for row in asking(f"SELECT * FROM {table}")]
 
 
@@ -73,11 +77,18 @@ def by_key(asking, table):
 def test_a_star_join_gives_what_is_computed_from_the_tables(made):
     asking = only(made, "sales")
     (script,) = WORKLOADS["star-join"].scripts_for({})
-    ((busiest,),) = asking("SELECT customer_id FROM sale GROUP BY customer_id ORDER BY count(*) DESC, customer_id LIMIT 1")
-    dims = {name: by_key(asking, name) for name in ("day", "store", "product", "supplier", "customer", "promotion", "channel")}
+    ((busiest,),) = asking(
+        "SELECT customer_id FROM sale GROUP BY customer_id ORDER BY count(*) DESC, customer_id LIMIT 1"
+    )
+    dims = {
+        name: by_key(asking, name)
+        for name in ("day", "store", "product", "supplier", "customer", "promotion", "channel")
+    }
     expected = defaultdict(list)
     for sale in (row for row in rows_of(asking, "sale") if row["customer_id"] == busiest):
-        day, store, product, promotion = (dims[name][sale[f"{name}_id"]] for name in ("day", "store", "product", "promotion"))
+        day, store, product, promotion = (
+            dims[name][sale[f"{name}_id"]] for name in ("day", "store", "product", "promotion")
+        )
         if int(day["year"]) < 2016 or int(store["square_metres"]) <= 100 or float(promotion["reduction"]) >= 0.3:
             continue
         supplier = dims["supplier"][product["supplier_id"]]
@@ -103,7 +114,9 @@ def test_a_heavyweight_query_gives_what_is_computed_from_the_tables(made):
             product = dims["product"][sale["product_id"]]
             price, quantity = float(sale["price"]), int(sale["quantity"])
             reduction = float(dims["promotion"][sale["promotion_id"]]["reduction"])
-            rough = math.sqrt(abs(math.sin(price) * math.cos(quantity))) * math.exp(-reduction) + price**0.3 * math.atan2(quantity, price)
+            rough = math.sqrt(abs(math.sin(price) * math.cos(quantity))) * math.exp(
+                -reduction
+            ) + price**0.3 * math.atan2(quantity, price)
             groups[product["name"], product["category"]].append((price, quantity * price * (1 - reduction), rough))
     found = asking(statement(script, first=100))
     assert len(found) == 50
@@ -148,7 +161,7 @@ def test_matches_and_phrases_are_those_of_the_texts(made, index):
     ((found,),) = asking(statement(script_of("match.sql", index), a=3, b=40))
     assert int(found) == sum(a in text and b in text for text in words.values()) > 0
     phrases = asking(statement(script_of("phrase.sql", index), a=3, b=40))
-    expected = sorted(n for n, text in words.items() if (a, b) in zip(text, text[1:], strict=False))
+    expected = sorted(n for n, text in words.items() if (a, b) in itertools.pairwise(text))
     assert [int(number) for number, _ in phrases] == expected[:20]
     assert expected
 
@@ -175,7 +188,9 @@ def test_ten_readings_are_appended_and_the_latest_are_summed_up(made):
     asking(statement(append, device=7, value=500))
     rows = asking(f"SELECT device_id, kind, value FROM event WHERE event_id > {before} ORDER BY event_id")
     assert rows == [(str((7 + n * 97) % 1000 + 1), str(n), f"{(500 + n) / 100:g}") for n in range(1, 11)]
-    devices = sorted((at, float(value)) for at, value in asking("SELECT at, value FROM event WHERE device_id = 105"))[-100:]
+    devices = sorted((at, float(value)) for at, value in asking("SELECT at, value FROM event WHERE device_id = 105"))[
+        -100:
+    ]
     ((number, first, last, mean),) = asking(statement(latest, device=105))
     assert (int(number), first, last) == (len(devices), devices[0][0], devices[-1][0])
     assert float(mean) == pytest.approx(sum(value for _, value in devices) / len(devices))

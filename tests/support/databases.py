@@ -50,7 +50,19 @@ def drive(server, database, folder, scripts, *, clients=2, transactions=20):
         path.write_text(script.text)
         arguments += ["-f", f"{path}@{script.weight}"]
     pgbench = Path(server["psql"]).with_name("pgbench")
-    words = ["-n", "-M", "prepared", "-c", str(clients), "-t", str(transactions), "-s", "1", "--max-tries=10", "--random-seed=7"]
+    words = [
+        "-n",
+        "-M",
+        "prepared",
+        "-c",
+        str(clients),
+        "-t",
+        str(transactions),
+        "-s",
+        "1",
+        "--max-tries=10",
+        "--random-seed=7",
+    ]
     done = subprocess.run(
         [pgbench, *words, *arguments, dsn(server, database)], text=True, capture_output=True, check=False, env=CLEAN
     )

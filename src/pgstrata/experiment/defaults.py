@@ -180,7 +180,9 @@ def _of_workloads(experiment: Experiment, workloads: Mapping[str, Workload]) -> 
     for cell in experiment.cells:
         if not cell.scripts and cell.workload in workloads:
             for name, value in workloads[cell.workload].settings.items():
-                found.setdefault(name, Choice(name, value, f"as {cell.workload} asks; another value is a choice of yours"))
+                found.setdefault(
+                    name, Choice(name, value, f"as {cell.workload} asks; another value is a choice of yours")
+                )
     return tuple(found.values())
 
 

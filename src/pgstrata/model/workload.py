@@ -77,8 +77,8 @@ class Workload:
     """What the clients do, described: on which data, and whether it writes.
 
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
-    `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection of
-    its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
+    `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
+    of its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
     `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
     """
 

@@ -14,8 +14,8 @@ _REPEAT: Final = re.compile(
 def unroll(text: str) -> str:
     """The text with each stretch written out.
 
-    A stretch stands between `-- repeat NAME from FIRST to LAST` and `-- end of repeat`, lines of their own; @NAME@ is the
-    number in it. Stretches do not contain stretches.
+    A stretch stands between `-- repeat NAME from FIRST to LAST` and `-- end of repeat`, lines of their own; @NAME@ is
+    the number in it. Stretches do not contain stretches.
     """
 
     def write_out(stretch: re.Match[str]) -> str:

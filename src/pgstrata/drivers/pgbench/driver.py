@@ -262,9 +262,7 @@ def _options_for_scripts(load: Load) -> Mapping[str, str]:
     choices = {name for name, option in load.workload.options.items() if option.choices}
     given = sorted({**usual, **load.cell.options}.items())
     return {
-        name: value
-        for name, value in given
-        if name not in _NOT_FOR_SCRIPTS | choices and _VARIABLE.fullmatch(name)
+        name: value for name, value in given if name not in _NOT_FOR_SCRIPTS | choices and _VARIABLE.fullmatch(name)
     }
 
 
