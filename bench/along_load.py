@@ -1,4 +1,4 @@
-"""Simulated studies in which a difference begins at a load: how often it is named there, and how often where none is."""
+"""Simulated studies in which a difference begins at a load: how often it is named there, how often where none is."""
 
 from __future__ import annotations
 

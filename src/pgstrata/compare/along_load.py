@@ -53,8 +53,8 @@ def find_load_courses(plan: Plan, runs: Sequence[RunRecord]) -> tuple[LoadCourse
 
     Steps of the difference along a curve come from `stats.ordered.find_steps`: if nothing depends on the load, the
     differences of a block are exchangeable within it. Each stretch between steps is judged as a comparison over its
-    cells. A loss is found between two neighbouring numbers of clients of one environment, at a level that all neighbours
-    of its curve share (Bonferroni).
+    cells. A loss is found between two neighbouring numbers of clients of one environment, at a level that all of its
+    neighbours share (Bonferroni).
 
     Args:
         plan: what was to be measured.
