@@ -45,9 +45,21 @@ def test_a_whole_plan_is_carried_out_by_it():
     assert {run.status for run in rig.store.kept.values()} == {RunStatus.COMPLETED}
     assert {run.value("tps") for run in rig.store.kept.values()} == {250.0}
     assert rig.sampling == {}
-    assert "plain" not in repr([header.facts for header in rig.store.headers.values()])
+    named = {name for header in rig.store.headers.values() for name in header.facts if PLAIN in name}
+    assert named == {"driver.plain.version"}, "beside pgbench its facts have its name, and nothing else has"
     assert driver.loads
     assert not world.loads
+
+
+def test_an_environment_is_the_same_whichever_driver_a_cell_has():
+    world = fakes.World()
+    experiment = lay_out(cells=(CELL, replace(CELLS[0], clients=CELL.clients + 1))).experiment
+    known = {"select-only": fakes.WORKLOAD}
+    plan = make_plan(experiment, known, CAPACITY, drivers=DRIVERS, interleave=Interleave.RUNS)
+    _, rig = carry_out(plan, world, drivers={PLAIN: PlainDriver(fakes.FakeClock(world), tps=250.0)})
+    assert rig.store.done == {run.identity for run in plan.runs}
+    assert {reason.code for run in rig.store.kept.values() for reason in run.reasons} <= {"near_ceiling"}
+    assert {header.facts["driver.version"] for header in rig.store.headers.values()} == {"18"}
 
 
 def test_what_its_client_alone_could_drive_is_not_taken_for_that_of_another_driver():
