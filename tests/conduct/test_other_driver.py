@@ -10,7 +10,7 @@ from little_plan import make_plan as lay_out
 from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.drivers.registry import driver_capabilities, find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
-from pgstrata.model.experiment import Interleave, Protocol, Script
+from pgstrata.model.experiment import Interleave, Placement, Protocol, Script
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus
@@ -53,7 +53,7 @@ def test_a_whole_plan_is_carried_out_by_it():
 
 def test_an_environment_is_the_same_whichever_driver_a_cell_has():
     world = fakes.World()
-    experiment = lay_out(cells=(CELL, replace(CELLS[0], clients=CELL.clients + 1))).experiment
+    experiment = lay_out(cells=(CELL, replace(CELLS[0], clients=CELL.clients + 1, placement=Placement.FREE))).experiment
     known = {"select-only": fakes.WORKLOAD}
     plan = make_plan(experiment, known, CAPACITY, drivers=DRIVERS, interleave=Interleave.RUNS)
     _, rig = carry_out(plan, world, drivers={PLAIN: PlainDriver(fakes.FakeClock(world), tps=250.0)})
