@@ -38,6 +38,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python -m pgstrata.experiment.schema > docs/reference/experiment.schema.json
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/guards.py
+	$(BIN)/python scripts/workloads.py
 
 check: lint test ## What has to pass before a change is merged
 

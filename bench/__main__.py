@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from agreement import measure_agreement
+from along_load import measure_along_load
 from anomalies import measure_anomalies
 from attribution import measure_attribution
 from background_load import measure_background_load
@@ -72,6 +73,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "real-noise": measure_real_noise,
     "background-load": measure_background_load,
     "ordered": measure_ordered,
+    "along-load": measure_along_load,
     "bisection": measure_bisection,
     "causes": measure_causes,
     "anomalies": measure_anomalies,

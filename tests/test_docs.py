@@ -135,6 +135,14 @@ def test_the_reference_of_the_experiment_file_is_fresh():
     assert kept == reference.render_reference(), "run `.venv/bin/python scripts/reference.py`"
 
 
+def test_the_reference_of_workloads_is_fresh():
+    spec = importlib.util.spec_from_file_location("workloads", ROOT / "scripts/workloads.py")
+    workloads = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(workloads)
+    kept = (ROOT / "docs/reference/workloads.md").read_text()
+    assert kept == workloads.render_workloads(), "run `.venv/bin/python scripts/workloads.py`"
+
+
 def test_the_json_schema_is_fresh():
     kept = (ROOT / "docs/reference/experiment.schema.json").read_text()
     assert kept == json_schema(), "run `.venv/bin/python -m pgstrata.experiment.schema`"

@@ -28,6 +28,7 @@ class Unit(StrEnum):
     """Base units of measurements."""
 
     PER_SECOND = "1/s"
+    PER_MINUTE = "1/min"
     SECONDS = "s"
     BYTES = "B"
     BYTES_PER_SECOND = "B/s"
@@ -168,8 +169,9 @@ def render_value(value: float, unit: Unit) -> str:
     if math.isnan(value):
         return "n/a"
     match unit:
-        case Unit.PER_SECOND:
-            return f"{value:,.0f}/s" if abs(value) >= 100 else f"{_digits(value)}/s"  # noqa: PLR2004
+        case Unit.PER_SECOND | Unit.PER_MINUTE:
+            per = unit.value.removeprefix("1")
+            return f"{value:,.0f}{per}" if abs(value) >= 100 else f"{_digits(value)}{per}"  # noqa: PLR2004
         case Unit.SECONDS:
             return render_duration(value)
         case Unit.SECONDS_PER_TRANSACTION:

@@ -53,7 +53,7 @@ class Losing(MachineTarget):
 def target(losses=(), *, spec=FAR):
     said = []
     here = SimpleNamespace(environments=(fakes.environment("a", host=spec), fakes.environment("b", host=spec)))
-    plan = SimpleNamespace(experiment=SimpleNamespace(on_host=lambda spec: here))
+    plan = SimpleNamespace(experiment=SimpleNamespace(on_host=lambda spec: here, cells=()))
     made = Losing(
         spec=spec,
         plan=plan,

@@ -44,6 +44,16 @@ def test_every_percentile_that_the_driver_knows_is_measured():
     assert found == {"latency_p10": 0.001, "latency_p50": 0.002, "latency_p90": 0.004, "latency_p99": 0.05}
 
 
+def test_new_orders_per_minute_are_the_share_of_their_script_in_the_throughput():
+    parser = Parser(replace(RESULT, tps=100.0, by_script={"new-order": 180, "payment": 220}))
+    assert derive_record(_HEADER, {"out": b"x"}, parser, (), Allow()).value("new_orders") == 60 * 100.0 * 0.45
+
+
+def test_a_load_without_orders_has_no_new_orders():
+    parser = Parser(replace(RESULT, by_script={"one": 180, "two": 220}))
+    assert derive_record(_HEADER, {"out": b"x"}, parser, (), Allow()).value("new_orders") is None
+
+
 def test_a_run_that_left_nothing_has_no_statements():
     assert derive_record(_HEADER, {}, Parser(), (), Allow()).statements == ()
 

@@ -16,6 +16,7 @@ from pgstrata.model.plan import Block, Forecast, Plan, PlannedRun, Stage, Visit
 from pgstrata.model.runs import Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.events import EventKind
+from pgstrata.ports.server import QueryResult
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.sources.ceilings import drop_wrong_ceilings
 
@@ -282,6 +283,36 @@ def test_a_checkpoint_that_is_not_allowed_is_told(request):
     rig = carry_out(make_plan(), fakes.World(), sql=Sql())
     assert reasons(rig) == {"no_checkpoint"}
     observe(request.node.nodeid, "no_checkpoint", say_reason(next(iter(rig.store.kept.values())).reasons[0]))
+
+
+def of_order_entry(answer):
+    """A study of a workload that writes data which can be checked afterwards, where the check gives that answer."""
+
+    class Sql(fakes.FakeSql):
+        def query(self, address, statement):
+            return answer() if statement == "SELECT consistency" else super().query(address, statement)
+
+    data = replace(fakes.DATA, consistency="SELECT consistency")
+    workload = replace(fakes.WORKLOAD, data=data, writes=True)
+    return carry_out(make_plan(), fakes.World(), sql=Sql(), workloads={"select-only": workload})
+
+
+def test_data_that_contradict_themselves_after_a_run_make_it_invalid(request):
+    rows = (("takings", "0", "2", "f"), ("numbers", "0", "0", "t"))
+    rig = of_order_entry(lambda: QueryResult(columns=("item", "expected", "found", "ok"), rows=rows))
+    assert reasons(rig) == {"inconsistent_data"}
+    record = next(iter(rig.store.kept.values()))
+    assert record.validity is Validity.INVALID
+    assert record.reasons[0].names == ("takings",)
+    observe(request.node.nodeid, "inconsistent_data", say_reason(record.reasons[0]))
+
+
+def test_a_run_whose_data_cannot_be_checked_is_invalid():
+    def fail():
+        raise ServerFailedError("the connection was lost")
+
+    rig = of_order_entry(fail)
+    assert {record.reasons[0].how for record in rig.store.kept.values()} == {"unseen"}
 
 
 def test_statistics_that_could_not_be_read_afterwards_are_told(request):

@@ -7,9 +7,10 @@ import pytest
 import fakes
 from little_plan import CELLS, carry_out
 from little_plan import make_plan as lay_out
+from pgstrata.conduct.ceiling import CEILINGS
 from pgstrata.drivers.registry import driver_capabilities, find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
-from pgstrata.model.experiment import Interleave, Script
+from pgstrata.model.experiment import Interleave, Placement, Protocol, Script
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus
@@ -44,16 +45,40 @@ def test_a_whole_plan_is_carried_out_by_it():
     assert {run.status for run in rig.store.kept.values()} == {RunStatus.COMPLETED}
     assert {run.value("tps") for run in rig.store.kept.values()} == {250.0}
     assert rig.sampling == {}
-    assert "plain" not in repr([header.facts for header in rig.store.headers.values()])
+    named = {name for header in rig.store.headers.values() for name in header.facts if PLAIN in name}
+    assert named == {"driver.plain.version"}, "beside pgbench its facts have its name, and nothing else has"
     assert driver.loads
     assert not world.loads
+
+
+def test_an_environment_is_the_same_whichever_driver_a_cell_has():
+    world = fakes.World()
+    experiment = lay_out(cells=(CELL, replace(CELLS[0], clients=CELL.clients + 1, placement=Placement.FREE))).experiment
+    known = {"select-only": fakes.WORKLOAD}
+    plan = make_plan(experiment, known, CAPACITY, drivers=DRIVERS, interleave=Interleave.RUNS)
+    _, rig = carry_out(plan, world, drivers={PLAIN: PlainDriver(fakes.FakeClock(world), tps=250.0)})
+    assert rig.store.done == {run.identity for run in plan.runs}
+    assert {reason.code for run in rig.store.kept.values() for reason in run.reasons} <= {"near_ceiling"}
+    assert {header.facts["driver.version"] for header in rig.store.headers.values()} == {"18"}
+
+
+def test_what_its_client_alone_could_drive_is_not_taken_for_that_of_another_driver():
+    class Asking(PlainDriver):
+        def least_load(self, load):
+            return load
+
+    world, plan = fakes.World(), plan_of(CELL)
+    _, rig = carry_out(plan, world, drivers={PLAIN: Asking(fakes.FakeClock(world), tps=250.0)})
+    kept = rig.store.fingerprint(CEILINGS).facts
+    assert kept
+    assert all(way.endswith(", plain") for way in kept)
 
 
 @pytest.mark.parametrize(
     ("change", "what", "remedy"),
     [
         ({"rate": 10.0}, "the driver plain cannot keep a fixed rate", "leave out rate"),
-        ({"latency_limit": 0.1}, "the driver plain cannot keep a fixed rate", "leave out rate"),
+        ({"latency_limit": 0.1}, "the driver plain neither counts nor skips late", "leave out latency_limit"),
         ({"scripts": (Script(file="a.sql", text="SELECT 1;"),)}, "the driver plain does not run scripts", "workload"),
         ({"driver": "other"}, "there is no driver 'other'", "pgbench, plain"),
     ],
@@ -63,6 +88,30 @@ def test_a_cell_that_asks_for_more_than_its_driver_can_do_is_refused(change, wha
         plan_of(replace(CELL, **change))
     assert what in caught.value.what
     assert caught.value.where == "[[cells]]"
+    assert remedy in caught.value.remedy
+
+
+ABLE = replace(
+    PLAIN_CAPABILITIES, fixed_rate=True, whole_rates=True, shares_threads=False, profile=False, protocols=("prepared",)
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "remedy"),
+    [
+        ({"rate": 10.5}, "the driver plain cannot keep a rate of 10.5 per second", "a whole number, such as 10"),
+        ({"rate": 10.0, "latency_limit": 0.1}, "neither counts nor skips late transactions", "latency_limit"),
+        ({"clients": 4, "threads": 2}, "the driver plain has a thread for each client", "leave out threads"),
+        ({"profile": True}, "does not tell the latency of each statement", "leave out profile"),
+        ({"protocol": Protocol.EXTENDED}, "does not speak the extended protocol", 'protocol = "prepared"'),
+    ],
+)
+def test_of_what_its_driver_can_only_do_in_part_the_rest_is_refused(change, what, remedy):
+    usual = replace(CELL, clients=2, threads=2, rate=None)
+    plan_of(replace(usual, rate=10.0), drivers={PLAIN: ABLE})
+    with pytest.raises(PlanRefusedError) as caught:
+        plan_of(replace(usual, **change), drivers={PLAIN: ABLE})
+    assert what in caught.value.what
     assert remedy in caught.value.remedy
 
 

@@ -13,13 +13,17 @@ from pgstrata.errors import LevelNotTakenError, ServerFailedError
 from pgstrata.model.experiment import Placement
 from pgstrata.model.plan import Design, Interleave
 from pgstrata.model.server import Address
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 from pgstrata.ports.driver import Load
 from pgstrata.ports.host import Completed
 from pgstrata.ports.server import QueryResult
 
 WORKLOAD = Workload(
-    name="select-only", title="", data="pgbench", writes=False, builtin="select-only", bytes_per_scale=1
+    name="select-only",
+    title="",
+    data=DataKind(name="pgbench", title="", unit="", bytes_per_scale=1),
+    writes=False,
+    builtin="select-only",
 )
 
 

@@ -20,7 +20,7 @@ from pgstrata.store.serialise import render_header, render_plan_file
 from plain_driver import PLAIN, PLAIN_CAPABILITIES, PlainDriver
 
 CELL = replace(CELLS[0], driver=PLAIN)
-WORKLOAD = replace(fakes.WORKLOAD, data="plain rows", builtin="")
+WORKLOAD = replace(fakes.WORKLOAD, data=replace(fakes.DATA, name="plain rows"), builtin="")
 CAPACITY = HostCapacity(memory=1 << 40, cpus=4, free_disk=1 << 40)
 
 

@@ -8,7 +8,7 @@ from pgstrata.errors import ExperimentError, Problem
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import HostCapacity
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 
 FILES = {"mine.sql": "SELECT 1;\n", "empty.sql": " \n", "setup.sql": "CREATE INDEX ON t (a);\n"}
 
@@ -17,10 +17,9 @@ def _workload(name: str, *, builtin: bool = True) -> Workload:
     return Workload(
         name=name,
         title=name,
-        data="pgbench",
+        data=DataKind(name="pgbench", title="", unit="", bytes_per_scale=16 * 1024**2),
         writes=name != "select-only",
         builtin=name if builtin else "",
-        bytes_per_scale=16 * 1024**2,
         hot_row_per_scale=name == "tpcb-like",
     )
 

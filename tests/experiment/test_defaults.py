@@ -156,3 +156,15 @@ class TestServersElsewhere:
         assert hosts_to_ask(parse(text + given + CELL)) == (self.FAR,)
         assert not hosts_to_ask(parse(text + given + 'effective_cache_size = "2GB"\n' + CELL))
         assert not hosts_to_ask(parse('[factors]\nserver = ["17", "18"]\n' + CELL))
+
+
+def test_what_a_workload_asks_for_is_given_unless_the_author_gives_it(parse, workloads, capacity):
+    heavy = replace(workloads["select-only"], settings={"max_parallel_workers_per_gather": "0"})
+    known = {**workloads, "select-only": heavy}
+    text = '[factors]\nserver = ["16", "18"]\n{}[[cells]]\nworkload = "select-only"\nscale = 10\nclients = 4\n'
+    left = complete_experiment(parse(text.format("")), capacity, known)
+    assert {each.settings["max_parallel_workers_per_gather"] for each in left.environments} == {"0"}
+    assert any(note.startswith("max_parallel_workers_per_gather = 0: as select-only asks") for note in left.notes)
+    given = parse(text.format("[common]\nsettings.max_parallel_workers_per_gather = 2\n"))
+    kept = complete_experiment(given, capacity, known)
+    assert {each.settings["max_parallel_workers_per_gather"] for each in kept.environments} == {"2"}

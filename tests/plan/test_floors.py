@@ -27,7 +27,7 @@ from pgstrata.model.floor import Floor, FloorKey, FloorRecord
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 from pgstrata.plan import make_plan
 from pgstrata.plan.floors import floor_key, make_floor
 from pgstrata.report.sentences.reasons import say_reason
@@ -40,10 +40,9 @@ WORKLOADS = {
     name: Workload(
         name=name,
         title=name,
-        data="pgbench",
+        data=DataKind(name="pgbench", title="", unit="", bytes_per_scale=16 * 1024**2),
         writes=name != "select-only",
         builtin="" if name == "custom" else name,
-        bytes_per_scale=16 * 1024**2,
     )
     for name in ("select-only", "simple-update", "custom")
 }

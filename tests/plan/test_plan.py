@@ -30,7 +30,7 @@ from pgstrata.model.experiment import (
 from pgstrata.model.plan import FORMER_HORIZON, Design, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.secret import Secret
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 from pgstrata.plan import auto_warmup, forecast, workload_of
 from pgstrata.plan import make_plan as make_plan_for
 from pgstrata.plan.design import writes
@@ -48,10 +48,9 @@ WORKLOADS = {
     name: Workload(
         name=name,
         title=name,
-        data="pgbench",
+        data=DataKind(name="pgbench", title="", unit="", bytes_per_scale=16 * 1024**2),
         writes=name != "select-only",
         builtin="" if name == "custom" else name,
-        bytes_per_scale=16 * 1024**2,
         hot_row_per_scale=name == "tpcb-like",
     )
     for name in ("select-only", "simple-update", "tpcb-like", "custom")

@@ -35,6 +35,14 @@ OF_RUNS = [
     (Reason(code="no_checkpoint"), "no privilege for CHECKPOINT before the run"),
     (Reason(code="no_transactions"), "no transaction was completed"),
     (
+        Reason(code="inconsistent_data", names=("condition 1", "condition 3")),
+        "after the run the data contradict themselves: condition 1, condition 3",
+    ),
+    (
+        Reason(code="inconsistent_data", how="unseen", said="no connection"),
+        "whether the data are consistent after the run could not be asked: no connection",
+    ),
+    (
         Reason(code="capture_failed", names=("pgstat",), said="no {connection}"),
         "pgstat could not be read after the run: no {connection}",
     ),
@@ -148,7 +156,7 @@ OF_DESIGNS = [
         Reason(code="by_periods", names=("cpu.quota",)),
         "cpu.quota is given out by periods: what a pause has saved up makes a slice better than a run",
     ),
-    (Reason(code="driver", names=("plain",)), "the driver plain cannot be paused"),
+    (Reason(code="driver", names=("plain",)), "the driver plain counts no transactions by slice"),
     (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
     (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
     (

@@ -10,17 +10,16 @@ from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
 from pgstrata.ports.target import ServerHost, Supply
 from pgstrata.report.sentences.reasons import say_reason
 
-WORKLOAD = Workload(
-    name="select-only", title="", data="pgbench", writes=False, builtin="select-only", bytes_per_scale=1
-)
+DATA = DataKind(name="pgbench", title="", unit="", bytes_per_scale=1)
+WORKLOAD = Workload(name="select-only", title="", data=DATA, writes=False, builtin="select-only")
 CONNECT = replace(WORKLOAD, name="connect", reconnects=True)
-CUSTOM = Workload(name="custom", title="", data="pgbench", writes=True, builtin="", bytes_per_scale=1)
+CUSTOM = Workload(name="custom", title="", data=DATA, writes=True)
 
 
 def environment(name, **more):
@@ -209,7 +208,9 @@ class FakeProcess:
 
 class FakeDriver:
     name = "fake"
-    capabilities = Capabilities(pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True)
+    capabilities = Capabilities(
+        pausable=True, transaction_log=True, fixed_rate=True, skips_late=True, scripts=True, loads_data=True
+    )
 
     def __init__(self, world):
         self.world = world

@@ -1,33 +1,127 @@
+import re
+
 import pytest
 
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import marker_sql, warm_sql
 
 WORKLOADS = builtin_workloads()
+ON_PGBENCH = {"select-only", "simple-update", "tpcb-like", "connect", "custom"}
 
 
-def test_there_are_four_workloads_and_one_for_scripts():
-    assert WORKLOADS.keys() == {"select-only", "simple-update", "tpcb-like", "connect", "custom"}
+OF_SYSBENCH = {"oltp-point-select", "oltp-read-only", "oltp-read-write", "oltp-update-index"}
+
+
+def test_workloads_share_the_data_of_their_kind():
+    kinds = {}
+    for name, workload in WORKLOADS.items():
+        kinds.setdefault(workload.data.name, set()).add(name)
+    assert kinds == {
+        "pgbench": ON_PGBENCH,
+        "sbtest": OF_SYSBENCH,
+        "tpcc": {"tpcc"},
+        "sales": {"heavyweight", "star-join"},
+        "articles": {"full-text"},
+        "events": {"insert-heavy"},
+    }
+
+
+def test_sysbench_drives_its_own_scripts_and_pgbench_all_else():
+    assert {name for name, workload in WORKLOADS.items() if workload.driver == "sysbench"} == OF_SYSBENCH
+    assert {workload.driver for workload in WORKLOADS.values()} == {"pgbench", "sysbench"}
+
+
+@pytest.mark.parametrize("name", sorted(OF_SYSBENCH))
+def test_a_workload_of_sysbench_has_its_script_and_says_how_keys_are_drawn(name):
+    workload = WORKLOADS[name]
+    assert workload.builtin == name.replace("-", "_")
+    assert tuple(workload.options["access"].choices) == ("uniform", "gaussian", "special", "pareto")
+    # what such tables had on disk; all that there are is warmed
+    assert 26e6 < workload.data.bytes_per_scale < 27e6
+    assert "ARRAY[]::text[]" in warm_sql(workload)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_a_workload_is_known_by_the_name_of_its_folder_and_works_on_the_tables_of_pgbench(name):
+def test_a_workload_is_known_by_the_name_of_its_folder_and_says_what_it_is(name):
     workload = WORKLOADS[name]
     assert workload.name == name
-    assert workload.data == "pgbench"
     assert workload.title
-    assert workload.builtin == ("" if name in {"connect", "custom"} else name)
-    assert 14e6 < workload.bytes_per_scale < 17e6
-    assert "pgbench_accounts" in workload.relations
+    assert workload.data.title
+    assert workload.data.unit
+    assert all(option.meaning for option in workload.options.values())
 
 
-def test_reading_and_connecting_never_write():
-    assert [name for name, workload in WORKLOADS.items() if not workload.writes] == ["connect", "select-only"]
+def test_the_data_of_pgbench_take_15_mb_for_each_unit_of_scale():
+    data = WORKLOADS["select-only"].data
+    assert 14e6 < data.bytes_per_scale < 17e6
+    assert "pgbench_accounts" in data.relations
+    assert data.size(10) == 10 * data.bytes_per_scale
+
+
+def test_what_all_scales_share_is_counted_once():
+    data = WORKLOADS["tpcc"].data
+    assert data.size(2) - data.size(1) == data.bytes_per_scale
+    assert data.size(1) > data.bytes_per_scale
+
+
+@pytest.mark.parametrize("name", ["select-only", "simple-update", "tpcb-like"])
+def test_pgbench_s_own_script_runs_unless_an_option_asks_for_another_one(name):
+    workload = WORKLOADS[name]
+    assert workload.builtin == name
+    assert workload.scripts_for({}) == ()
+    (script,) = workload.scripts_for({"access": "zipfian"})
+    assert "\\set aid random_zipfian(1, 100000 * :scale, 1.1)\n" in script.text
+
+
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=str)
+def test_nothing_is_left_to_be_filled_in_a_script_whatever_is_chosen(workload):
+    for name, option in workload.options.items():
+        for value in option.choices or [option.default]:
+            for script in workload.scripts_for({name: value}):
+                assert not re.search(r"@[a-z0-9]+@", script.text), (name, value, script.file)
+
+
+def test_a_default_is_one_of_the_choices():
+    for workload in WORKLOADS.values():
+        for option in workload.options.values():
+            assert not option.choices or option.default in option.choices
+
+
+@pytest.mark.parametrize("statements", ["client", "server"])
+def test_order_entry_has_the_standard_mix_wherever_its_statements_come_from(statements):
+    scripts = WORKLOADS["tpcc"].scripts_for({"statements": statements})
+    weights = {script.file.rpartition("/")[2]: script.weight for script in scripts}
+    assert weights == {
+        "new-order.sql": 45,
+        "payment.sql": 43,
+        "order-status.sql": 4,
+        "delivery.sql": 4,
+        "stock-level.sql": 4,
+    }
+
+
+def test_terminals_key_and_think_only_where_they_are_asked_to():
+    def sleeps(**options):
+        return sum(script.text.count("\\sleep") for script in WORKLOADS["tpcc"].scripts_for(options))
+
+    assert sleeps() == 0
+    assert sleeps(terminals="standard") == 10
+
+
+def test_what_only_reads_is_known():
+    assert {name for name, workload in WORKLOADS.items() if not workload.writes} == {
+        "connect", "heavyweight", "oltp-point-select", "oltp-read-only", "select-only", "star-join",
+    }  # fmt: skip
+
+
+def test_a_heavyweight_query_is_serial_unless_somebody_asks_for_more():
+    assert WORKLOADS["heavyweight"].settings == {"max_parallel_workers_per_gather": "0"}
 
 
 def test_only_connect_has_a_connection_for_each_transaction():
     assert [name for name, workload in WORKLOADS.items() if workload.reconnects] == ["connect"]
-    assert WORKLOADS["connect"].script.text == "SELECT 1;\n"
+    (script,) = WORKLOADS["connect"].scripts_for({})
+    assert script.text == "SELECT 1;\n"
 
 
 def test_only_tpcb_like_updates_one_of_scale_rows_in_every_transaction():

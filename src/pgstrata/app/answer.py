@@ -20,6 +20,7 @@ from pgstrata.compare import (
     find_shifts,
     undeclared_differences,
 )
+from pgstrata.compare.along_load import find_load_courses
 from pgstrata.compare.anomalies import find_anomalies
 from pgstrata.compare.causes.why import WHY_METRICS, find_why
 from pgstrata.compare.courses import LOOKED_AT
@@ -73,7 +74,16 @@ def _hash(text: str) -> str:
     return text if _HASH.fullmatch(text) or text in _NO_QUERIES else hash_query(normalise(text))
 
 
-SHOWN = ("wal_per_tx", "checkpoints", "autovacuums", "client_share", "server_cpu", "client_cpu", "foreign_cpu")
+SHOWN = (
+    "wal_per_tx",
+    "new_orders",
+    "checkpoints",
+    "autovacuums",
+    "client_share",
+    "server_cpu",
+    "client_cpu",
+    "foreign_cpu",
+)
 
 
 def load_answer(
@@ -106,6 +116,7 @@ def load_answer(
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
+        courses=find_load_courses(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),

@@ -144,7 +144,9 @@ def parse_text(
 ) -> Experiment:
     """The experiment that is given as text, its paths absolute."""
     reader = _ScriptReader(folder)
-    experiment = parse_experiment(text, source, read_file=reader, workloads=workloads, cpus=capacity.cpus, **given)
+    experiment = parse_experiment(
+        text, source, read_file=reader, workloads=workloads, cpus=capacity.cpus, drivers=driver_capabilities(), **given
+    )
     return _with_absolute_prefixes(experiment, folder.absolute())
 
 

@@ -19,7 +19,7 @@ from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.datasets.databases import DatabaseDatasets, observe_coordinator
 from pgstrata.datasets.recipe import DataRecipe
-from pgstrata.drivers.registry import load_data, verify_data
+from pgstrata.drivers.registry import find_driver, load_data, verify_data
 from pgstrata.errors import HostLostError, HostNotFitError, UsageError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.ssh import SshHost
@@ -170,6 +170,11 @@ class MachineTarget:
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
+        own = self.spec.remote and any(each.server.kind is not ServerKind.DSN for each in self._environments)
+        if own:
+            # data are made there
+            for key in {cell.driver for cell in self.plan.experiment.cells}:
+                self._persist(partial(self._require_driver, key))
         known: dict[str, Build] = {}
         for environment in self._environments:
             text = environment.server.text
@@ -179,9 +184,12 @@ class MachineTarget:
                 server = self.sources.get(text, environment.server)
                 known[text] = self._persist(partial(self._resolve, environment, server))
             self._builds[environment.name] = known[text]
-        if self.spec.remote and any(each.server.kind is not ServerKind.DSN for each in self._environments):
+        if own:
             self._persist(lambda: self._servers_there().client_tools())
         return self._builds
+
+    def _require_driver(self, key: str) -> None:
+        find_driver(key).require(self._opened.host)
 
     def boot(self, environments: Sequence[Environment]) -> None:
         """Nothing to do: the machine is up, and no environment needs a reboot."""

@@ -95,6 +95,8 @@ def make_rig(
         hosts: the machines of the plan, opened; None where there is but this one.
     """
     client = _choose_host(plan, machine)
+    for key in {cell.driver for cell in plan.experiment.cells}:
+        find_driver(key).require(client)
     tools = machine.servers.client_tools(tls=_may_encrypt(plan))
     facts = capture_host_facts(machine.here)
     sql, experiment = PsqlSql(client, tools), plan.experiment

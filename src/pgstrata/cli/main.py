@@ -53,7 +53,7 @@ def try_(
         list[str], typer.Argument(metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.")
     ],
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="select-only, simple-update, tpcb-like (repeatable).")
+        list[str] | None, typer.Option("--workload", "-w", help="Such as select-only, simple-update, oltp-read-only.")
     ] = None,
     scale: Scale = None,
     clients: Clients = None,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from pgstrata.compare.along_load import find_load_curves
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.experiment import Cell, Experiment
@@ -41,26 +41,9 @@ def find_anomalies(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Anomaly, ...]
     return tuple(sorted(found, key=lambda one: (one.kind is AnomalyKind.RUN, -abs(math.log(one.effect)))))
 
 
-def find_curves(experiment: Experiment) -> tuple[tuple[Cell, ...], ...]:
-    """Cells that differ in nothing but the number of clients (and threads), fewest first; at least five of them."""
-    groups: list[list[Cell]] = []
-    for cell in experiment.cells:
-        alike = next((group for group in groups if _without_clients(group[0]) == _without_clients(cell)), None)
-        if alike is None:
-            groups.append([cell])
-        else:
-            alike.append(cell)
-    curves = (tuple(sorted(group, key=lambda cell: cell.clients)) for group in groups)
-    return tuple(curve for curve in curves if len(curve) >= FEWEST_POINTS)
-
-
-def _without_clients(cell: Cell) -> Cell:
-    return replace(cell, clients=1, threads=1)
-
-
 def _find_kinks(experiment: Experiment, arms: Arms, blocks: Sequence[int]) -> Iterator[Anomaly]:
     metric = experiment.metric
-    for curve in find_curves(experiment):
+    for curve in find_load_curves(experiment, FEWEST_POINTS):
         for environment in (each.name for each in experiment.environments):
             # Of a point that collapsed only the luckier runs are left.
             sound = [cell for cell in curve if not find_arm(arms, environment, cell.identity).has_collapsed]

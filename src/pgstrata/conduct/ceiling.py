@@ -16,6 +16,7 @@ from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import CEILING, THREADS
 from pgstrata.conduct.placement import place_clients
 from pgstrata.conduct.rig import Rig
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunRecord
@@ -48,7 +49,8 @@ def topology(arm: ActiveArm) -> str:
     way = f"running server of {environment.name}" if running else str(environment.connection)
     far = f" to {environment.host.text}" if environment.host.remote else ""
     paired = ", paired" if _is_paired(arm) else ""
-    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}{paired}"
+    driver = "" if cell.driver == DEFAULT_DRIVER else f", {cell.driver}"
+    return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}{paired}{driver}"
 
 
 def ensure_ceiling(rig: Rig, arm: ActiveArm, server: RunningServer, tps: float | None) -> None:

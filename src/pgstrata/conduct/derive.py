@@ -111,6 +111,7 @@ def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tupl
     named = {
         "tps": result.tps,
         "transactions": float(result.transactions),
+        "new_orders": _new_orders(result),
         "latency_mean": result.latency_mean,
         "latency_stddev": result.latency_stddev,
         "failed": float(result.failed),
@@ -119,6 +120,12 @@ def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tupl
         **{_QUANTILES[quantile]: value for quantile, value in result.percentiles.items() if quantile in _QUANTILES},
     }
     return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
+
+
+def _new_orders(result: DriverResult) -> float | None:
+    """New orders per minute, as TPC-C counts (clause 5.4); None of any other load."""
+    made, total = result.by_script.get("new-order"), sum(result.by_script.values())
+    return 60 * result.tps * made / total if made is not None and result.tps is not None and total else None
 
 
 def _window(

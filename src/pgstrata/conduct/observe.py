@@ -11,6 +11,7 @@ from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.server import RunningServer
@@ -30,7 +31,7 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     arm.facts.update(home.fingerprint.facts)
     if arm.environment.host.remote:
         arm.facts.update(of_client(rig.client_fingerprint))
-    arm.facts.update({f"driver.{key}": value for key, value in rig.driver(arm.cell).facts().items()})
+    arm.facts.update(_driver_facts(rig))
     for layer in (*rig.layers, *home.layers):
         arm.facts.update(layer.observe(server, rig.sql))
     table = rig.sql.query(server.address, _SETTINGS_SQL)
@@ -41,6 +42,16 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     arm.facts.update(client_facts(rig, arm))
     if home.clocks is not None:
         arm.facts.update(say_clocks(home.clocks))
+
+
+def _driver_facts(rig: Rig) -> Mapping[str, str]:
+    """Of all drivers of the study, whichever a run has; the key of one is in their names only beside another one."""
+    usual = DEFAULT_DRIVER if DEFAULT_DRIVER in rig.drivers else next(iter(sorted(rig.drivers)))
+    return {
+        f"driver.{fact}" if key == usual else f"driver.{key}.{fact}": value
+        for key, driver in sorted(rig.drivers.items())
+        for fact, value in driver.facts().items()
+    }
 
 
 def of_client(fingerprint: Fingerprint) -> Mapping[str, str]:

@@ -99,6 +99,24 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     with step(rig, arm, "capture"):
         arm.files.update(rig.driver(arm.cell).collect(scratch_folder(rig, arm, "run")))
         rig.client.remove_tree(scratch_folder(rig, arm))
+    if rig.control_alive(server):
+        check_data(rig, arm, server)
+
+
+def check_data(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
+    """Whether what must be true of the data whatever was done to them is still true after the load."""
+    query = workload_of(arm.cell, rig.workloads).data.consistency_at(arm.cell.scale)
+    if not query or not workload_of(arm.cell, rig.workloads).writes:
+        return
+    with step(rig, arm, "check"):
+        try:
+            found = rig.sql.query(server.address, query)
+        except ServerFailedError as error:
+            arm.remarks.append(Reason(code="inconsistent_data", how="unseen", said=error.what))
+            return
+    broken = tuple(row["item"] for row in found.records() if row["ok"] != "t")
+    if broken:
+        arm.remarks.append(Reason(code="inconsistent_data", names=broken))
 
 
 def capture_before(

@@ -19,7 +19,7 @@ from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, 
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_backends, place_clients
 from pgstrata.conduct.rig import Rig
-from pgstrata.conduct.run import capture_after, capture_before, quiesce
+from pgstrata.conduct.run import capture_after, capture_before, check_data, quiesce
 from pgstrata.conduct.samplers import AtWork, kill_samplers, share_watchers, start_samplers, stop_samplers
 from pgstrata.errors import HostLostError
 from pgstrata.model.plan import Design, Plan
@@ -154,6 +154,7 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
         for _, arm in _sound(arms):
             if rig.control_alive(up[arm.planned.identity]):
                 capture_after(rig, arm, rig.subject(up[arm.planned.identity]), around)
+                check_data(rig, arm, up[arm.planned.identity])
     finally:
         # a server's host that was lost keeps no client
         for client in clients.values():

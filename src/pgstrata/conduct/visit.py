@@ -77,7 +77,7 @@ def _keeping(
 
     def data(runs: Sequence[PlannedRun]) -> tuple[str, int, str]:
         cell = cells[runs[0].cell]
-        return workload_of(cell, rig.workloads).data, cell.scale, cell.options.get("setup_sql", "")
+        return workload_of(cell, rig.workloads).data.name, cell.scale, cell.options.get("setup_sql", "")
 
     return [list(stretch) for _, stretch in groupby(stages, key=data)]
 

@@ -23,7 +23,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
-from pgstrata.datasets.recipe import DataRecipe, built_again, render_password, setup_scripts
+from pgstrata.datasets.recipe import DataRecipe, built_again, digest_of, render_password, setup_scripts
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
     CommandFailedError,
@@ -200,7 +200,7 @@ class ClusterDatasets:
         )
 
     def _check_space(self, cell: Cell) -> None:
-        needed = workload_of(cell, self.workloads).bytes_per_scale * cell.scale * _HEADROOM
+        needed = workload_of(cell, self.workloads).data.size(cell.scale) * _HEADROOM
         free = self.host.free_bytes(self.root)
         if free < needed:
             raise HostNotFitError(
@@ -272,7 +272,8 @@ class ClusterDatasets:
         self.sql.execute(server.address, render_password(_SUPERUSER, password, server.build.version.number))
         self.sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
         address = server.address.with_database(DATABASE)
-        self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell)
+        kind = workload_of(cell, self.workloads).data
+        self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell, kind)
         self.sql.execute(address, "CHECKPOINT;")
 
     def _sync_and_size(self, folder: str) -> int:
@@ -358,6 +359,7 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
         *options,
         *setup_scripts(environment, cell),
         *built_again(environment),
+        *digest_of(workload.data),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
-    return f"{workload.data}-s{cell.scale}-pg{build.version.major}-{digest}"
+    return f"{workload.data.name}-s{cell.scale}-pg{build.version.major}-{digest}"

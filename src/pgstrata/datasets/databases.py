@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.datasets.marker import observe_machine, observe_owner
-from pgstrata.datasets.recipe import DataRecipe, built_again, setup_scripts
+from pgstrata.datasets.recipe import DataRecipe, built_again, digest_of, setup_scripts
 from pgstrata.errors import HostNotFitError, SqlError
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.server import Address, Build
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Workload
 from pgstrata.plan import workload_of
 from pgstrata.ports.host import Clock, Command, Host, observe_boot, start_times
 from pgstrata.ports.server import Clone, Dataset, Sql
@@ -109,13 +109,14 @@ class DatabaseDatasets:
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:  # noqa: ARG002 - the Protocol's
         """The template database; built, verified and marked if there is none yet."""
-        apart = (*setup_scripts(environment, cell), *built_again(environment))
+        kind = workload_of(cell, self.workloads).data
+        apart = (*setup_scripts(environment, cell), *built_again(environment), *digest_of(kind))
         digest = hashlib.sha256("\0".join(apart).encode()).hexdigest()[:8] if apart else "plain"
-        name = f"{_PREFIX}{workload_of(cell, self.workloads).data}_s{cell.scale}_{digest}"
+        name = f"{_PREFIX}{kind.name}_s{cell.scale}_{digest}"
         if name not in self._known:
             started = self.clock.monotonic()
             if self._look_up(name) is None:
-                self._build(name, environment, cell)
+                self._build(name, environment, cell, kind)
             self._require_ours(name)
             size = self.sql.query(self.address, f"SELECT pg_catalog.pg_database_size('{name}') AS size").value()
             self._known[name] = Dataset(
@@ -123,7 +124,7 @@ class DatabaseDatasets:
             )
         return self._known[name]
 
-    def _build(self, name: str, environment: Environment, cell: Cell) -> None:
+    def _build(self, name: str, environment: Environment, cell: Cell, kind: DataKind) -> None:
         partial = self._draw_name("new")
         # a superuser passes the limit, so nobody else is in the database before it is closed to what others make
         closed = self.sql.query(self.address, _SUPERUSER).value() == "on"
@@ -133,7 +134,7 @@ class DatabaseDatasets:
             self.sql.execute(address, _CLOSE)
             if closed:
                 self.sql.execute(self.address, f"ALTER DATABASE {partial} CONNECTION LIMIT -1;")
-            self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell)
+            self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell, kind)
             self.sql.execute(self.address, f"ALTER DATABASE {partial} RENAME TO {name};")
         except BaseException:
             # made a moment ago under a name drawn at random: it is ours with or without the marker's table

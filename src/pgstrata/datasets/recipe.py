@@ -17,8 +17,10 @@ from typing import Final
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.server import Address, Build
+from pgstrata.model.workload import DataKind
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import Sql
+from pgstrata.ports.steps import finish_all
 
 # Servers take a password that the client has hashed, of whatever kind new ones are; from 19 on they complain of md5 at
 # each connection.
@@ -61,25 +63,40 @@ WHERE name OPERATOR(pg_catalog.=) 'pg_prewarm'"""
 class DataRecipe:
     """How the data of a workload are made.
 
-    `load` makes them in an empty database, with programs that are on the given host; `verify` gives the statement that
-    checks them, for a cell; `marker` is a script.
+    Where their kind has no SQL that makes them, `load` does in an empty database, with programs that are on the given
+    host, and `verify` gives the statement that checks them, for a cell; `marker` is a script.
     """
 
     load: Callable[[Host, Build, Address, Cell], None]
     verify: Callable[[Cell], str]
     marker: str
 
-    def fill(self, host: Host, sql: Sql, tools: Build, address: Address, environment: Environment, cell: Cell) -> None:
+    def fill(
+        self, host: Host, sql: Sql, tools: Build, address: Address, environment: Environment, cell: Cell, kind: DataKind
+    ) -> None:
         """Make, verify and freeze the data in an empty database; SqlError, ServerFailedError."""
         sql.execute(address, self.marker)
         found = sql.query(address, _PREWARMING)
         if found.value() == "1":
             _allow_prewarming(sql, address)
-        self.load(host, tools, address, cell)
+        for step in kind.steps_at(cell.scale):
+            # each table is filled by one session, so that it has the same pages whenever it is made
+            finish_all([sql.executing(address, script) for script in step])
+        if not kind.steps:
+            self.load(host, tools, address, cell)
+        checks = kind.checks_at(cell.scale) or self.verify(cell)
         for script in setup_scripts(environment, cell):
             sql.execute(address, script)
-        _verify_counts(sql, address, self.verify(cell))
+        _verify_counts(sql, address, checks)
+        if consistency := kind.consistency_at(cell.scale):
+            _verify_counts(sql, address, consistency)
         sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
+
+
+def digest_of(kind: DataKind) -> tuple[str, ...]:
+    """What tells data that other SQL made apart; nothing where a driver makes them."""
+    texts = [text for step in kind.steps for text in step]
+    return (hashlib.sha256("\0".join(texts).encode()).hexdigest(),) if texts else ()
 
 
 def _allow_prewarming(sql: Sql, address: Address) -> None:

@@ -1,6 +1,5 @@
 """All load generators by the key with which a cell names them; nothing else in pgstrata names one.
 
-The contract is provisional until a second real driver uses it: expect `ports.driver` and `Capabilities` to change then.
 A driver is imported when it is used, because a plan needs no more than its capabilities.
 """
 
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.drivers.pgbench import CAPABILITIES
+from pgstrata.drivers import pgbench, sysbench
 from pgstrata.errors import StudyError
 from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell
@@ -26,7 +25,7 @@ class RegisteredDriver:
     `parser` reads what its runs left. `make` takes the client's host and the build whose programs it uses there. `load`
     makes the data of a cell in an empty database, with the programs of a build that is on the given host, and `verify`
     gives the query that checks them: both are asked of drivers only that load their own data. `programs` are those of
-    such a build that it runs.
+    such a build that it runs. `require` raises HostNotFitError where a host lacks what comes from no build.
     """
 
     capabilities: Capabilities
@@ -35,6 +34,7 @@ class RegisteredDriver:
     load: Callable[[Host, Build, Address, Cell], None]
     verify: Callable[[Cell], str]
     programs: tuple[str, ...] = ()
+    require: Callable[[Host], None] = lambda _: None
 
 
 def find_driver(key: str) -> RegisteredDriver:
@@ -90,13 +90,51 @@ def _verify_pgbench(cell: Cell) -> str:
     return verify_sql(cell.scale)
 
 
+def _parse_sysbench() -> DriverParser:
+    from pgstrata.drivers.sysbench.parse import SysbenchParser  # noqa: PLC0415 - a plan needs no parser
+
+    return SysbenchParser()
+
+
+def _make_sysbench(host: Host, tools: Build) -> Driver:  # noqa: ARG001 - no build has it
+    from pgstrata.drivers.sysbench.driver import SysbenchDriver  # noqa: PLC0415 - a plan starts nothing
+
+    return SysbenchDriver(host)
+
+
+def _load_sysbench(host: Host, tools: Build, address: Address, cell: Cell) -> None:  # noqa: ARG001 - no build has it
+    from pgstrata.drivers.sysbench.driver import load_sysbench  # noqa: PLC0415 - a plan loads nothing
+
+    load_sysbench(host, address, cell.scale)
+
+
+def _verify_sysbench(cell: Cell) -> str:
+    from pgstrata.drivers.sysbench.driver import verify_sysbench  # noqa: PLC0415 - a plan loads nothing
+
+    return verify_sysbench(cell)
+
+
+def _require_sysbench(host: Host) -> None:
+    from pgstrata.drivers.sysbench.driver import find_sysbench  # noqa: PLC0415 - a plan starts nothing
+
+    find_sysbench(host)
+
+
 _DRIVERS: Final[Mapping[str, RegisteredDriver]] = {
     DEFAULT_DRIVER: RegisteredDriver(
-        capabilities=CAPABILITIES,
+        capabilities=pgbench.CAPABILITIES,
         parser=_parse_pgbench,
         make=_make_pgbench,
         load=_load_pgbench,
         verify=_verify_pgbench,
         programs=("pgbench",),
-    )
+    ),
+    sysbench.NAME: RegisteredDriver(
+        capabilities=sysbench.CAPABILITIES,
+        parser=_parse_sysbench,
+        make=_make_sysbench,
+        load=_load_sysbench,
+        verify=_verify_sysbench,
+        require=_require_sysbench,
+    ),
 }

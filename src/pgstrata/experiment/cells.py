@@ -10,6 +10,7 @@ from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell, Placement, Script
 from pgstrata.model.workload import Workload
 
@@ -30,7 +31,11 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
 
 
 def read_cells(
-    tables: tuple[CellTable, ...], workloads: Mapping[str, Workload], reader: StackReader, cpus: int
+    tables: tuple[CellTable, ...],
+    workloads: Mapping[str, Workload],
+    reader: StackReader,
+    cpus: int,
+    drivers: Mapping[str, Capabilities],
 ) -> tuple[Cell, ...]:
     """Cells of the file in order; all that is wrong with them is noted."""
     findings = reader.findings
@@ -47,13 +52,16 @@ def read_cells(
         options = _read_options(table, path, workloads, reader)
         if name is None:
             continue
+        driver = workloads[name].driver if name in workloads else DEFAULT_DRIVER
+        sharing = driver not in drivers or drivers[driver].shares_threads
         number += len(table.scale) * len(table.clients)
         if number > MOST:
             remedy = f"use fewer scales or numbers of clients: at most {MOST} cells are allowed"
             findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
         for scale, clients in product(table.scale, table.clients):
-            threads = _auto_threads(clients, cpus) if table.threads is None else table.threads
+            usual = _auto_threads(clients, cpus) if sharing else clients
+            threads = usual if table.threads is None else table.threads
             cell = Cell(
                 workload=name,
                 scale=scale,
@@ -67,6 +75,7 @@ def read_cells(
                 scripts=scripts,
                 options=options,
                 profile=table.profile,
+                driver=driver,
                 placement=table.placement,
             )
             cells.append((cell, index))
@@ -97,7 +106,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
     place: Path = (*path, "workload")
     if table.scripts or findings.touches((*path, "scripts")):
         return _custom_name(name, place, workloads, findings)
-    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.script)
+    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.scripts)
     if name is None:
         if not findings.touches(place):
             findings.add(place, "the cell has no workload", f"write one of {', '.join(builtin)}, or scripts")
@@ -116,7 +125,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
 def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
     if name is None:
         return "custom"
-    if name in workloads and (workloads[name].builtin or workloads[name].script):
+    if name in workloads and (workloads[name].builtin or workloads[name].scripts):
         remedy = "take out scripts, or give the workload a name of your own"
         findings.add(place, f"{name!r} is built in and has its own script", remedy)
         return None
@@ -158,8 +167,17 @@ def _read_options(
                 place, what, f"{mine}options become variables of your own scripts: add scripts, or take it out"
             )
             continue
-        options.update((name, text) for text in reader.read(f"options.{name}", value, place).values())
+        for text in reader.read(f"options.{name}", value, place).values():
+            check_choice(workload, name, text, place, reader.findings)
+            options[name] = text
     return dict(sorted(options.items()))
+
+
+def check_choice(workload: Workload | None, name: str, text: str, place: Path, findings: Findings) -> None:
+    """Note a value that an option of a workload cannot have."""
+    choices = () if workload is None or name not in workload.options else tuple(workload.options[name].choices)
+    if workload is not None and choices and text not in choices:
+        findings.add(place, f"{name} of {workload.name} cannot be {text!r}", suggest(text, choices))
 
 
 def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:

@@ -60,6 +60,7 @@ def complete_experiment(
         *_sized(experiment, _smallest(own, capacity)),
         *(_for_writing() if writing else ()),
         *_normalised(),
+        *_of_workloads(experiment, workloads),
     )
     choices = tuple(choice for choice in every if not all(_set_by_layer(choice.setting, each) for each in own))
     chosen, notes = _without_given(choices, own)
@@ -122,10 +123,10 @@ def _with_options(experiment: Experiment, workloads: Mapping[str, Workload]) -> 
     """An option that one environment gives has its default in the others, so that all run the same script."""
     given = {name for environment in experiment.environments for name in environment.options}
     defaults = {
-        name: value
+        name: option.default
         for cell in experiment.cells
         if cell.workload in workloads
-        for name, value in workloads[cell.workload].options.items()
+        for name, option in workloads[cell.workload].options.items()
         if name in given
     }
     if not defaults:
@@ -171,6 +172,18 @@ def _sized(experiment: Experiment, least: _Memory) -> tuple[Choice, ...]:
 def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
     workload = workloads.get("custom" if cell.scripts else cell.workload)
     return workload is None or workload.writes
+
+
+def _of_workloads(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[Choice, ...]:
+    """What workloads ask for, so that it is a choice of the author's wherever it is otherwise; the first one counts."""
+    found: dict[str, Choice] = {}
+    for cell in experiment.cells:
+        if not cell.scripts and cell.workload in workloads:
+            for name, value in workloads[cell.workload].settings.items():
+                found.setdefault(
+                    name, Choice(name, value, f"as {cell.workload} asks; another value is a choice of yours")
+                )
+    return tuple(found.values())
 
 
 def _for_writing() -> tuple[Choice, ...]:

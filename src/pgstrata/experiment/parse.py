@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from pgstrata.experiment.cells import read_cells
+from pgstrata.experiment.cells import check_choice, read_cells
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
+from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Allow, Cell, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.secret import Secret
@@ -33,6 +34,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     budget: float | None = None,
     conninfo: Mapping[str, Secret] | None = None,
     lone: bool = False,
+    drivers: Mapping[str, Capabilities] | None = None,
 ) -> Experiment:
     """The experiment that a file describes.
 
@@ -46,6 +48,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         budget: seconds, instead of the file's.
         conninfo: complete connection strings by their masked form, where the text holds masked ones.
         lone: whether a single environment is enough, because what it is compared with comes from elsewhere.
+        drivers: what each load generator can do, by key; one that is not there shares threads.
 
     Raises:
         ExperimentError: with every problem that was found.
@@ -54,7 +57,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     file = read_structure(text, source, findings)
     reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
     environments = read_environments(file, reader, lone=lone)
-    cells = read_cells(file.cells, workloads, reader, cpus)
+    cells = read_cells(file.cells, workloads, reader, cpus, drivers or {})
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
@@ -111,6 +114,11 @@ def _check_options(
             mine = f"they have {', '.join(sorted(known))}; " if known else ""
             remedy = f"{mine}options become variables of your own scripts: add scripts"
             findings.add((table, "options", name), what, remedy)
+    for environment in environments.all:
+        for name, text in environment.options.items():
+            table = "factors" if f"options.{name}" in environments.factors else "common"
+            for workload in {cell.workload: workloads.get(cell.workload) for cell in cells}.values():
+                check_choice(workload, name, text, (table, "options", name), findings)
 
 
 def _default_question(environments: Environments) -> str:

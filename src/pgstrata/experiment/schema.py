@@ -88,22 +88,28 @@ class CellTable:
     scale: tuple[int, ...] = _key(SCALE, "Size of the data, in units of the workload.", absent=())
     clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
     threads: int | None = _key(
-        THREADS, "Threads of the client; auto: one per client, at most eight per CPU.", usual="auto"
+        THREADS, "Threads of the client; auto: one per client, with pgbench at most eight per CPU.", usual="auto"
     )
-    protocol: Protocol = _key(choice("protocol", Protocol), "Query protocol.", usual="prepared")
+    protocol: Protocol = _key(
+        choice("protocol", Protocol), "Query protocol; sysbench knows simple and prepared.", usual="prepared"
+    )
     run: float = _key(RUN, "Length of one run, whole seconds.", usual="60s")
     warmup: float | None = _key(
         WARMUP, "Load before the run that is not measured; auto: a tenth of the run, 1 s to 60 s.", usual="auto"
     )
-    rate: float | None = _key(RATE, "Fixed rate in transactions per second; left out: as fast as it goes.")
+    rate: float | None = _key(
+        RATE, "Fixed rate in transactions per second, with sysbench a whole number; left out: as fast as it goes."
+    )
     latency_limit: float | None = _key(
-        SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped."
+        SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped. Not with sysbench."
     )
     scripts: tuple[ScriptTable, ...] = _list(
         "pgbench scripts of your own instead of a built-in workload.", of="cells.scripts"
     )
     options: Mapping[str, Any] = _key(TABLE, "Options of the workload by name.", absent={})
-    profile: bool = _key(FLAG, "Whether pgbench keeps the latency of each statement (its option -r).", usual=False)
+    profile: bool = _key(
+        FLAG, "Whether the latency of each statement is kept (pgbench's option -r; not with sysbench).", usual=False
+    )
     placement: Placement = _key(
         choice("placement", Placement),
         "CPUs of sessions: free, or paired (client and backend on one CPU, the same in all environments of a visit); "

@@ -231,6 +231,64 @@ class OrderedAxis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadStretch:
+    """Neighbouring numbers of clients, from `first` to `last`, in which an environment differs from the baseline alike.
+
+    The verdict is that of a comparison over its cells; ratios as in `Comparison`.
+    """
+
+    first: int
+    last: int
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLoss:
+    """Two neighbouring numbers of clients of one environment, of which the larger is worse; a ratio to `fewer`."""
+
+    fewer: int
+    more: int
+    effect: float
+    interval: Interval | None
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadCourse:
+    """One environment along one curve over clients; exploratory.
+
+    `stretches` are in order of clients: one where the difference does not change along the load, none of the baseline
+    or where too few cells can be compared. `p` is that of a change anywhere, None without a test; not `reachable`: so
+    few blocks could not have shown any. `collapsed_from` is the least number of clients at which it collapsed.
+    """
+
+    environment: str
+    cells: tuple[str, ...]
+    clients: tuple[int, ...]
+    metric: str
+    stretches: tuple[LoadStretch, ...] = ()
+    losses: tuple[LoadLoss, ...] = ()
+    collapsed_from: int | None = None
+    p: float | None = None
+    reachable: bool = False
+    blocks: int = 0
+
+    @property
+    def turns(self) -> bool:
+        """Whether the environment is ahead at some loads and behind at others."""
+        verdicts = {stretch.verdict for stretch in self.stretches}
+        return {Verdict.BETTER, Verdict.WORSE} <= verdicts
+
+    @property
+    def changes(self) -> bool:
+        """Whether the difference depends on the load."""
+        return len(self.stretches) > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Everything that one experiment has measured so far, without the raw evidence."""
 
@@ -262,6 +320,8 @@ class Answer:
     warnings: tuple[Doubt, ...]
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
+    courses: tuple[LoadCourse, ...] = ()
+    """By curve over clients, then by environment, the baseline first."""
     anomalies: tuple[Anomaly, ...] = ()
     """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()

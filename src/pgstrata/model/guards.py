@@ -117,6 +117,8 @@ _INVALID: Final = (
          "the machine is emulated by software, without hardware virtualisation"),
         ("unreadable", "evidence of an unknown shape is guessed at", "a parser met a line that it does not know"),
         ("no_transactions", "a run in which nothing ended is taken for a slow one", "not one transaction"),
+        ("inconsistent_data", "a server that loses work, or does half of it, is taken for a fast one",
+         "what must always be true of the workload's data is not true after the run, or could not be asked"),
     ),
 )  # fmt: skip
 

@@ -1,30 +1,123 @@
-"""What the clients do, described."""
+"""What the clients do, and the data on which they do it, described."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Script
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """What the clients do, described: which data, whether it writes, how large the data are.
+class DataKind:
+    """The data of workloads; workloads on one kind share datasets.
 
-    `data` names their kind: workloads of one kind share datasets. `builtin` is the name of a script that the driver
-    brings, empty for custom scripts. `bytes_per_scale` is the size on disk per unit of scale, indexes included.
-    `hot_row_per_scale`: every transaction updates one of `scale` rows. `options` have their defaults; where one of them
-    is given, `script` runs with them as variables instead of the built-in one; without a built-in one it always runs.
-    `reconnects`: each transaction has a connection of its own.
+    `unit` is what one unit of scale is, such as "warehouse". `bytes_per_scale` is the size on disk per unit, indexes
+    included, and `bytes` what there is at any scale. `relations` are warmed in this order. `steps` are SQL scripts that
+    make the data, one step after the other, those of a step side by side; without any a driver makes them. `checks` is
+    a query of freshly made data, and `consistency` one of the same data whatever was done to them since: a row for each
+    check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them.
     """
 
     name: str
     title: str
-    data: str
-    writes: bool
+    unit: str
     bytes_per_scale: int
+    bytes: int = 0
+    relations: tuple[str, ...] = ()
+    steps: tuple[tuple[str, ...], ...] = ()
+    checks: str = ""
+    consistency: str = ""
+    sources: tuple[str, ...] = ()
+
+    def size(self, scale: int) -> int:
+        """Bytes on disk at that scale, without those of an empty cluster."""
+        return self.bytes + self.bytes_per_scale * scale
+
+    def steps_at(self, scale: int) -> tuple[tuple[str, ...], ...]:
+        """The scripts that make the data of that scale."""
+        return tuple(tuple(_at(script, scale) for script in step) for step in self.steps)
+
+    def checks_at(self, scale: int) -> str:
+        """The query of freshly made data, empty where a driver knows it."""
+        return _at(self.checks, scale)
+
+    def consistency_at(self, scale: int) -> str:
+        """The query of data at any time, empty where nothing is known of them."""
+        return _at(self.consistency, scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """What can be chosen about a workload, or be a factor.
+
+    `default` stands for it where nobody gives it. `choices` are the only values of an option that has them; each says
+    what stands in the scripts for names between @ signs. Without choices any number may be given.
+    """
+
+    default: str
+    meaning: str = ""
+    choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadScript:
+    """One of a workload's scripts.
+
+    `when` are values of options with which it runs. `only_with` names options of which one must be given: then it runs
+    instead of the driver's own script.
+    """
+
+    script: Script
+    when: Mapping[str, str] = field(default_factory=dict)
+    only_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What the clients do, described: on which data, and whether it writes.
+
+    `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
+    `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
+    of its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
+    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
+    """
+
+    name: str
+    title: str
+    data: DataKind
+    writes: bool
     builtin: str = ""
     hot_row_per_scale: bool = False
-    relations: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    script: Script | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+    scripts: tuple[WorkloadScript, ...] = ()
     reconnects: bool = False
+    retries: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    driver: str = DEFAULT_DRIVER
+
+    def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """All its options by name: those that are given, and the defaults of the others."""
+        return {name: given.get(name, option.default) for name, option in self.options.items()}
+
+    def scripts_for(self, given: Mapping[str, str]) -> tuple[Script, ...]:
+        """Its own scripts with options as they are given; none where the driver's own script runs."""
+        values = self.values(given)
+        texts: dict[str, str] = {}
+        for name, option in self.options.items():
+            texts |= option.choices.get(values[name], {})
+        return tuple(
+            Script(file=each.script.file, text=_fill(each.script.text, texts), weight=each.script.weight)
+            for each in self.scripts
+            if all(values.get(name) == value for name, value in each.when.items())
+            and (not each.only_with or given.keys() & set(each.only_with))
+        )
+
+
+def _at(script: str, scale: int) -> str:
+    return script.replace("@scale@", str(int(scale)))
+
+
+def _fill(text: str, texts: Mapping[str, str]) -> str:
+    for name, meant in texts.items():
+        text = text.replace(f"@{name}@", meant)
+    return text

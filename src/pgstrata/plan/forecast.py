@@ -125,8 +125,8 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
                 environment.host,
                 environment.server.text,
                 cluster,
-                workload.data,
-                workload.bytes_per_scale,
+                workload.data.name,
+                workload.data.size(1),
                 cell.scale,
             )
             need = DatasetNeed(

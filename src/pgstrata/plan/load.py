@@ -43,7 +43,7 @@ def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
 
 def data_bytes(cell: Cell, workloads: Mapping[str, Workload]) -> int:
     """About how large the data directory of a cell is."""
-    return EMPTY_CLUSTER + workload_of(cell, workloads).bytes_per_scale * cell.scale
+    return EMPTY_CLUSTER + workload_of(cell, workloads).data.size(cell.scale)
 
 
 def shared_buffers(environment: Environment) -> int:

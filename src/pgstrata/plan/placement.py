@@ -20,6 +20,7 @@ from pgstrata.plan.load import workload_of
 
 _PROCESSES: Final = re.compile(r"max_parallel_.*|max_worker_processes|parallel_.*|min_parallel_.*|debug_parallel_query")
 """Settings of experiments in which a session may have workers, which nobody pairs with it."""
+_SERIAL: Final = frozenset({("max_parallel_workers_per_gather", "0")})
 _CLIENT_NUMBER: Final = re.compile(r":['\"]?client_id\b")
 _SCHEDULING: Final = re.compile(r"cpu\.policy|cpu\.quota|cpu\.server|cpu\.client|sysctl\.kernel\.(sched|numa).*")
 """Layers that are about where processes run: with paired sessions their question would not be asked any more."""
@@ -57,8 +58,8 @@ def hindrances(
 
 def _numbers_clients(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
     """Whether a script uses the number of its client, which each process counts from 0."""
-    own = workload_of(cell, workloads).script
-    return any(_CLIENT_NUMBER.search(script.text) for script in (*cell.scripts, *((own,) if own else ())))
+    own = (each.script for each in workload_of(cell, workloads).scripts)
+    return any(_CLIENT_NUMBER.search(script.text) for script in (*cell.scripts, *own))
 
 
 def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
@@ -72,7 +73,8 @@ def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
         yield Reason(code="asks_scheduling", names=("connection",))
     if names := _about_scheduling(environments):
         yield Reason(code="asks_scheduling", names=names)
-    if names := tuple(sorted({name for each in environments for name in each.settings if _PROCESSES.fullmatch(name)})):
+    given = {(name, value) for each in environments for name, value in each.settings.items()}
+    if names := tuple(sorted({name for name, _ in given - _SERIAL if _PROCESSES.fullmatch(name)})):
         yield Reason(code="parallel_free", names=names)
 
 

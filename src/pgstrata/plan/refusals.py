@@ -78,12 +78,28 @@ def _beyond_driver(cell: Cell, drivers: Mapping[str, Capabilities]) -> Iterable[
         return
     able = drivers[cell.driver]
     who = f"{cell.identity}: the driver {cell.driver}"
-    if (cell.rate is not None or cell.latency_limit is not None) and not able.fixed_rate:
-        yield f"{who} cannot keep a fixed rate", "leave out rate and latency_limit"
+    if cell.rate is not None:
+        yield from _beyond_rates(cell.rate, able, who)
+    if cell.latency_limit is not None and not able.skips_late:
+        yield f"{who} neither counts nor skips late transactions", "leave out latency_limit"
+    if cell.protocol not in able.protocols:
+        known = " or ".join(f'"{each}"' for each in able.protocols)
+        yield f"{who} does not speak the {cell.protocol} protocol", f"write protocol = {known}"
+    if cell.threads != cell.clients and not able.shares_threads:
+        yield f"{who} has a thread for each client", "leave out threads, or have as many as clients"
+    if cell.profile and not able.profile:
+        yield f"{who} does not tell the latency of each statement", "leave out profile"
     if cell.scripts and not able.scripts:
         yield f"{who} does not run scripts", "name a workload instead of scripts"
     if not able.loads_data:
         yield f"{who} does not load its data, and no workload has SQL that does", "use a driver that loads its data"
+
+
+def _beyond_rates(rate: float, able: Capabilities, who: str) -> Iterable[tuple[str, str]]:
+    if not able.fixed_rate:
+        yield f"{who} cannot keep a fixed rate", "leave out rate"
+    elif able.whole_rates and not rate.is_integer():
+        yield f"{who} cannot keep a rate of {rate:g} per second", f"use a whole number, such as {max(1, round(rate))}"
 
 
 def refuse_room(

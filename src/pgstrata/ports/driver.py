@@ -1,7 +1,4 @@
-"""Load generators: what one execution is asked for and what it reports.
-
-Provisional until a second real driver exists: see `drivers.registry`.
-"""
+"""Load generators: what one execution is asked for and what it reports."""
 
 from __future__ import annotations
 
@@ -60,12 +57,13 @@ class Statement:
 class ProgressPoint:
     """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds.
 
-    `lag` is the mean time in seconds by which transactions began late, None without a fixed rate.
+    `latency` is None where the driver does not tell the mean. `lag` is the mean time in seconds by which transactions
+    began late, None without a fixed rate.
     """
 
     time: float
     tps: float
-    latency: float
+    latency: float | None
     failed: int = 0
     lag: float | None = None
 
@@ -76,6 +74,7 @@ class DriverResult:
 
     `outside` counts transactions that are not in `transactions`, because they ended in no slice. `turns` are begin and
     end of the slices, in seconds of the wall clock of the client's machine.
+    `by_script` are transactions by the name of their script, where several were mixed.
     `errors` are the lines in which the driver complained; `complete` says whether it came to its own summary.
     """
 
@@ -91,6 +90,7 @@ class DriverResult:
     samples: int = 0
     series: tuple[Series, ...] = ()
     statements: tuple[tuple[float, str], ...] = ()
+    by_script: Mapping[str, int] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     version: str = ""
     outside: int = 0

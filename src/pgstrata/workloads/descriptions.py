@@ -1,41 +1,68 @@
-"""Reads the descriptions, workload.toml in each workload's folder, as typed values."""
+"""Reads the descriptions, workload.toml in each workload's folder and data.toml in that of each kind of data."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from pgstrata.model.experiment import Script
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import DataKind, Option, Workload, WorkloadScript
+from pgstrata.workloads.repeats import unroll
 
 _DESCRIPTION: Final = "workload.toml"
+_DATA: Final = "data.toml"
 
 
 def builtin_workloads() -> Mapping[str, Workload]:
     """The workloads that come with pgstrata, by name; the name is that of the folder."""
-    folders = (
-        folder for folder in files(__package__).iterdir() if folder.is_dir() and (folder / _DESCRIPTION).is_file()
-    )
-    found = (_load_description(folder) for folder in sorted(folders, key=lambda folder: folder.name))
+    kinds = {kind.name: kind for kind in map(_load_data, _folders("data", _DATA))}
+    found = (_load_workload(folder, kinds) for folder in _folders("", _DESCRIPTION))
     return MappingProxyType({workload.name: workload for workload in found})
 
 
-def _load_description(folder: Traversable) -> Workload:
+def _folders(below: str, description: str) -> Iterable[Traversable]:
+    """Folders with such a description, by name."""
+    root = files(__package__) / below if below else files(__package__)
+    found = (folder for folder in root.iterdir() if folder.is_dir() and (folder / description).is_file())
+    return sorted(found, key=lambda folder: folder.name)
+
+
+def _load_data(folder: Traversable) -> DataKind:
+    described = tomllib.loads((folder / _DATA).read_text("utf-8"))
+    steps = tuple(tuple(_read(folder, name) for name in step) for step in described.pop("steps", ()))
+    described |= {name: _read(folder, described[name]) for name in ("checks", "consistency") if name in described}
+    described |= {name: tuple(described.get(name, ())) for name in ("relations", "sources")}
+    return DataKind(name=folder.name, steps=steps, **described)
+
+
+def _load_workload(folder: Traversable, kinds: Mapping[str, DataKind]) -> Workload:
     described = tomllib.loads((folder / _DESCRIPTION).read_text("utf-8"))
     described |= {
-        "relations": tuple(described["relations"]),
-        "options": MappingProxyType(described.get("options", {})),
-        "script": _load_script(folder, described.get("script")),
+        "data": kinds[described["data"]],
+        "options": MappingProxyType({name: _option(each) for name, each in described.get("options", {}).items()}),
+        "settings": MappingProxyType(described.get("settings", {})),
+        "scripts": tuple(_load_script(folder, each) for each in described.get("scripts", ())),
     }
     return Workload(name=folder.name, **described)
 
 
-def _load_script(folder: Traversable, described: Mapping[str, str] | None) -> Script | None:
-    if described is None:
-        return None
+def _option(described: Mapping[str, Any]) -> Option:
+    choices = {name: MappingProxyType(texts) for name, texts in described.get("choices", {}).items()}
+    return Option(default=described["default"], meaning=described["meaning"], choices=MappingProxyType(choices))
+
+
+def _load_script(folder: Traversable, described: Mapping[str, Any]) -> WorkloadScript:
     name = described["file"]
-    return Script(file=f"{folder.name}/{name}", text=(folder / name).read_text("utf-8"))
+    return WorkloadScript(
+        script=Script(file=f"{folder.name}/{name}", text=_read(folder, name), weight=described.get("weight", 1)),
+        when=MappingProxyType(described.get("when", {})),
+        only_with=tuple(described.get("only_with", ())),
+    )
+
+
+def _read(folder: Traversable, name: str) -> str:
+    return unroll((folder / name).read_text("utf-8"))

@@ -9,20 +9,15 @@ from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build, ServerVersion
+from pgstrata.model.workload import DataKind
 from pgstrata.model.workload import Workload as WorkloadDescription
 from pgstrata.ports.driver import Load
 from pgstrata.ports.host import Completed
 from pgstrata.workloads import builtin_workloads
 
-SELECT_ONLY = WorkloadDescription(
-    name="select-only",
-    title="",
-    data="pgbench",
-    writes=False,
-    builtin="select-only",
-    bytes_per_scale=1,
-)
-CUSTOM = WorkloadDescription(name="custom", title="", data="pgbench", writes=True, builtin="", bytes_per_scale=1)
+DATA = DataKind(name="pgbench", title="", unit="", bytes_per_scale=1)
+SELECT_ONLY = WorkloadDescription(name="select-only", title="", data=DATA, writes=False, builtin="select-only")
+CUSTOM = WorkloadDescription(name="custom", title="", data=DATA, writes=True)
 ADDRESS = Address(host="/run/s", port=5433, user="postgres", database="bench")
 
 
@@ -124,8 +119,8 @@ class TestCommand:
         connect = builtin_workloads()["connect"]
         command, host = started(load(cell(workload="connect"), connect))
         assert " -C " in f" {' '.join(command.argv)} "
-        assert "-f /f/script-1.sql@1" in " ".join(command.argv)
-        assert host.files["/f/script-1.sql"] == b"SELECT 1;\n"
+        assert "-f /f/connect.sql@1" in " ".join(command.argv)
+        assert host.files["/f/connect.sql"] == b"SELECT 1;\n"
 
     def test_words_in_front_come_first(self):
         command, _ = started(load(cell(), launch=("taskset", "--cpu-list", "3")))

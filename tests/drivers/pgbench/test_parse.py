@@ -46,6 +46,7 @@ class TestEveryCapture:
             assert getattr(result, name) == expected[name], name
         assert result.percentiles == pytest.approx({float(q): v for q, v in expected["percentiles"].items()})
         assert result.errors == tuple(expected["errors"])
+        assert result.by_script == expected.get("by_script", {})
 
     def test_gives_the_expected_series(self, case):
         points = json.loads((case / "expected.json").read_text())["progress"]

@@ -5,5 +5,11 @@ from typing import Final
 from pgstrata.model.driver import Capabilities
 
 CAPABILITIES: Final = Capabilities(
-    pausable=True, transaction_log=True, fixed_rate=True, scripts=True, loads_data=True, placeable=True
+    pausable=True,
+    transaction_log=True,
+    fixed_rate=True,
+    skips_late=True,
+    scripts=True,
+    loads_data=True,
+    placeable=True,
 )

@@ -166,6 +166,8 @@ class PgbenchDriver(PgbenchParser):
         options += _logging(load.sampling_rate, folder)
         if cell.profile:
             options.append("-r")
+        if load.workload.retries > 1 and not cell.scripts:
+            options.append(f"--max-tries={load.workload.retries}")
         if load.workload.reconnects:
             options.append("-C")
         if self._tools.version.number >= _FAILURES_DETAILED_SINCE:
@@ -226,11 +228,13 @@ def _shares(load: Load) -> tuple[Share, ...]:
 
 def _script_files(load: Load, folder: str) -> tuple[tuple[str, Script], ...]:
     """Where the scripts of a load lie; numbered, so that equal names from several folders do not collide."""
-    scripts, own = load.cell.scripts, load.workload.script
-    asked = not load.workload.builtin or load.workload.options.keys() & load.cell.options.keys()
-    if not scripts and own is not None and asked:
-        scripts = (own,)
-    return tuple((f"{folder}/script-{number}.sql", script) for number, script in enumerate(scripts, start=1))
+    if load.cell.scripts:
+        scripts, names = load.cell.scripts, [f"script-{number}" for number in range(1, len(load.cell.scripts) + 1)]
+    else:
+        # the summary says of each script what it is called
+        scripts = load.workload.scripts_for(load.cell.options)
+        names = [script.file.rpartition("/")[2].removesuffix(".sql") for script in scripts]
+    return tuple((f"{folder}/{name}.sql", script) for name, script in zip(names, scripts, strict=True))
 
 
 def _what_runs(load: Load, folder: str) -> list[str]:
@@ -254,8 +258,12 @@ def _what_runs(load: Load, folder: str) -> list[str]:
 
 def _options_for_scripts(load: Load) -> Mapping[str, str]:
     """Options of the workload that its scripts read as variables."""
-    given = sorted({**load.workload.options, **load.cell.options}.items())
-    return {name: value for name, value in given if name not in _NOT_FOR_SCRIPTS and _VARIABLE.fullmatch(name)}
+    usual = {name: option.default for name, option in load.workload.options.items()}
+    choices = {name for name, option in load.workload.options.items() if option.choices}
+    given = sorted({**usual, **load.cell.options}.items())
+    return {
+        name: value for name, value in given if name not in _NOT_FOR_SCRIPTS | choices and _VARIABLE.fullmatch(name)
+    }
 
 
 def _logging(sampling_rate: float | None, folder: str) -> list[str]:

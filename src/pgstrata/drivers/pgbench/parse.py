@@ -35,7 +35,8 @@ _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
 _COUNTS: Final = {"": 0, " and failures": 1, ", failures and retries": 2}
 """Numbers between the latency of a statement and its text, by what the heading says of them."""
 _STATEMENTS = re.compile(r"^(?: - )?statement latencies in milliseconds(?P<columns>[^:]*):$")
-_SECTION = re.compile(r"^SQL script \d+: ")
+_SECTION = re.compile(r"^SQL script \d+: (?P<name>.*)$")
+_MADE = re.compile(r"^ - (?P<count>\d+) transactions \(")
 _COMPLAINT = re.compile(
     r"^pgbench: (?:error|fatal): |\b(?:FATAL|PANIC): |\bclient \d+ (?:script \d+ )?aborted\b|^Run was aborted"
 )
@@ -133,7 +134,7 @@ def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
     late = tuple((point.time, point.lag) for point in busy if point.lag is not None)
     found = (
         Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),
-        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency for p in busy)),
+        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency or 0.0 for p in busy)),
     )
     if not late:
         return found
@@ -190,7 +191,20 @@ def parse_summary(text: str) -> DriverResult:
         retried=_count(fields, "number of transactions retried") or 0,
         skipped=_count(fields, "number of transactions skipped") or 0,
         statements=_statements(lines),
+        by_script=_by_script(lines),
     )
+
+
+def _by_script(lines: Sequence[str]) -> Mapping[str, int]:
+    """Transactions by the name of the script, which is that of its file; scripts of one name count together."""
+    found: dict[str, int] = {}
+    name = ""
+    for line in lines:
+        if (section := _SECTION.match(line)) is not None:
+            name = section["name"].rpartition("/")[2].removesuffix(".sql")
+        elif name and (made := _MADE.match(line)) is not None:
+            found[name] = found.get(name, 0) + int(made["count"])
+    return found
 
 
 def _fields(lines: list[str]) -> tuple[_Field, ...]:

@@ -106,6 +106,7 @@ def add_results(results: Sequence[DriverResult]) -> DriverResult:
         failed=sum(result.failed for result in results),
         retried=sum(result.retried for result in results),
         skipped=sum(result.skipped for result in results),
+        by_script=dict(sum((Counter(result.by_script) for result in results), Counter())),
     )
 
 
@@ -122,7 +123,7 @@ def _add(points: Sequence[ProgressPoint]) -> ProgressPoint:
     return ProgressPoint(
         time=max(point.time for point in points),
         tps=tps,
-        latency=sum(point.tps * point.latency for point in points) / tps if tps else 0.0,
+        latency=sum(point.tps * (point.latency or 0.0) for point in points) / tps if tps else 0.0,
         failed=sum(point.failed for point in points),
         lag=sum(late) / len(late) if late else None,
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.drivers.pgbench.transactions import grouped_quantiles
+from pgstrata.drivers.quantiles import grouped_quantiles
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import ROUND_TPS, Series
 

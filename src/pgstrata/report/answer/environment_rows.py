@@ -21,14 +21,15 @@ from pgstrata.units import render_bytes, render_value
 # Facts of a machine that readers look for, and one that is long.
 _FIRST = ("cpu", "cpus", "memory", "kernel", "os", "model")
 _RANKS = {name: place for place, name in enumerate((*_FIRST, "", "cmdline"))}
-# The parts of a transaction's cost that belong beside every throughput.
-COSTS = ("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "latency_p95", "wal_per_tx")
+# The parts of a transaction's cost that belong beside every throughput, and what TPC-C counts.
+COSTS = ("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "latency_p95", "wal_per_tx", "new_orders")
 COST_TITLES: Mapping[str, str] = {
     "server_cpu_per_tx": "server CPU",
     "client_cpu_per_tx": "client CPU",
     "client_share": "client share",
     "latency_p95": "p95 latency",
     "wal_per_tx": "WAL",
+    "new_orders": "new orders",
 }
 
 

@@ -6,7 +6,16 @@ Times of attributions are seconds per transaction, what is counted beside them i
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, CpuFinding, FactorEffect, OrderedAxis, Study
+from pgstrata.model.answer import (
+    ALL_CELLS,
+    Answer,
+    Comparison,
+    CpuFinding,
+    FactorEffect,
+    LoadCourse,
+    OrderedAxis,
+    Study,
+)
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
 from pgstrata.model.experiment import Cell, Environment, Experiment
@@ -104,6 +113,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "cpu_findings": [_by_cpu(experiment, item) for item in answer.cpu_findings],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
+        "load": [_course(experiment, course) for course in answer.courses],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "warnings": warning_fields(answer.warnings),
@@ -111,6 +121,16 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     if why:
         document["why"] = why_fields(answer)
     return render_document(document)
+
+
+def _course(experiment: Experiment, course: LoadCourse) -> dict[str, Any]:
+    """An environment along a curve over clients."""
+    return {
+        "environment": _environment(experiment.environment(course.environment)),
+        "stretches": [pick_fields(each, "first last verdict effect interval blocks") for each in course.stretches],
+        "losses": [pick_fields(each, "fewer more effect interval blocks") for each in course.losses],
+        **pick_fields(course, "cells clients metric collapsed_from p reachable blocks"),
+    }
 
 
 def _rig(study: Study) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from pgstrata.report.sentences.comparisons import (
 from pgstrata.report.sentences.cpu import cpu_sentences
 from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.load import breakdown_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
 from pgstrata.report.sentences.verdicts import name_baseline
 from pgstrata.units import render_percent_change
@@ -61,7 +62,7 @@ class Sentence:
 
 
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
-    """The answer: alarms, then headlines, what CPU alone shows, factors and steps, then single cells, then controls.
+    """The answer: alarms, what depends on the load, headlines, what CPU alone shows, factors, single cells, controls.
 
     Few sentences, for many cells too. Where there is only one cell, it is the headline. What all cells have in common
     is said once, in a sentence of its own.
@@ -74,7 +75,9 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     if not asked:
         texts = [f"nothing to compare: {name_baseline(answer.study.plan.experiment)} is the only environment"]
     common = say_common(answer.study.plan.experiment)
+    texts = [*load_sentences(answer), *texts]
     beside = [
+        *breakdown_sentences(answer),
         *cpu_sentences(answer),
         *contrast_sentences(answer),
         *step_sentences(answer),

@@ -40,6 +40,8 @@ _OF_RUNS: Final = {
     "fingerprint_changed more": "the environment is not what it was in its first run: {facts} and {value:.0f} more",
     "foreign_cpu": "{value:.2f} CPUs were busy elsewhere",
     "foreign_cpu client": "{value:.2f} CPUs were busy elsewhere on the client's machine",
+    "inconsistent_data": "after the run the data contradict themselves: {names}",
+    "inconsistent_data unseen": "whether the data are consistent after the run could not be asked: {said}",
     "near_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
     "the same clients: most of the time goes to asking and answering, whatever is asked",
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
@@ -74,7 +76,7 @@ _OF_RUNS: Final = {
 }
 _OF_DESIGNS: Final = {
     "by_periods": "{names} is given out by periods: what a pause has saved up makes a slice better than a run",
-    "driver": "the driver {names} cannot be paused",
+    "driver": "the driver {names} counts no transactions by slice",
     "fixed_rate": "a fixed rate cannot be paused",
     "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",

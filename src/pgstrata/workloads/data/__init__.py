@@ -15,7 +15,7 @@ def warm_sql(workload: Workload) -> str:
     primary key, because a sequential scan of a large table passes through a ring of a few buffers only. The two leave
     different cache states where the relations do not fit: have the extension in all arms or in none.
     """
-    names = ", ".join(quote_literal(name) for name in workload.relations)
+    names = ", ".join(quote_literal(name) for name in workload.data.relations)
     return _read("warm.sql").replace("@relations@", f"ARRAY[{names}]::text[]")
 
 

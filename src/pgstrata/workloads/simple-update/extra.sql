@@ -1,5 +1,5 @@
 -- simple-update with a known amount of further work in the server: a digest of :extra_work bytes where the account is read.
-\set aid random(1, 100000 * :scale)
+\set aid @account@
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
 \set delta random(-5000, 5000)

@@ -1,0 +1,2 @@
+-- Both tables have their own copy.
+DROP TABLE article_text;

@@ -1,0 +1,11 @@
+ALTER TABLE day ADD PRIMARY KEY (day_id);
+ALTER TABLE store ADD PRIMARY KEY (store_id);
+ALTER TABLE supplier ADD PRIMARY KEY (supplier_id);
+ALTER TABLE product ADD PRIMARY KEY (product_id);
+ALTER TABLE customer ADD PRIMARY KEY (customer_id);
+ALTER TABLE promotion ADD PRIMARY KEY (promotion_id);
+ALTER TABLE channel ADD PRIMARY KEY (channel_id);
+ALTER TABLE sale ADD PRIMARY KEY (sale_id);
+CREATE INDEX sale_by_day ON sale (day_id);
+CREATE INDEX sale_by_customer ON sale (customer_id);
+CREATE INDEX sale_by_product ON sale (product_id);
