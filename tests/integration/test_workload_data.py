@@ -20,20 +20,32 @@ DAMAGE = {
 }
 
 
-@pytest.fixture(scope="module", params=DAMAGE)
-def made(request, running_server):
-    """The name of a kind of data, and a way to ask a database with it."""
-    data = next(workload.data for workload in WORKLOADS.values() if workload.data.name == request.param)
-    with database_of(running_server, data) as name:
-        yield data, partial(ask, running_server, name)
+def made_of(server, kind):
+    """A kind of data, and a way to ask a database with it."""
+    data = next(workload.data for workload in WORKLOADS.values() if workload.data.name == kind)
+    with database_of(server, data) as name:
+        yield data, partial(ask, server, name)
 
 
-def only(made, kind):
-    """A way to ask that kind of data; other tests are skipped by the fixture's parameter."""
-    data, asking = made
-    if data.name != kind:
-        pytest.skip(f"of {kind}")
-    return asking
+@pytest.fixture(scope="module")
+def sales(running_server):
+    yield from made_of(running_server, "sales")
+
+
+@pytest.fixture(scope="module")
+def articles(running_server):
+    yield from made_of(running_server, "articles")
+
+
+@pytest.fixture(scope="module")
+def events(running_server):
+    yield from made_of(running_server, "events")
+
+
+@pytest.fixture(params=DAMAGE)
+def made(request):
+    """One kind of data after the other."""
+    return request.getfixturevalue(request.param)
 
 
 def test_what_was_made_passes_its_checks_and_a_damaged_row_does_not(running_server, made):
@@ -74,8 +86,8 @@ def by_key(asking, table):
     return {row[f"{table}_id"]: row for row in rows_of(asking, table)}
 
 
-def test_a_star_join_gives_what_is_computed_from_the_tables(made):
-    asking = only(made, "sales")
+def test_a_star_join_gives_what_is_computed_from_the_tables(sales):
+    _, asking = sales
     (script,) = WORKLOADS["star-join"].scripts_for({})
     ((busiest,),) = asking(
         "SELECT customer_id FROM sale GROUP BY customer_id ORDER BY count(*) DESC, customer_id LIMIT 1"
@@ -104,8 +116,8 @@ def test_a_star_join_gives_what_is_computed_from_the_tables(made):
     }
 
 
-def test_a_heavyweight_query_gives_what_is_computed_from_the_tables(made):
-    asking = only(made, "sales")
+def test_a_heavyweight_query_gives_what_is_computed_from_the_tables(sales):
+    _, asking = sales
     (script,) = WORKLOADS["heavyweight"].scripts_for({})
     dims = {name: by_key(asking, name) for name in ("product", "promotion", "customer")}
     groups = defaultdict(list)
@@ -120,11 +132,11 @@ def test_a_heavyweight_query_gives_what_is_computed_from_the_tables(made):
             groups[product["name"], product["category"]].append((price, quantity * price * (1 - reduction), rough))
     found = asking(statement(script, first=100))
     assert len(found) == 50
-    for name, category, sales, revenue, spread, roughness, *_ in found:
+    for name, category, number, revenue, spread, roughness, *_ in found:
         values = groups[name, category]
         logs = [math.log(price) for price, _, _ in values]
         mean = sum(logs) / len(logs)
-        assert int(sales) == len(values)
+        assert int(number) == len(values)
         assert float(revenue) == pytest.approx(sum(each for _, each, _ in values))
         assert float(spread) == pytest.approx(math.sqrt(sum((each - mean) ** 2 for each in logs) / (len(logs) - 1)))
         assert float(roughness) == pytest.approx(sum(each for _, _, each in values) / len(values))
@@ -143,8 +155,8 @@ def script_of(name, index):
     return next(each for each in WORKLOADS["full-text"].scripts_for({"index": index}) if each.file.endswith(name))
 
 
-def test_words_are_distinct_and_occur_as_zipf_has_it(made):
-    asking = only(made, "articles")
+def test_words_are_distinct_and_occur_as_zipf_has_it(articles):
+    _, asking = articles
     ((distinct,),) = asking("SELECT count(DISTINCT article_word(n)) FROM generate_series(1, 32767) AS n")
     assert distinct == "32767"
     shares = [int(n) for (n,) in asking("SELECT count(*) FROM article_gin, unnest(string_to_array(body, ' ')) AS word "
@@ -154,8 +166,8 @@ def test_words_are_distinct_and_occur_as_zipf_has_it(made):
 
 
 @pytest.mark.parametrize("index", ["gin", "gist"])
-def test_matches_and_phrases_are_those_of_the_texts(made, index):
-    asking = only(made, "articles")
+def test_matches_and_phrases_are_those_of_the_texts(articles, index):
+    _, asking = articles
     words = words_of(asking)
     ((a, b),) = asking("SELECT article_word(3), article_word(40)")
     ((found,),) = asking(statement(script_of("match.sql", index), a=3, b=40))
@@ -167,8 +179,8 @@ def test_matches_and_phrases_are_those_of_the_texts(made, index):
 
 
 @pytest.mark.parametrize("index", ["gin", "gist"])
-def test_the_best_articles_have_a_word_and_none_that_fits_better_is_left_out(made, index):
-    asking = only(made, "articles")
+def test_the_best_articles_have_a_word_and_none_that_fits_better_is_left_out(articles, index):
+    _, asking = articles
     query = statement(script_of("ranked.sql", index), a=20, b=400)
     found = asking(query)
     ((a, b),) = asking("SELECT article_word(20), article_word(400)")
@@ -181,8 +193,8 @@ def test_the_best_articles_have_a_word_and_none_that_fits_better_is_left_out(mad
 # ---------------------------------------------------------------------------------------------- readings
 
 
-def test_ten_readings_are_appended_and_the_latest_are_summed_up(made):
-    asking = only(made, "events")
+def test_ten_readings_are_appended_and_the_latest_are_summed_up(events):
+    _, asking = events
     append, latest = (script for script in WORKLOADS["insert-heavy"].scripts_for({}))
     ((before,),) = asking("SELECT max(event_id) FROM event")
     asking(statement(append, device=7, value=500))
