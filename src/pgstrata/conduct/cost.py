@@ -12,10 +12,12 @@ from pgstrata.model.plan import Block, Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
+from pgstrata.plan import warmup_of
 from pgstrata.plan.forecast import run_seconds
 
 SPENT: Final = "spent"
 """Name in the store of `UnmeasuredTime`."""
+_WARMUP: Final = "warmup"
 # "aside" stands in studies of version 0.1.0: what was measured between blocks.
 _PREPARING, _AROUND, _ASIDE = "preparing", "around", "aside"
 # The largest of these is expected again: a budget that is overstepped is worse than a block that is not begun, and one
@@ -65,21 +67,25 @@ class Costs:
     """Seconds of runs as they were measured, by environment and cell, and as the plan forecasts them until then.
 
     A stage takes what its runs take themselves, and what is `around` them in its cell: data looked for, layers undone,
-    evidence written, turns that wait for each other. `usual` is the latter until one stage of the cell was seen.
+    evidence written, turns that wait for each other. `usual` is the latter until one stage of the cell was seen. The
+    warm-up is kept apart, by cell, because some blocks have none.
     """
 
     plan: Plan
     workloads: Mapping[str, Workload]
     usual: float = 0.0
     own: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
+    warm: dict[str, deque[float]] = field(default_factory=dict)
     around: dict[str, deque[float]] = field(default_factory=dict)
     forecasts: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """What the plan says of each cell."""
         for cell in self.plan.experiment.cells:
-            seconds = run_seconds(cell, self.plan.design(cell.identity), self.workloads)
-            self.forecasts[cell.identity] = seconds
+            design = self.plan.design(cell.identity)
+            warm = warmup_of(cell, design)
+            self.forecasts[cell.identity] = run_seconds(cell, design, self.workloads) - warm
+            self.warm[cell.identity] = deque([warm], maxlen=_LAST)
 
     def recall(self, records: Collection[RunRecord], beside: UnmeasuredTime) -> None:
         """Learn from the runs of earlier calls; `beside` is what these spent."""
@@ -108,14 +114,18 @@ class Costs:
 
     def seconds(self, blocks: Iterable[Block], wanted: Collection[str]) -> float:
         """What the wanted runs of blocks, by identity, will take."""
-        return sum(self._stage(cell, names) for cell, names in _stages(blocks, wanted))
+        return sum(self._stage(block, cell, names) for block, cell, names in _stages(blocks, wanted))
 
     def _add(self, record: RunRecord) -> None:
+        warm = record.dead_time.get(_WARMUP, 0.0)
         lasts = self.own.setdefault((record.environment, record.cell), deque(maxlen=_LAST))
-        lasts.append(own_seconds(record))
+        lasts.append(own_seconds(record) - warm)
+        if warm > 0:
+            self.warm[record.cell].append(warm)
 
-    def _stage(self, cell: str, environments: Sequence[str]) -> float:
-        return self._around(cell) + sum(self._run(environment, cell) for environment in environments)
+    def _stage(self, block: int, cell: str, environments: Sequence[str]) -> float:
+        warm = max(self.warm[cell]) if self.plan.design(cell).stretches(block) else 0.0
+        return self._around(cell) + sum(warm + self._run(environment, cell) for environment in environments)
 
     def _around(self, cell: str) -> float:
         if cell in self.around:
@@ -123,18 +133,18 @@ class Costs:
         return max((max(lasts) for lasts in self.around.values()), default=self.usual)
 
     def _run(self, environment: str, cell: str) -> float:
-        """One run; one that was never made takes at least what the same cell took elsewhere."""
+        """One run but its warm-up; one that was never made takes at least what the same cell took elsewhere."""
         if (environment, cell) in self.own:
             return max(self.own[environment, cell])
         elsewhere = (max(lasts) for (_, other), lasts in self.own.items() if other == cell)
         return max(self.forecasts[cell], *elsewhere, 0.0)
 
 
-def _stages(blocks: Iterable[Block], wanted: Collection[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Cell and environments of each stage in which something is wanted."""
+def _stages(blocks: Iterable[Block], wanted: Collection[str]) -> Iterator[tuple[int, str, Sequence[str]]]:
+    """Block, cell and environments of each stage in which something is wanted."""
     for block in blocks:
         for visit in block.visits:
             for stage in visit.stages:
                 names = [run.environment for run in stage.runs if run.identity in wanted]
                 if names:
-                    yield stage.cell, names
+                    yield block.number, stage.cell, names
