@@ -23,6 +23,7 @@ from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
+from loading import measure_loading
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
 from perf import measure_perf
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "largest-plan": measure_largest_plan,
     "why": measure_why,
     "reset": measure_reset,
+    "loading": measure_loading,
     "overhead": measure_overhead,
     "observer": measure_observer,
     "perf": measure_perf,
