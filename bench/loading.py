@@ -40,12 +40,8 @@ def measure_loading() -> Iterator[Figure]:
         pairs = [(_ensure(machine, build, accounts), _load(machine, build, pgbench)) for _ in range(rounds)]
         yield _ratio(f"loading: scale {SCALE} / pgbench -i", pairs, 0.7)
         if checkout:
-            sysbench = ("sysbench", "./tpcc.lua", "--db-driver=pgsql", f"--pgsql-host={machine.places.run}", "--pgsql-port=15998",
-                        "--pgsql-user=postgres", "--pgsql-db=postgres", f"--threads={os.cpu_count()}", "--tables=1",
-                        f"--scale={WAREHOUSES}", "prepare")  # fmt: skip
-            pairs = [
-                (_ensure(machine, build, orders), _load(machine, build, sysbench, checkout)) for _ in range(rounds)
-            ]
+            theirs = _sysbench_tpcc(machine)
+            pairs = [(_ensure(machine, build, orders), _load(machine, build, theirs, checkout)) for _ in range(rounds)]
             yield _ratio(f"loading: {WAREHOUSES} warehouses / sysbench-tpcc", pairs, 0.5)
         else:
             seconds = statistics.median(_ensure(machine, build, orders) for _ in range(rounds))
@@ -56,6 +52,12 @@ def _ratio(name: str, pairs: Sequence[tuple[float, float]], goal: float) -> Figu
     ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
     note = f"medians of {len(pairs)}: {ours:.1f} s against {theirs:.1f} s"
     return Figure(name=name, value=statistics.median(mine / other for mine, other in pairs), goal=goal, notes=(note,))
+
+
+def _sysbench_tpcc(machine: Machine) -> tuple[str, ...]:
+    where = (f"--pgsql-host={machine.places.run}", "--pgsql-port=15998", "--pgsql-user=postgres", "--pgsql-db=postgres")
+    size = (f"--threads={os.cpu_count()}", "--tables=1", f"--scale={WAREHOUSES}")
+    return ("sysbench", "./tpcc.lua", "--db-driver=pgsql", *where, *size, "prepare")
 
 
 def _where(machine: Machine) -> tuple[str, ...]:
