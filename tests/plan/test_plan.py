@@ -574,3 +574,14 @@ def test_what_is_on_another_machine_need_not_fit_into_this_one():
     assert caught.value.where == "ssh:db1"
     with pytest.raises(PlanRefusedError, match="of memory"):
         make_plan(apart(settings=large), WORKLOADS, CAPACITY)
+
+
+def test_order_entry_is_called_no_audited_result_before_anything_is_measured():
+    text = (EXAMPLES / "tpcc.toml").read_text()
+    planned = complete_experiment(
+        parse_experiment(text, "tpcc.toml", read_file=str, workloads=builtin_workloads(), cpus=4),
+        CAPACITY,
+        builtin_workloads(),
+    )
+    shown = " ".join(render_plan(make_plan(planned, builtin_workloads(), CAPACITY)).split())
+    assert "order entry as in TPC-C, but no audited TPC result" in shown

@@ -5,9 +5,11 @@ import json
 import random
 import re
 
+from pgstrata.model.experiment import Cell, Script
 from pgstrata.model.metrics import Series
 from pgstrata.report.answer.notes import cell_notes, say_seconds
 from pgstrata.report.json.answer import answer_json
+from pgstrata.report.sentences.names import say_claim
 
 _CELL = "simple-update-s10-c2"
 
@@ -43,3 +45,10 @@ def test_it_stands_beside_the_tables_and_in_the_document(desk):
     (entry,) = [entry for entry in json.loads(answer_json(answer))["seconds"] if entry["cell"] == _CELL]
     assert entry["runs"] == 35  # one is invalid
     assert 1 <= entry["worth"] <= entry["seconds"] == 60
+
+
+def test_beside_figures_of_order_entry_stands_that_they_are_no_audited_result():
+    cell = Cell(workload="tpcc", scale=1, clients=1, threads=1)
+    assert say_claim(cell) == "order entry as in TPC-C, but no audited TPC result, and not to be compared with one"
+    assert say_claim(dataclasses.replace(cell, workload="select-only")) == ""
+    assert say_claim(dataclasses.replace(cell, scripts=(Script(file="mine.sql", text="SELECT 1;"),))) == ""

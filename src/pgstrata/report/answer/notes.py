@@ -17,7 +17,7 @@ from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.floor import Sensitivity, find_sensitivities, render_effect
-from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.names import count, say_claim
 from pgstrata.report.sentences.reasons import say_placement, say_reason, say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
 from pgstrata.sources.runs import may_enter
@@ -119,7 +119,9 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     plan = answer.study.plan
     scatter = say_scatter(answer.study, cell.identity)
     seconds = say_seconds(answer.study, cell.identity)
+    claim = say_claim(cell)
     notes = (
+        f"{claim[:1].upper()}{claim[1:]}",
         say_design(plan, cell),
         say_placement(plan.design(cell.identity)),
         scatter,

@@ -14,6 +14,7 @@ from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
+from pgstrata.report.sentences.names import say_claim
 from pgstrata.report.sentences.reasons import say_notes, say_reason, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
@@ -99,6 +100,8 @@ def _cell(plan: Plan, cell: Cell) -> str:
         parts.append(f"at {cell.rate:g} transactions per second")
     if cell.latency_limit is not None:
         parts.append(f"latency limit {render_duration(cell.latency_limit)}")
+    if claim := say_claim(cell):
+        parts.append(claim)
     parts += [f"{script.file} (weight {script.weight})" for script in cell.scripts]
     parts += [f"{key} = {value.splitlines()[0] if value else value}" for key, value in cell.options.items()]
     return ", ".join(parts)

@@ -104,4 +104,14 @@ def _describe(cell: Cell) -> str:
     return f"{cell.workload}, scale {cell.scale}, {clients}{rate}"
 
 
+_CLAIMS: Final = {
+    "tpcc": "order entry as in TPC-C, but no audited TPC result, and not to be compared with one",
+}
+
+
+def say_claim(cell: Cell) -> str:
+    """What figures of a cell must not be taken for; empty for most."""
+    return "" if cell.scripts else _CLAIMS.get(cell.workload, "")
+
+
 count: Final = render_count
