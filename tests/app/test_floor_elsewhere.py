@@ -19,6 +19,9 @@ from pgstrata.report.planning.plan import render_plan
 from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
 
+# what floors hang on is that of this machine, which tests of layers change
+pytestmark = pytest.mark.company
+
 ELSEWHERE = FILE.replace("[common.settings]", '[common]\nhost = "ssh:db1"\n[common.settings]')
 SEVERAL = FILE.replace('server = ["16", "18"]', 'host = ["local", "ssh:db1"]').replace(
     "[common.settings]", '[common]\nserver = "18"\n[common.settings]'
