@@ -391,12 +391,31 @@ def test_workloads_on_the_same_data_share_a_dataset():
     assert len(plan(cells=(cell(), cell("simple-update"))).forecast.datasets) == 2
 
 
+def test_a_plan_whose_blocks_can_give_no_verdict_says_so_first():
+    made = plan(blocks=3)
+    assert [note.code for note in made.notes] == ["few_blocks"]
+    shown = render_plan(made)
+    assert shown.index("no verdict") < shown.index("Environments\n") < shown.index("Cells\n")
+    assert shown.count("no verdict") == 1
+
+
+def test_a_length_of_runs_that_slices_do_not_use_is_told_first():
+    def asking(run):
+        asked = replace(experiment(cells=(cell(run=run),), blocks=24), interleave=Interleave.SLICES)
+        return make_plan(asked, WORKLOADS, CAPACITY)
+
+    long = asking(900.0)
+    assert [note.code for note in long.notes] == ["run_unused"]
+    assert "runs of 15 min are asked for" in " ".join(render_plan(long).split())
+    assert asking(30.0).notes == ()
+
+
 def test_a_budget_that_is_too_small_keeps_the_blocks_and_says_so():
     made = plan(blocks=24, budget=300.0, baseline="pg16")
     assert len(made.blocks) == 24
     assert [note.code for note in made.notes] == ["budget_blocks", "budget_verdict"]
     assert (made.notes[0].seconds, made.notes[0].of) == (300.0, 24)
-    assert plan(budget=1e6).notes == ()
+    assert plan(blocks=24, budget=1e6).notes == ()
 
 
 REFUSED = {
@@ -526,7 +545,7 @@ def there(*cells, **more):
 
 
 def test_servers_on_several_machines_are_measured_run_by_run_and_the_plan_says_what_it_cannot_know():
-    made = make_plan(apart(), WORKLOADS, CAPACITY)
+    made = make_plan(replace(apart(), blocks=24), WORKLOADS, CAPACITY)
     assert {design.interleave for design in made.designs} == {Interleave.RUNS}
     assert all(design.reason == Reason(code="several_machines") for design in made.designs)
     assert made.notes == (Reason(code="room_unknown", names=("ssh:db1",)),)

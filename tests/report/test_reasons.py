@@ -230,6 +230,20 @@ NOTICES = [
 HOST_CHANGED = "it was measured on a host that was not as this one is now: "
 OF_PLANS = [
     (
+        Reason(code="few_blocks", value=3, of=8),
+        (
+            "3 blocks give no interval, so that no verdict can follow: 8 are the least; leave blocks out, and measuring stops "
+            "when the question is answered"
+        ),
+    ),
+    (
+        Reason(code="run_unused", names=("a", "b"), seconds=900, value=2.0),
+        (
+            "runs of 15 min are asked for, but environments take turns in slices: each is measured for 2 s in a visit (a, b); "
+            'interleave = "runs" measures so long, and takes much longer to an answer'
+        ),
+    ),
+    (
         Reason(code="budget_blocks", seconds=300, value=4, of=24),
         "the budget of 5 min holds about 4 of 24 blocks: the run ends after the last whole block that fits",
     ),

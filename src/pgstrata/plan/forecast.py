@@ -40,6 +40,9 @@ _SECONDS_AROUND_A_RUN: Final = 2.0
 # Side by side with those of the other environments.
 _SECONDS_AROUND_SLICES: Final = 1.0
 BLOCKS_FOR_A_VERDICT: Final = 8
+# Of a cell that names none: a longer one was asked for.
+_USUAL_RUN: Final = 60.0
+_MOST_NAMED: Final = 3
 
 
 def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs: Sequence[Design]) -> Forecast:
@@ -173,6 +176,21 @@ def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:
     written = (cell.run + warmup_of(cell)) * _WAL_PER_SECOND
     # PostgreSQL oversteps max_wal_size while a checkpoint is under way.
     return _SEGMENTS + min(math.ceil(limit * 1.5), math.ceil(written))
+
+
+def verdict_notes(experiment: Experiment, designs: Sequence[Design]) -> tuple[Reason, ...]:
+    """What keeps a plan that was copied from elsewhere from an answer: few blocks, lengths that do not count."""
+    notes = []
+    if experiment.blocks < BLOCKS_FOR_A_VERDICT and len(experiment.environments) > 1:
+        notes.append(Reason(code="few_blocks", value=experiment.blocks, of=BLOCKS_FOR_A_VERDICT))
+    pairs = zip(experiment.cells, designs, strict=True)
+    unused = [(cell, design) for cell, design in pairs if design.sliced and cell.run > _USUAL_RUN]
+    if unused:
+        measured = max(design.rounds * design.slice_seconds for _, design in unused)
+        longest = max(cell.run for cell, _ in unused)
+        names = tuple(cell.identity for cell, _ in unused)
+        notes.append(Reason(code="run_unused", names=names[:_MOST_NAMED], seconds=longest, value=measured))
+    return tuple(notes)
 
 
 def budget_notes(experiment: Experiment, forecast: Forecast) -> tuple[Reason, ...]:

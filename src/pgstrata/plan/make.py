@@ -11,7 +11,7 @@ from pgstrata.model.plan import HORIZON, Design, HostCapacity, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import choose_designs
-from pgstrata.plan.forecast import budget_notes, forecast
+from pgstrata.plan.forecast import budget_notes, forecast, verdict_notes
 from pgstrata.plan.identity import identify
 from pgstrata.plan.order import lay_out
 from pgstrata.plan.refusals import refuse, refuse_drivers, refuse_size
@@ -59,7 +59,7 @@ def make_plan(
         forecast=cost,
         floors=dict(floors or {}),
         horizon=HORIZON,
-        notes=(*budget_notes(experiment, cost), *_host_notes(experiment)),
+        notes=(*verdict_notes(experiment, designs), *budget_notes(experiment, cost), *_host_notes(experiment)),
     )
 
 

@@ -107,6 +107,10 @@ _OF_DESIGNS: Final = {
 _OF_PLANS: Final = {
     "budget_blocks": "the budget of {seconds:duration} holds about {value:.0f} of {of:.0f} blocks: the run ends after "
     "the last whole block that fits",
+    "few_blocks": "{value:.0f} blocks give no interval, so that no verdict can follow: {of:.0f} are the least; leave "
+    "blocks out, and measuring stops when the question is answered",
+    "run_unused": "runs of {seconds:duration} are asked for, but environments take turns in slices: each is measured "
+    'for {value:g} s in a visit ({names}); interleave = "runs" measures so long, and takes much longer to an answer',
     "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
     "{seconds:duration} would hold {value:.0f} blocks",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
@@ -170,6 +174,15 @@ def say_reason(reason: Reason) -> str:
         share=reason.value / reason.of if reason.of else 0.0,
         seconds=_Figure(reason.seconds),
     )
+
+
+_FIRST: Final = frozenset({"few_blocks", "run_unused", "budget_verdict"})
+"""Notes of a plan that keep it from an answer, or from the one that was meant."""
+
+
+def say_first(plan: Plan) -> tuple[str, ...]:
+    """What has to be known of a plan before anything else."""
+    return tuple(say_reason(note) for note in plan.notes if note.code in _FIRST)
 
 
 def say_notes(plan: Plan) -> tuple[str, ...]:
