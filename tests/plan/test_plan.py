@@ -391,6 +391,18 @@ def test_workloads_on_the_same_data_share_a_dataset():
     assert len(plan(cells=(cell(), cell("simple-update"))).forecast.datasets) == 2
 
 
+def test_long_transactions_are_measured_run_by_run_unless_slices_are_asked_for():
+    known = builtin_workloads()
+    asked = replace(
+        experiment(cells=(cell("heavyweight", scale=1), cell("star-join", scale=1))), interleave=Interleave.AUTO
+    )
+    heavy, star = make_plan(asked, known, CAPACITY).designs
+    assert heavy.reason == Reason(code="long_transactions")
+    assert not heavy.sliced
+    assert star.sliced
+    assert all(each.sliced for each in make_plan(asked, known, CAPACITY, interleave=Interleave.SLICES).designs)
+
+
 def test_a_plan_whose_blocks_can_give_no_verdict_says_so_first():
     made = plan(blocks=3)
     assert [note.code for note in made.notes] == ["few_blocks"]

@@ -159,6 +159,7 @@ OF_DESIGNS = [
     (Reason(code="driver", names=("plain",)), "the driver plain counts no transactions by slice"),
     (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
     (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
+    (Reason(code="long_transactions"), "one of its transactions may last longer than a slice"),
     (
         Reason(code="for_one", names=("filesystem", "limits.memory")),
         "filesystem, limits.memory: servers that are up together would share what is meant for one",

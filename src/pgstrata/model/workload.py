@@ -79,7 +79,8 @@ class Workload:
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
     of its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
-    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
+    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator. `long`: one
+    of its transactions may last longer than a slice.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Workload:
     retries: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     driver: str = DEFAULT_DRIVER
+    long: bool = False
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""

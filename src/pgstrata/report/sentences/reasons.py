@@ -80,6 +80,7 @@ _OF_DESIGNS: Final = {
     "fixed_rate": "a fixed rate cannot be paused",
     "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",
+    "long_transactions": "one of its transactions may last longer than a slice",
     "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
     "moving": "{names} moves work in time: a paused server does it in the other one's slice",
     "nothing_written": "the environments can be up together, and nothing is written",
