@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.compare.along_load import find_load_curves
 from pgstrata.compare.anomalies import FEWEST_POINTS, find_anomalies
+from pgstrata.compare.by_load import find_curves
 from pgstrata.compare.study import compare_study
 from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.metrics import Measurement
@@ -59,10 +59,10 @@ def test_a_point_that_collapsed_is_no_part_of_the_curve():
 
 
 def test_a_curve_has_at_least_five_numbers_of_clients_and_nothing_else_that_varies():
-    assert find_load_curves(make_plan(clients=(1, 2, 4, 8)).experiment, FEWEST_POINTS) == ()
+    assert find_curves(make_plan(clients=(1, 2, 4, 8)).experiment, FEWEST_POINTS) == ()
     experiment = make_plan(clients=(8, 4, 2, 1, 16)).experiment
     mixed = replace(experiment, cells=(*experiment.cells, replace(experiment.cells[0], scale=7)))
-    (curve,) = find_load_curves(mixed, FEWEST_POINTS)
+    (curve,) = find_curves(mixed, FEWEST_POINTS)
     assert [cell.clients for cell in curve] == [1, 2, 4, 8, 16]
 
 

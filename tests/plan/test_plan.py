@@ -418,7 +418,7 @@ def test_a_length_of_runs_that_slices_do_not_use_is_told_first():
 
     long = asking(900.0)
     assert [note.code for note in long.notes] == ["run_unused"]
-    assert "runs of 15 min are asked for" in " ".join(render_plan(long).split())
+    assert "run = 15 min has no effect" in " ".join(render_plan(long).split())
     assert asking(30.0).notes == ()
 
 

@@ -36,11 +36,11 @@ OF_RUNS = [
     (Reason(code="no_transactions"), "no transaction was completed"),
     (
         Reason(code="inconsistent_data", names=("condition 1", "condition 3")),
-        "after the run the data contradict themselves: condition 1, condition 3",
+        "the data are inconsistent after the run: condition 1, condition 3",
     ),
     (
         Reason(code="inconsistent_data", how="unseen", said="no connection"),
-        "whether the data are consistent after the run could not be asked: no connection",
+        "the consistency check after the run failed: no connection",
     ),
     (
         Reason(code="capture_failed", names=("pgstat",), said="no {connection}"),
@@ -156,10 +156,10 @@ OF_DESIGNS = [
         Reason(code="by_periods", names=("cpu.quota",)),
         "cpu.quota is given out by periods: what a pause has saved up makes a slice better than a run",
     ),
-    (Reason(code="driver", names=("plain",)), "the driver plain counts no transactions by slice"),
+    (Reason(code="driver", names=("plain",)), "the driver plain cannot count transactions by slice"),
     (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
     (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
-    (Reason(code="long_transactions"), "one of its transactions may last longer than a slice"),
+    (Reason(code="long_transactions"), "a transaction may last longer than a slice"),
     (
         Reason(code="for_one", names=("filesystem", "limits.memory")),
         "filesystem, limits.memory: servers that are up together would share what is meant for one",
@@ -233,15 +233,15 @@ OF_PLANS = [
     (
         Reason(code="few_blocks", value=3, of=8),
         (
-            "3 blocks give no interval, so that no verdict can follow: 8 are the least; leave blocks out, and measuring stops "
-            "when the question is answered"
+            "3 blocks allow no verdict, because an interval needs at least 8; leave blocks out, and measuring stops once "
+            "the question is answered"
         ),
     ),
     (
         Reason(code="run_unused", names=("a", "b"), seconds=900, value=2.0),
         (
-            "runs of 15 min are asked for, but environments take turns in slices: each is measured for 2 s in a visit (a, b); "
-            'interleave = "runs" measures so long, and takes much longer to an answer'
+            "run = 15 min has no effect on a, b: environments take turns in slices, and a visit measures each for 2 s; "
+            'write interleave = "runs" for full runs, which take much longer to a verdict'
         ),
     ),
     (

@@ -20,8 +20,8 @@ from pgstrata.compare import (
     find_shifts,
     undeclared_differences,
 )
-from pgstrata.compare.along_load import find_load_courses
 from pgstrata.compare.anomalies import find_anomalies
+from pgstrata.compare.by_load import find_by_load
 from pgstrata.compare.causes.why import WHY_METRICS, find_why
 from pgstrata.compare.courses import LOOKED_AT
 from pgstrata.compare.cpu import find_by_cpu
@@ -116,7 +116,7 @@ def load_answer(
         ),
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
-        courses=find_load_courses(loaded.plan, loaded.runs),
+        load_findings=find_by_load(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),

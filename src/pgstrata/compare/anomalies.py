@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.along_load import find_load_curves
+from pgstrata.compare.by_load import find_curves
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.experiment import Cell, Experiment
@@ -43,7 +43,7 @@ def find_anomalies(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Anomaly, ...]
 
 def _find_kinks(experiment: Experiment, arms: Arms, blocks: Sequence[int]) -> Iterator[Anomaly]:
     metric = experiment.metric
-    for curve in find_load_curves(experiment, FEWEST_POINTS):
+    for curve in find_curves(experiment, FEWEST_POINTS):
         for environment in (each.name for each in experiment.environments):
             # Of a point that collapsed only the luckier runs are left.
             sound = [cell for cell in curve if not find_arm(arms, environment, cell.identity).has_collapsed]

@@ -231,8 +231,8 @@ class OrderedAxis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadStretch:
-    """Neighbouring numbers of clients, from `first` to `last`, in which an environment differs from the baseline alike.
+class LoadRange:
+    """Neighbouring numbers of clients, from `first` to `last`, over which the difference from the baseline is constant.
 
     The verdict is that of a comparison over its cells; ratios as in `Comparison`.
     """
@@ -246,8 +246,8 @@ class LoadStretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadLoss:
-    """Two neighbouring numbers of clients of one environment, of which the larger is worse; a ratio to `fewer`."""
+class LoadDrop:
+    """A decline of one environment from `fewer` to `more` clients; ratios are value at `more` / value at `fewer`."""
 
     fewer: int
     more: int
@@ -257,20 +257,20 @@ class LoadLoss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadCourse:
+class LoadFinding:
     """One environment along one curve over clients; exploratory.
 
-    `stretches` are in order of clients: one where the difference does not change along the load, none of the baseline
-    or where too few cells can be compared. `p` is that of a change anywhere, None without a test; not `reachable`: so
-    few blocks could not have shown any. `collapsed_from` is the least number of clients at which it collapsed.
+    `ranges` are in order of clients: one where the difference does not depend on the load; none for the baseline, or
+    with fewer than three comparable cells. `p` is that of any change, None without a test. `reachable` is false where
+    so few blocks could not have shown a change. `collapsed_from` is the least number of clients at which it collapsed.
     """
 
     environment: str
     cells: tuple[str, ...]
     clients: tuple[int, ...]
     metric: str
-    stretches: tuple[LoadStretch, ...] = ()
-    losses: tuple[LoadLoss, ...] = ()
+    ranges: tuple[LoadRange, ...] = ()
+    drops: tuple[LoadDrop, ...] = ()
     collapsed_from: int | None = None
     p: float | None = None
     reachable: bool = False
@@ -279,13 +279,12 @@ class LoadCourse:
     @property
     def turns(self) -> bool:
         """Whether the environment is ahead at some loads and behind at others."""
-        verdicts = {stretch.verdict for stretch in self.stretches}
-        return {Verdict.BETTER, Verdict.WORSE} <= verdicts
+        return {Verdict.BETTER, Verdict.WORSE} <= {each.verdict for each in self.ranges}
 
     @property
     def changes(self) -> bool:
         """Whether the difference depends on the load."""
-        return len(self.stretches) > 1
+        return len(self.ranges) > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +319,7 @@ class Answer:
     warnings: tuple[Doubt, ...]
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
-    courses: tuple[LoadCourse, ...] = ()
+    load_findings: tuple[LoadFinding, ...] = ()
     """By curve over clients, then by environment, the baseline first."""
     anomalies: tuple[Anomaly, ...] = ()
     """Kinks of curves, then runs that stray, the largest first."""

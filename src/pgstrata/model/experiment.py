@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.secret import Secret
@@ -193,6 +194,10 @@ class Script:
     weight: int = 1
 
 
+DEFAULT_RUN: Final = 60.0
+"""Seconds of a run where a cell names none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
@@ -206,7 +211,7 @@ class Cell:
     clients: int
     threads: int
     protocol: Protocol = Protocol.PREPARED
-    run: float = 60.0
+    run: float = DEFAULT_RUN
     warmup: float | None = None
     rate: float | None = None
     latency_limit: float | None = None

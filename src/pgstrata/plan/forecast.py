@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
+from pgstrata.model.experiment import DEFAULT_RUN, Cell, ControlKind, Environment, Experiment
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
 from pgstrata.model.reasons import Reason
 from pgstrata.model.storage import Medium, Role, medium_of
@@ -40,8 +40,6 @@ _SECONDS_AROUND_A_RUN: Final = 2.0
 # Side by side with those of the other environments.
 _SECONDS_AROUND_SLICES: Final = 1.0
 BLOCKS_FOR_A_VERDICT: Final = 8
-# Of a cell that names none: a longer one was asked for.
-_USUAL_RUN: Final = 60.0
 _MOST_NAMED: Final = 3
 
 
@@ -179,12 +177,12 @@ def _wal_bytes(environment: Environment, cell: Cell, workload: Workload) -> int:
 
 
 def verdict_notes(experiment: Experiment, designs: Sequence[Design]) -> tuple[Reason, ...]:
-    """What keeps a plan that was copied from elsewhere from an answer: few blocks, lengths that do not count."""
+    """Warnings that too few blocks allow no verdict, and that slices ignore the length of a run."""
     notes = []
     if experiment.blocks < BLOCKS_FOR_A_VERDICT and len(experiment.environments) > 1:
         notes.append(Reason(code="few_blocks", value=experiment.blocks, of=BLOCKS_FOR_A_VERDICT))
     pairs = zip(experiment.cells, designs, strict=True)
-    unused = [(cell, design) for cell, design in pairs if design.sliced and cell.run > _USUAL_RUN]
+    unused = [(cell, design) for cell, design in pairs if design.sliced and cell.run > DEFAULT_RUN]
     if unused:
         measured = max(design.rounds * design.slice_seconds for _, design in unused)
         longest = max(cell.run for cell, _ in unused)

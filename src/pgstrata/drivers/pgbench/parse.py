@@ -16,8 +16,9 @@ from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.pgbench.shares import NAME, add_points, add_results, by_share
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
 from pgstrata.drivers.pgbench.transactions import parse_transactions
+from pgstrata.drivers.progress import to_series
 from pgstrata.errors import ParseError
-from pgstrata.model.metrics import SCHEDULE_LAG, Series
+from pgstrata.model.metrics import Series
 from pgstrata.model.packed import unpack
 from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
 
@@ -126,20 +127,9 @@ def _text(evidence: Mapping[str, bytes], name: str) -> str:
     return evidence.get(name, b"").decode("utf-8", "replace")
 
 
-def _series(points: tuple[ProgressPoint, ...]) -> tuple[Series, ...]:
-    if not points:
-        return ()
-    # A second without transactions has a throughput, 0, but no latency: pgbench prints 0.000 there.
-    busy = tuple(point for point in points if point.tps > 0)
-    late = tuple((point.time, point.lag) for point in busy if point.lag is not None)
-    found = (
-        Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),
-        Series(metric="latency_mean", times=tuple(p.time for p in busy), values=tuple(p.latency or 0.0 for p in busy)),
-    )
-    if not late:
-        return found
-    times, lags = zip(*late, strict=True)
-    return (*found, Series(metric=SCHEDULE_LAG, times=times, values=lags))
+def _series(points: Sequence[ProgressPoint]) -> tuple[Series, ...]:
+    # pgbench prints 0.000 as latency and lag of a second in which no transaction ended
+    return to_series([point if point.tps > 0 else replace(point, latency=None, lag=None) for point in points])
 
 
 # ----------------------------------------------------------------------------------------------- summary

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
+from pgstrata.drivers.progress import to_series
 from pgstrata.drivers.quantiles import grouped_quantiles
 from pgstrata.drivers.sysbench import NAME
 from pgstrata.errors import ParseError
-from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.ports.driver import DriverResult, ProgressPoint
 
 OUTPUT: Final = f"{NAME}.out"
@@ -91,7 +91,7 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         retried=fields["ignored errors"].count() if "ignored errors" in fields else 0,
         percentiles=_percentiles(groups),
         samples=sum(groups.values()),
-        series=_series(parse_progress("\n".join(lines))),
+        series=to_series(parse_progress("\n".join(lines))),
         errors=errors,
     )
 
@@ -127,17 +127,6 @@ def _points(lines: Iterable[str], rate: float | None) -> tuple[ProgressPoint, ..
             raise ParseError(f"unknown shape of a report: {line!r}", where=OUTPUT)
         found.append(ProgressPoint(time=time, tps=float(throughput["tps"]), latency=None))
     return tuple(found)
-
-
-def _series(points: Sequence[ProgressPoint]) -> tuple[Series, ...]:
-    if not points:
-        return ()
-    found = (Series(metric="tps", times=tuple(p.time for p in points), values=tuple(p.tps for p in points)),)
-    late = tuple((point.time, point.lag) for point in points if point.lag is not None)
-    if not late:
-        return found
-    times, lags = zip(*late, strict=True)
-    return (*found, Series(metric=SCHEDULE_LAG, times=times, values=lags))
 
 
 # --------------------------------------------------------------------------------------------- statistics

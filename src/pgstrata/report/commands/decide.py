@@ -136,7 +136,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "axes": [
             axis_fields(axis, cell=_cell_field(axis.cell, single=is_single(answer, axis))) for axis in answer.axes
         ],
-        "load": [],
+        "load_findings": [],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),

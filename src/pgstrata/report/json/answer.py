@@ -12,7 +12,7 @@ from pgstrata.model.answer import (
     Comparison,
     CpuFinding,
     FactorEffect,
-    LoadCourse,
+    LoadFinding,
     OrderedAxis,
     Study,
 )
@@ -113,7 +113,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "cpu_findings": [_by_cpu(experiment, item) for item in answer.cpu_findings],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
-        "load": [_course(experiment, course) for course in answer.courses],
+        "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "warnings": warning_fields(answer.warnings),
@@ -123,13 +123,13 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     return render_document(document)
 
 
-def _course(experiment: Experiment, course: LoadCourse) -> dict[str, Any]:
+def _by_load(experiment: Experiment, item: LoadFinding) -> dict[str, Any]:
     """An environment along a curve over clients."""
     return {
-        "environment": _environment(experiment.environment(course.environment)),
-        "stretches": [pick_fields(each, "first last verdict effect interval blocks") for each in course.stretches],
-        "losses": [pick_fields(each, "fewer more effect interval blocks") for each in course.losses],
-        **pick_fields(course, "cells clients metric collapsed_from p reachable blocks"),
+        "environment": _environment(experiment.environment(item.environment)),
+        "ranges": [pick_fields(each, "first last verdict effect interval blocks") for each in item.ranges],
+        "drops": [pick_fields(each, "fewer more effect interval blocks") for each in item.drops],
+        **pick_fields(item, "cells clients metric collapsed_from p reachable blocks"),
     }
 
 

@@ -15,7 +15,7 @@ from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
 from pgstrata.report.sentences.names import say_claim
-from pgstrata.report.sentences.reasons import say_first, say_notes, say_reason, say_why_so
+from pgstrata.report.sentences.reasons import say_notes, say_reason, say_warnings, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -33,16 +33,16 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         plan: the plan, with the floors that are known.
         file: the experiment file as the user named it, for commands to give next.
     """
-    first = say_first(plan)
+    warnings = say_warnings(plan)
     sections = (
         _head(plan),
-        ("First of all", *(f"  {text}" for text in first)),
+        ("Warnings", *(f"  {text}" for text in warnings)),
         ("Environments", *_environments(plan)),
         ("Cells", *(f"  {_cell(plan, cell)}" for cell in plan.experiment.cells)),
         ("Order", *_order(plan)),
         ("Forecast", *_forecast(plan)),
         ("What it can see", *(f"  {text}" for text in _say_sensitivity(plan, file))),
-        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan) if note not in first)),
+        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan) if note not in warnings)),
     )
     told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
     return "\n\n".join(told) + "\n"

@@ -35,7 +35,7 @@ from pgstrata.report.sentences.comparisons import (
 from pgstrata.report.sentences.cpu import cpu_sentences
 from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.load import breakdown_sentences, load_sentences
+from pgstrata.report.sentences.load import drop_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
 from pgstrata.report.sentences.verdicts import name_baseline
 from pgstrata.units import render_percent_change
@@ -77,7 +77,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     common = say_common(answer.study.plan.experiment)
     texts = [*load_sentences(answer), *texts]
     beside = [
-        *breakdown_sentences(answer),
+        *drop_sentences(answer),
         *cpu_sentences(answer),
         *contrast_sentences(answer),
         *step_sentences(answer),

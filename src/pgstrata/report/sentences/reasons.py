@@ -40,8 +40,8 @@ _OF_RUNS: Final = {
     "fingerprint_changed more": "the environment is not what it was in its first run: {facts} and {value:.0f} more",
     "foreign_cpu": "{value:.2f} CPUs were busy elsewhere",
     "foreign_cpu client": "{value:.2f} CPUs were busy elsewhere on the client's machine",
-    "inconsistent_data": "after the run the data contradict themselves: {names}",
-    "inconsistent_data unseen": "whether the data are consistent after the run could not be asked: {said}",
+    "inconsistent_data": "the data are inconsistent after the run: {names}",
+    "inconsistent_data unseen": "the consistency check after the run failed: {said}",
     "near_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
     "the same clients: most of the time goes to asking and answering, whatever is asked",
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
@@ -76,11 +76,11 @@ _OF_RUNS: Final = {
 }
 _OF_DESIGNS: Final = {
     "by_periods": "{names} is given out by periods: what a pause has saved up makes a slice better than a run",
-    "driver": "the driver {names} counts no transactions by slice",
+    "driver": "the driver {names} cannot count transactions by slice",
     "fixed_rate": "a fixed rate cannot be paused",
     "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",
-    "long_transactions": "one of its transactions may last longer than a slice",
+    "long_transactions": "a transaction may last longer than a slice",
     "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
     "moving": "{names} moves work in time: a paused server does it in the other one's slice",
     "nothing_written": "the environments can be up together, and nothing is written",
@@ -108,10 +108,10 @@ _OF_DESIGNS: Final = {
 _OF_PLANS: Final = {
     "budget_blocks": "the budget of {seconds:duration} holds about {value:.0f} of {of:.0f} blocks: the run ends after "
     "the last whole block that fits",
-    "few_blocks": "{value:.0f} blocks give no interval, so that no verdict can follow: {of:.0f} are the least; leave "
-    "blocks out, and measuring stops when the question is answered",
-    "run_unused": "runs of {seconds:duration} are asked for, but environments take turns in slices: each is measured "
-    'for {value:g} s in a visit ({names}); interleave = "runs" measures so long, and takes much longer to an answer',
+    "few_blocks": "{value:.0f} blocks allow no verdict, because an interval needs at least {of:.0f}; leave blocks out, "
+    "and measuring stops once the question is answered",
+    "run_unused": "run = {seconds:duration} has no effect on {names}: environments take turns in slices, and a visit "
+    'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
     "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
     "{seconds:duration} would hold {value:.0f} blocks",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
@@ -177,13 +177,13 @@ def say_reason(reason: Reason) -> str:
     )
 
 
-_FIRST: Final = frozenset({"few_blocks", "run_unused", "budget_verdict"})
-"""Notes of a plan that keep it from an answer, or from the one that was meant."""
+_WARNINGS: Final = frozenset({"few_blocks", "run_unused", "budget_verdict"})
+"""Notes that are warnings: the plan will not answer, or not measure as the author expects."""
 
 
-def say_first(plan: Plan) -> tuple[str, ...]:
-    """What has to be known of a plan before anything else."""
-    return tuple(say_reason(note) for note in plan.notes if note.code in _FIRST)
+def say_warnings(plan: Plan) -> tuple[str, ...]:
+    """Reasons why the plan may not answer its question."""
+    return tuple(say_reason(note) for note in plan.notes if note.code in _WARNINGS)
 
 
 def say_notes(plan: Plan) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""What changes along the load: where in a curve over clients environments part, and where one of them gives way.
+"""Differences that depend on the number of clients, and environments that slow down or collapse as clients are added.
 
-A headline over all numbers of clients averages such a finding away. Differences are looked at once, at the blocks that
-there are, and are exploratory.
+A headline over all numbers of clients averages such findings away. All of them are exploratory and are looked at once,
+at the blocks that there are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_metric, to_interval, to_ratio
 from pgstrata.compare.verdicts.judging import ask, judge_each, make_rule
-from pgstrata.model.answer import LoadCourse, LoadLoss, LoadStretch, Verdict
+from pgstrata.model.answer import LoadDrop, LoadFinding, LoadRange, Verdict
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
@@ -26,13 +26,18 @@ from pgstrata.stats.ordered import LEVEL, find_steps
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.rule import decide_once
 
-FEWEST_LOADS: Final = 3
-# Of permutations: enough for a level of 5 %, and a study may have many curves.
+FEWEST_POINTS: Final = 3
+# Permutations: enough for a level of 5 %, and a study may have many curves.
 _DRAWS: Final = 999
 
 
-def find_load_curves(experiment: Experiment, fewest: int = FEWEST_LOADS) -> tuple[tuple[Cell, ...], ...]:
-    """Cells that differ in nothing but the number of clients (and threads), fewest first; at least so many of them."""
+def find_curves(experiment: Experiment, fewest: int = FEWEST_POINTS) -> tuple[tuple[Cell, ...], ...]:
+    """Curves over clients: cells that differ in nothing else (but threads), fewest clients first.
+
+    Args:
+        experiment: its cells.
+        fewest: points below which cells make no curve.
+    """
     groups: list[list[Cell]] = []
     for cell in experiment.cells:
         alike = next((group for group in groups if _without_clients(group[0]) == _without_clients(cell)), None)
@@ -41,24 +46,24 @@ def find_load_curves(experiment: Experiment, fewest: int = FEWEST_LOADS) -> tupl
         else:
             alike.append(cell)
     curves = (tuple(sorted(group, key=lambda cell: cell.clients)) for group in groups)
-    return tuple(curve for curve in curves if len({cell.clients for cell in curve}) == len(curve) >= fewest)
+    return tuple(curve for curve in curves if len(curve) >= fewest)
 
 
 def _without_clients(cell: Cell) -> Cell:
     return replace(cell, clients=1, threads=1, label="")
 
 
-def find_load_courses(plan: Plan, runs: Sequence[RunRecord]) -> tuple[LoadCourse, ...]:
-    """Of each environment, the baseline first, along each curve of at least three numbers of clients.
+def find_by_load(plan: Plan, runs: Sequence[RunRecord]) -> tuple[LoadFinding, ...]:
+    """A finding for each environment along each curve of at least three numbers of clients, the baseline first.
 
-    Steps of the difference along a curve come from `stats.ordered.find_steps`: if nothing depends on the load, the
-    differences of a block are exchangeable within it. Each stretch between steps is judged as a comparison over its
-    cells. A loss is found between two neighbouring numbers of clients of one environment, at a level that all of its
-    neighbours share (Bonferroni).
+    Steps of the difference come from `stats.ordered.find_steps`: if nothing depends on the load, the differences of a
+    block are exchangeable within it. Each range between steps is judged as a comparison over its cells. A drop is
+    tested between neighbouring numbers of clients of one environment; all neighbours of a curve share the level
+    (Bonferroni).
 
     Args:
-        plan: what was to be measured.
-        runs: what was measured so far, in any order.
+        plan: fixes baseline, primary metric and threshold.
+        runs: all runs so far, in any order.
 
     Raises:
         ValueError: a run is there twice.
@@ -68,37 +73,34 @@ def find_load_courses(plan: Plan, runs: Sequence[RunRecord]) -> tuple[LoadCourse
     baseline = experiment.environment(experiment.baseline)
     others = [each for each in experiment.environments if each.name != baseline.name and each.control is None]
     return tuple(
-        _course(question, arms, each.name, curve)
-        for curve in find_load_curves(experiment)
-        for each in (baseline, *others)
+        _find(question, arms, each.name, curve) for curve in find_curves(experiment) for each in (baseline, *others)
     )
 
 
-def _course(question: Question, arms: Arms, environment: str, curve: Sequence[Cell]) -> LoadCourse:
+def _find(question: Question, arms: Arms, environment: str, curve: Sequence[Cell]) -> LoadFinding:
     collapsed = [cell.clients for cell in curve if find_arm(arms, environment, cell.identity).has_collapsed]
-    course = LoadCourse(
+    finding = LoadFinding(
         environment=environment,
         cells=tuple(cell.identity for cell in curve),
         clients=tuple(cell.clients for cell in curve),
         metric=question.metric,
         collapsed_from=min(collapsed, default=None),
-        losses=tuple(_losses(question, arms, environment, curve)),
+        drops=tuple(_drops(question, arms, environment, curve)),
     )
     if environment == question.baseline:
-        return course
-    sound = [(cell, pair_metric(arms, question, environment, cell.identity)) for cell in curve]
-    sound = [(cell, pairing) for cell, pairing in sound if pairing.sample.size]
-    if len(sound) < FEWEST_LOADS:
-        return course
-    found = find_steps(_matrix([pairing for _, pairing in sound]), draws=_DRAWS)
-    edges = [0, *(step.after for step in found.steps), len(sound)]
-    parts = [sound[first:last] for first, last in itertools.pairwise(edges)]
+        return finding
+    pairs = [(cell, pair_metric(arms, question, environment, cell.identity)) for cell in curve]
+    usable = [(cell, pairing) for cell, pairing in pairs if pairing.sample.size]
+    if len(usable) < FEWEST_POINTS:
+        return finding
+    found = find_steps(_matrix([pairing for _, pairing in usable]), draws=_DRAWS)
+    edges = [0, *(step.after for step in found.steps), len(usable)]
     return replace(
-        course,
-        stretches=tuple(_stretch(part) for part in parts),
+        finding,
+        ranges=tuple(_judge_range(usable[first:last]) for first, last in itertools.pairwise(edges)),
         p=found.p,
         reachable=found.smallest_p <= LEVEL,
-        blocks=max(len(pairing.blocks) for _, pairing in sound),
+        blocks=max(len(pairing.blocks) for _, pairing in usable),
     )
 
 
@@ -107,16 +109,16 @@ def _matrix(pairings: Sequence[Pairing]) -> FloatArray:
     blocks = sorted({block for pairing in pairings for block in pairing.blocks})
     columns = [dict(zip(pairing.blocks, pairing.differences.tolist(), strict=True)) for pairing in pairings]
     rows = np.array([[column.get(block, math.nan) for column in columns] for block in blocks], dtype=np.float64)
-    whole = rows[np.isfinite(rows).sum(axis=1) > 1]
-    return whole if whole.size else rows
+    several = rows[np.isfinite(rows).sum(axis=1) > 1]
+    return several if several.size else rows
 
 
-def _stretch(part: Sequence[tuple[Cell, Pairing]]) -> LoadStretch:
-    (judged,) = judge_each([over_cells([pairing for _, pairing in part])])
+def _judge_range(cells: Sequence[tuple[Cell, Pairing]]) -> LoadRange:
+    (judged,) = judge_each([over_cells([pairing for _, pairing in cells])])
     estimate = judged.decision.estimate
-    return LoadStretch(
-        first=part[0][0].clients,
-        last=part[-1][0].clients,
+    return LoadRange(
+        first=cells[0][0].clients,
+        last=cells[-1][0].clients,
         verdict=judged.decision.verdict,
         effect=judged.pairing.ratio(estimate.centre) if estimate else None,
         interval=judged.pairing.interval(estimate.interval) if estimate else None,
@@ -124,8 +126,8 @@ def _stretch(part: Sequence[tuple[Cell, Pairing]]) -> LoadStretch:
     )
 
 
-def _losses(question: Question, arms: Arms, environment: str, curve: Sequence[Cell]) -> Iterator[LoadLoss]:
-    """Neighbouring loads between which the environment gets worse by its own figures, beyond doubt and threshold."""
+def _drops(question: Question, arms: Arms, environment: str, curve: Sequence[Cell]) -> Iterator[LoadDrop]:
+    """Neighbouring numbers of clients between which the environment's own figures get worse by the threshold."""
     rule = make_rule(question)
     rule = replace(rule, alpha=rule.alpha / (len(curve) - 1))
     for fewer, more in itertools.pairwise(curve):
@@ -134,7 +136,7 @@ def _losses(question: Question, arms: Arms, environment: str, curve: Sequence[Ce
         d = question.sign * np.array([math.log(levels[1][block] / levels[0][block]) for block in blocks])
         (decision,) = decide_once([d[np.isfinite(d)]], [rule])
         if decision.verdict is Verdict.WORSE and decision.estimate is not None:
-            yield LoadLoss(
+            yield LoadDrop(
                 fewer=fewer.clients,
                 more=more.clients,
                 effect=to_ratio(question.sign * decision.estimate.centre),

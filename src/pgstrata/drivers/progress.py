@@ -1,0 +1,23 @@
+"""Reports of a driver, second by second, as series. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pgstrata.model.metrics import SCHEDULE_LAG, TPS, Series
+from pgstrata.ports.driver import ProgressPoint
+
+
+def to_series(points: Sequence[ProgressPoint]) -> tuple[Series, ...]:
+    """Throughput, mean latency and lag; a series in which no second has a value is left out."""
+    found = (
+        _series(TPS.name, points, lambda point: point.tps),
+        _series("latency_mean", points, lambda point: point.latency),
+        _series(SCHEDULE_LAG, points, lambda point: point.lag),
+    )
+    return tuple(series for series in found if series.values)
+
+
+def _series(metric: str, points: Sequence[ProgressPoint], value_of: Callable[[ProgressPoint], float | None]) -> Series:
+    known = [(point.time, value) for point in points if (value := value_of(point)) is not None]
+    return Series(metric=metric, times=tuple(time for time, _ in known), values=tuple(value for _, value in known))
