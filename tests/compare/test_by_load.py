@@ -1,4 +1,4 @@
-"""Where along the load environments part, turn round, lose and collapse; with studies whose truth is known."""
+"""Findings by load in simulated studies with a known truth: begin, turn, drop, collapse."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What blocks are expected to take, from those that were measured."""
+"""Expected seconds of blocks, from those that were measured."""
 
 from dataclasses import replace
 

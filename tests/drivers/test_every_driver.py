@@ -1,4 +1,4 @@
-"""What every driver does, by its captures and its own words: conformance of drivers."""
+"""Conformance of all drivers, on their captures."""
 
 from dataclasses import fields, replace
 from pathlib import Path

@@ -164,7 +164,7 @@ def test_what_a_workload_asks_for_is_given_unless_the_author_gives_it(parse, wor
     text = '[factors]\nserver = ["16", "18"]\n{}[[cells]]\nworkload = "select-only"\nscale = 10\nclients = 4\n'
     left = complete_experiment(parse(text.format("")), capacity, known)
     assert {each.settings["max_parallel_workers_per_gather"] for each in left.environments} == {"0"}
-    assert any(note.startswith("max_parallel_workers_per_gather = 0: as select-only asks") for note in left.notes)
+    assert any(note.startswith("max_parallel_workers_per_gather = 0: select-only asks for it") for note in left.notes)
     given = parse(text.format("[common]\nsettings.max_parallel_workers_per_gather = 2\n"))
     kept = complete_experiment(given, capacity, known)
     assert {each.settings["max_parallel_workers_per_gather"] for each in kept.environments} == {"2"}

@@ -1,4 +1,4 @@
-"""Which driver a cell has, and what follows from it for the keys of the file: with the real workloads and drivers."""
+"""The driver of a cell, and the keys that it allows; with the real workloads and drivers."""
 
 import pytest
 

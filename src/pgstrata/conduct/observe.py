@@ -45,7 +45,10 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
 
 
 def _driver_facts(rig: Rig) -> Mapping[str, str]:
-    """Of all drivers of the study, whichever a run has; the key of one is in their names only beside another one."""
+    """Facts of all drivers of the study, so that an environment is the same in all its cells.
+
+    Names contain the key of a driver only where the study has several.
+    """
     usual = DEFAULT_DRIVER if DEFAULT_DRIVER in rig.drivers else next(iter(sorted(rig.drivers)))
     return {
         f"driver.{fact}" if key == usual else f"driver.{key}.{fact}": value

@@ -94,7 +94,7 @@ class DataRecipe:
 
 
 def digest_of(kind: DataKind) -> tuple[str, ...]:
-    """What tells data that other SQL made apart; nothing where a driver makes them."""
+    """Hash of the SQL that makes the data, for the identity of datasets; empty where a driver makes them."""
     texts = [text for step in kind.steps for text in step]
     return (hashlib.sha256("\0".join(texts).encode()).hexdigest(),) if texts else ()
 

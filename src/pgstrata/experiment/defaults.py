@@ -175,13 +175,13 @@ def _writes(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
 
 
 def _of_workloads(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[Choice, ...]:
-    """What workloads ask for, so that it is a choice of the author's wherever it is otherwise; the first one counts."""
+    """Settings that workloads ask for; of contradicting ones the first counts."""
     found: dict[str, Choice] = {}
     for cell in experiment.cells:
         if not cell.scripts and cell.workload in workloads:
             for name, value in workloads[cell.workload].settings.items():
                 found.setdefault(
-                    name, Choice(name, value, f"as {cell.workload} asks; another value is a choice of yours")
+                    name, Choice(name, value, f"{cell.workload} asks for it; set another value to choose otherwise")
                 )
     return tuple(found.values())
 

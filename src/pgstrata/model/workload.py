@@ -1,4 +1,4 @@
-"""What the clients do, and the data on which they do it, described."""
+"""Descriptions of workloads and of their data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from pgstrata.model.experiment import Script
 class DataKind:
     """The data of workloads; workloads on one kind share datasets.
 
-    `unit` is what one unit of scale is, such as "warehouse". `bytes_per_scale` is the size on disk per unit, indexes
-    included, and `bytes` what there is at any scale. `relations` are warmed in this order. `steps` are SQL scripts that
+    `unit` names one unit of scale, such as "warehouse". `bytes_per_scale` is the size on disk per unit, indexes
+    included; `fixed_bytes` come on top at any scale. `relations` are warmed in this order. `steps` are SQL scripts that
     make the data, one step after the other, those of a step side by side; without any a driver makes them. `checks` is
     a query of freshly made data, and `consistency` one of the same data whatever was done to them since: a row for each
     check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them.
@@ -22,7 +22,7 @@ class DataKind:
     title: str
     unit: str
     bytes_per_scale: int
-    bytes: int = 0
+    fixed_bytes: int = 0
     relations: tuple[str, ...] = ()
     steps: tuple[tuple[str, ...], ...] = ()
     checks: str = ""
@@ -31,7 +31,7 @@ class DataKind:
 
     def size(self, scale: int) -> int:
         """Bytes on disk at that scale, without those of an empty cluster."""
-        return self.bytes + self.bytes_per_scale * scale
+        return self.fixed_bytes + self.bytes_per_scale * scale
 
     def steps_at(self, scale: int) -> tuple[tuple[str, ...], ...]:
         """The scripts that make the data of that scale."""
@@ -48,7 +48,7 @@ class DataKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What can be chosen about a workload, or be a factor.
+    """An option of a workload, which may be a factor.
 
     `default` stands for it where nobody gives it. `choices` are the only values of an option that has them; each says
     what stands in the scripts for names between @ signs. Without choices any number may be given.
@@ -74,13 +74,13 @@ class WorkloadScript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What the clients do, described: on which data, and whether it writes.
+    """A load: its data, its scripts, and the facts that plans depend on.
 
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
-    of its own. `retries`: so often a transaction is tried that the server gave up for others' sake, 1 for once.
-    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator. `long`: one
-    of its transactions may last longer than a slice.
+    of its own. `retries`: maximum number of tries of a transaction after deadlocks and serialization failures.
+    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
+    `long_transactions`: a transaction may last longer than a slice.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Workload:
     retries: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     driver: str = DEFAULT_DRIVER
-    long: bool = False
+    long_transactions: bool = False
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""

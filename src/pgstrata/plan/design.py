@@ -110,7 +110,7 @@ def _choose(
     against = next(iter(obstacles(experiment, cell, workloads, capacity, drivers)), None)
     if against is None and writing and (cell.scripts or cell.workload not in AGREED):
         against = Reason(code="flushing")
-    if against is None and not cell.scripts and workload_of(cell, workloads).long:
+    if against is None and not cell.scripts and workload_of(cell, workloads).long_transactions:
         against = Reason(code="long_transactions")
     if against is not None:
         return _run_by_run(cell, against, writing=writing)

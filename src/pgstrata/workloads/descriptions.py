@@ -56,9 +56,11 @@ def _option(described: Mapping[str, Any]) -> Option:
 
 
 def _load_script(folder: Traversable, described: Mapping[str, Any]) -> WorkloadScript:
-    name = described["file"]
+    """Several files are one script, called like the last of them."""
+    names = [described["file"]] if isinstance(described["file"], str) else described["file"]
+    text = "".join(_read(folder, name) for name in names)
     return WorkloadScript(
-        script=Script(file=f"{folder.name}/{name}", text=_read(folder, name), weight=described.get("weight", 1)),
+        script=Script(file=f"{folder.name}/{names[-1]}", text=text, weight=described.get("weight", 1)),
         when=MappingProxyType(described.get("when", {})),
         only_with=tuple(described.get("only_with", ())),
     )

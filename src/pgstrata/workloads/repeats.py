@@ -1,4 +1,4 @@
-"""Stretches of a script that are repeated, because pgbench's scripts have no loops."""
+"""Repeated sections of a script, because pgbench's scripts have no loops."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _REPEAT: Final = re.compile(
 
 
 def unroll(text: str) -> str:
-    """The text with each stretch written out.
+    """The text with each section written out.
 
-    A stretch stands between `-- repeat NAME from FIRST to LAST` and `-- end of repeat`, lines of their own; @NAME@ is
-    the number in it. Stretches do not contain stretches.
+    A section stands between `-- repeat NAME from FIRST to LAST` and `-- end of repeat`, lines of their own; @NAME@ is
+    the number in it. Sections do not nest.
     """
 
-    def write_out(stretch: re.Match[str]) -> str:
-        numbers = range(int(stretch["first"]), int(stretch["last"]) + 1)
-        return "".join(stretch["body"].replace(f"@{stretch['name']}@", str(number)) for number in numbers)
+    def write_out(section: re.Match[str]) -> str:
+        numbers = range(int(section["first"]), int(section["last"]) + 1)
+        return "".join(section["body"].replace(f"@{section['name']}@", str(number)) for number in numbers)
 
     return _REPEAT.sub(write_out, text)

@@ -35,9 +35,9 @@ from pgstrata.ports.host import Command, Host, Process, StopSignal
 from pgstrata.ports.steps import Steps
 
 ROWS: Final = 100_000
-"""Of each table; a cell has as many tables as its scale."""
+"""Rows per table; a cell has as many tables as its scale."""
 _PREPARES: Final = "oltp_read_write"
-"""Whose `prepare` makes the tables: they are the same for all scripts."""
+"""Script for `prepare`; all scripts use the same tables."""
 _LEAST: Final = "least.lua"
 _FREE_PLACES: Final = ("--pgsql-host=", "--pgsql-port=", "--pgsql-user=", "--pgsql-password=")
 _MODES: Final = {Protocol.SIMPLE: "disable", Protocol.PREPARED: "auto"}
@@ -120,7 +120,7 @@ class SysbenchDriver(SysbenchParser):
 
 
 def find_sysbench(host: Host) -> str:
-    """Where sysbench lies on a host.
+    """Path of sysbench on a host.
 
     Raises:
         HostNotFitError: it is not there, or knows no PostgreSQL.
@@ -165,7 +165,7 @@ def _options(load: Load) -> tuple[str, ...]:
 
 
 def _without_tables(options: Sequence[str]) -> tuple[str, ...]:
-    """Those that every script knows; others are refused by sysbench."""
+    """Options that every script accepts; sysbench refuses unknown ones."""
     return tuple(option for option in options if not option.startswith("--table"))
 
 

@@ -1,4 +1,4 @@
--- What the client alone could drive: asks for nothing but an answer, in the protocol of --db-ps-mode.
+-- The throughput of the client alone: asks for nothing but an answer, in the protocol of --db-ps-mode.
 function thread_init()
    connection = sysbench.sql.driver():connect()
    statement = connection:prepare("SELECT 1")

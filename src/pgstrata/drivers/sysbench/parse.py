@@ -1,4 +1,4 @@
-"""What sysbench wrote, as values: statistics, histogram of latencies, reports of each second, complaints.
+"""Parser of sysbench's output: statistics, histogram of latencies, reports of each second, complaints.
 
 Pure: bytes in, values out. Everything stands on its standard output. Figures are read by the names of their fields; a
 field whose value cannot be read raises ParseError with the line.
@@ -153,7 +153,7 @@ class _Field:
         return int(number)
 
     def per_second(self) -> float:
-        """What stands in parentheses behind a count."""
+        """Rate per second, in parentheses behind a count."""
         match = re.search(rf"\((?P<rate>{_NUMBER}) per sec\.\)$", self.value)
         if match is None:
             raise ParseError(f"sysbench's statistics have no throughput: {self.line!r}", where=OUTPUT)

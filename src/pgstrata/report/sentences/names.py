@@ -110,7 +110,7 @@ _CLAIMS: Final = {
 
 
 def say_claim(cell: Cell) -> str:
-    """What figures of a cell must not be taken for; empty for most."""
+    """Disclaimer beside the figures of a cell; empty for most."""
     return "" if cell.scripts else _CLAIMS.get(cell.workload, "")
 
 

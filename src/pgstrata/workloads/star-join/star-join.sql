@@ -1,3 +1,3 @@
--- What one customer bought, by everything that is known of it.
+-- One customer's purchases by year, region, category, country, segment, promotion and channel.
 \set customer random(1, 50000)
 SELECT d.year, d.quarter, st.region, p.category, su.country, c.segment, pr.kind, ch.name, count(*) AS sales, sum(s.quantity * s.price) AS revenue FROM sale s JOIN day d ON d.day_id = s.day_id JOIN store st ON st.store_id = s.store_id JOIN product p ON p.product_id = s.product_id JOIN supplier su ON su.supplier_id = p.supplier_id JOIN customer c ON c.customer_id = s.customer_id JOIN promotion pr ON pr.promotion_id = s.promotion_id JOIN channel ch ON ch.channel_id = s.channel_id WHERE s.customer_id = :customer AND d.year >= 2016 AND st.square_metres > 100 AND pr.reduction < 0.3 GROUP BY d.year, d.quarter, st.region, p.category, su.country, c.segment, pr.kind, ch.name ORDER BY revenue DESC LIMIT 20;

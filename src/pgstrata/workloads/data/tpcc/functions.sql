@@ -1,4 +1,4 @@
--- What the rows are drawn with. A value depends on nothing but its row and its column, so that data are the same
+-- Functions that draw values. A value depends on nothing but its row and its column, so that data are the same
 -- whenever and wherever they are made, and by however many sessions: random() is another one since PostgreSQL 15.
 
 -- A whole number from lowest to highest, all as likely. Rows of all tables have keys of their own.

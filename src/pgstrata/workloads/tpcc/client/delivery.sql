@@ -1,7 +1,3 @@
--- Clause 2.7: the oldest new order of each district; one that another delivery has just taken is skipped.
-@key2@
-\set w random(1, :scale)
-\set carrier random(1, 10)
 BEGIN;
 -- repeat d from 1 to 10
 WITH gone AS (DELETE FROM new_order WHERE no_w_id = :w AND no_d_id = @d@ AND no_o_id = (SELECT no_o_id FROM new_order WHERE no_w_id = :w AND no_d_id = @d@ ORDER BY no_o_id LIMIT 1) RETURNING no_o_id) SELECT coalesce(max(no_o_id), 0) AS o FROM gone \gset

@@ -1,10 +1,3 @@
--- Clause 2.6: the last order of a customer.
-@key2@
-\set w random(1, :scale)
-\set d random(1, 10)
-\set named random(1, 100)
-\set name ((random(0, 255) | random(0, 999)) + 209) % 1000
-\set c @customer@
 BEGIN;
 \if :named <= 60
 SELECT tpcc_find_customer(:w, :d, tpcc_last_name(:name)) AS c \gset
