@@ -1,10 +1,11 @@
 import gzip
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
+from driver_host import DriverHost
 from pgstrata.drivers.pgbench.driver import PgbenchDriver, verify_sql
-from pgstrata.errors import HostFileError, UsageError
+from pgstrata.errors import UsageError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Cell, Protocol, Script, ServerKind, ServerSpec
 from pgstrata.model.secret import Secret
@@ -22,19 +23,8 @@ ADDRESS = Address(host="/run/s", port=5433, user="postgres", database="bench")
 
 
 @dataclass
-class FakeHost:
-    files: dict = field(default_factory=dict)
-    spawned: list = field(default_factory=list)
-    ran: list = field(default_factory=list)
+class FakeHost(DriverHost):
     shown: bytes = b""
-
-    def write(self, path, content, *, mode=0o600):
-        self.files[path] = content
-
-    def read(self, path, *, offset=0):
-        if path not in self.files:
-            raise HostFileError("no such file", where=path)
-        return self.files[path][offset:]
 
     def list_folder(self, path):
         return tuple(sorted(name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")))
@@ -42,10 +32,6 @@ class FakeHost:
     def run(self, command, *, timeout=600.0, check=True):
         self.ran.append(command)
         return Completed(code=0, stdout=b"pgbench (PostgreSQL) 18.6\n", stderr=self.shown)
-
-    def spawn(self, command, *, stdout, stderr, on_parent_death=None):
-        self.spawned.append((command, stdout, stderr))
-        return "process"
 
 
 def tools(number=180006):

@@ -1,10 +1,11 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
+from driver_host import DriverHost
 from pgstrata.drivers.sysbench import CAPABILITIES
 from pgstrata.drivers.sysbench.driver import SysbenchDriver, find_sysbench, load_sysbench, verify_sysbench
-from pgstrata.errors import DiskFullError, HostFileError, HostNotFitError, ServerFailedError, UsageError
+from pgstrata.errors import DiskFullError, HostNotFitError, ServerFailedError, UsageError
 from pgstrata.model.experiment import Cell, Protocol
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address
@@ -18,24 +19,13 @@ EMPTY = "--db-driver=pgsql --pgsql-host= --pgsql-port= --pgsql-user= --pgsql-pas
 
 
 @dataclass
-class FakeHost:
+class FakeHost(DriverHost):
     """A machine with a sysbench, `found` there, that says `help` and loads with `loaded`."""
 
     name = "local"
     found: bytes = b"/usr/bin/sysbench\n"
     help: bytes = HELP
     loaded: Completed | None = None
-    files: dict = field(default_factory=dict)
-    spawned: list = field(default_factory=list)
-    ran: list = field(default_factory=list)
-
-    def write(self, path, content, *, mode=0o600):
-        self.files[path] = content
-
-    def read(self, path, *, offset=0):
-        if path not in self.files:
-            raise HostFileError("no such file", where=path)
-        return self.files[path][offset:]
 
     def read_files(self, paths):
         return {path: self.files[path] for path in paths if path in self.files}
@@ -52,10 +42,6 @@ class FakeHost:
             case ("sysbench", "--version"):
                 return Completed(code=0, stdout=b"sysbench 1.0.20\n", stderr=b"")
         return self.loaded or Completed(code=0, stdout=b"", stderr=b"")
-
-    def spawn(self, command, *, stdout, stderr, on_parent_death=None):
-        self.spawned.append((command, stdout, stderr))
-        return "process"
 
 
 def load(workload="oltp-read-only", address=ADDRESS, options=(), **changes):
