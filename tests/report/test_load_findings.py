@@ -68,5 +68,5 @@ def test_drops_and_collapses_are_told_by_their_own_figures():
     finding = replace(FINDING, drops=(drop,), collapsed_from=128)
     assert drop_sentences(Answered(finding)) == (
         "18 on simple-update: -6.0 % [-7.0, -5.0] throughput from 64 to 128 clients",
-        "18 on simple-update: collapses with 128 clients or more",
+        "18 on simple-update: collapses at 128 clients",
     )

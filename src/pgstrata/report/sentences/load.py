@@ -61,7 +61,7 @@ def _say_drops(finding: LoadFinding, experiment: Experiment) -> Iterator[str]:
     for drop in finding.drops:
         yield f"{name}: {_say_drop(drop, METRICS[finding.metric].title)}"
     if finding.collapsed_from is not None:
-        yield f"{name}: collapses with {count(finding.collapsed_from, 'client')} or more"
+        yield f"{name}: collapses at {count(finding.collapsed_from, 'client')}"
 
 
 def _say_drop(drop: LoadDrop, title: str) -> str:
