@@ -1,4 +1,4 @@
-"""Simulated studies in which a difference begins at a load: how often it is named there, how often where none is."""
+"""Simulated block differences that begin at a load: how often they are named there, how often none where none is."""
 
 from __future__ import annotations
 
