@@ -104,9 +104,10 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
 
 
 def check_data(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
-    """Whether what must be true of the data whatever was done to them is still true after the load."""
-    query = workload_of(arm.cell, rig.workloads).data.consistency_at(arm.cell.scale)
-    if not query or not workload_of(arm.cell, rig.workloads).writes:
+    """Check what every load must preserve of the data; without an answer, or with a wrong one, the run is invalid."""
+    workload = workload_of(arm.cell, rig.workloads)
+    query = workload.data.consistency_at(arm.cell.scale)
+    if not query or not workload.writes:
         return
     with step(rig, arm, "check"):
         try:
