@@ -29,6 +29,7 @@ class Unit(StrEnum):
 
     PER_SECOND = "1/s"
     PER_MINUTE = "1/min"
+    PER_HOUR = "1/h"
     SECONDS = "s"
     BYTES = "B"
     BYTES_PER_SECOND = "B/s"
@@ -169,7 +170,7 @@ def render_value(value: float, unit: Unit) -> str:
     if math.isnan(value):
         return "n/a"
     match unit:
-        case Unit.PER_SECOND | Unit.PER_MINUTE:
+        case Unit.PER_SECOND | Unit.PER_MINUTE | Unit.PER_HOUR:
             per = unit.value.removeprefix("1")
             return f"{value:,.0f}{per}" if abs(value) >= 100 else f"{_digits(value)}{per}"  # noqa: PLR2004
         case Unit.SECONDS:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 import records
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
 from pgstrata.conduct.derive import derive_record
@@ -52,6 +54,18 @@ def test_new_orders_per_minute_are_the_share_of_their_script_in_the_throughput()
 def test_a_load_without_orders_has_no_new_orders():
     parser = Parser(replace(RESULT, by_script={"one": 180, "two": 220}))
     assert derive_record(_HEADER, {"out": b"x"}, parser, (), Allow()).value("new_orders") is None
+
+
+def test_power_is_queries_per_hour_by_the_geometric_mean_of_those_with_names():
+    named = ((0.1, "/* one */ SELECT 1;"), (1.0, "/* another one */ SELECT 2;"))
+    parser = Parser(replace(RESULT, statements=((5.0, "SELECT pg_sleep(5);"), *named)))
+    record = derive_record(_HEADER, {"out": b"x"}, parser, (), Allow())
+    assert record.value("power") == pytest.approx(3600 / 0.1**0.5)
+    assert [each.name for each in record.statements] == ["", "one", "another one"]
+
+
+def test_without_names_there_is_no_power():
+    assert derive_record(_HEADER, {"out": b"x"}, Parser(), (), Allow()).value("power") is None
 
 
 def test_a_run_that_left_nothing_has_no_statements():

@@ -17,6 +17,10 @@ DAMAGE = {
     "sales": ("UPDATE sale SET quantity = quantity + 1 WHERE sale_id = 4711", "quantity of all sales"),
     "articles": ("UPDATE article_gist SET body = body || 'x' WHERE id = 17", "articles that both have"),
     "events": ("UPDATE event SET value = value + 1 WHERE event_id = 99999", "values in hundredths"),
+    "trade": (
+        "UPDATE item SET received = received + 1 WHERE order_id = 4711 AND line = 1",
+        "days until all items were received",
+    ),
 }
 
 
@@ -40,6 +44,11 @@ def articles(running_server):
 @pytest.fixture(scope="module")
 def events(running_server):
     yield from made_of(running_server, "events")
+
+
+@pytest.fixture(scope="module")
+def trade(running_server):
+    yield from made_of(running_server, "trade")
 
 
 @pytest.fixture(params=DAMAGE)

@@ -5,6 +5,7 @@ import dataclasses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.model.answer import Verdict
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import StatementLatency
@@ -24,7 +25,9 @@ def profiled(answer, text="UPDATE pgbench_accounts SET abalance = abalance + :de
         )
         for run in answer.study.runs
     )
-    return dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs))
+    shifts = find_statement_shifts(answer.study.plan, runs)
+    study = dataclasses.replace(answer.study, runs=runs)
+    return dataclasses.replace(answer, study=study, statement_shifts=shifts)
 
 
 def too_long(text):
@@ -98,7 +101,7 @@ def test_the_statements_of_a_profile_are_shown_with_latencies_and_differences(de
     text = render_text(profiled(desk.answer()))
     part = text[text.index("UPDATE pgbench_accounts") :].splitlines()
     assert part[1].split() == ["16:", "1", "ms"]
-    assert part[2].split() == ["18:", "1.5", "ms", "+50.0", "%"]
+    assert part[2].split() == ["18:", "1.5", "ms", "+50.0", "%", "[+50.0,", "+50.0],", "slower"]
     assert too_long(text) == []
 
 

@@ -23,6 +23,7 @@ def test_workloads_share_the_data_of_their_kind():
         "sales": {"heavyweight", "star-join"},
         "articles": {"full-text"},
         "events": {"insert-heavy"},
+        "trade": {"analytic"},
     }
 
 
@@ -110,7 +111,7 @@ def test_terminals_key_and_think_only_where_they_are_asked_to():
 
 def test_what_only_reads_is_known():
     assert {name for name, workload in WORKLOADS.items() if not workload.writes} == {
-        "connect", "heavyweight", "oltp-point-select", "oltp-read-only", "select-only", "star-join",
+        "analytic", "connect", "heavyweight", "oltp-point-select", "oltp-read-only", "select-only", "star-join",
     }  # fmt: skip
 
 

@@ -29,11 +29,12 @@ from pgstrata.compare.environments.builds import doubt_builds
 from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.compare.headlines import doubt_equivalences
+from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.model.queries import QueryCounts
-from pgstrata.model.runs import RunRecord
+from pgstrata.model.runs import RunRecord, StatementLatency
 from pgstrata.ports.studies import StoredStudy
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
@@ -58,10 +59,16 @@ def _hide_run(run: RunRecord) -> RunRecord:
             replace(count, query=_hash(count.query), blocker=_hash(count.blocker)) for count in run.sessions
         ),
         processes=tuple(replace(count, query=_hash(count.query)) for count in run.processes),
-        statements=tuple(replace(each, text=_hash(each.text)) for each in run.statements),
+        statements=tuple(replace(each, text=_hide_statement(each)) for each in run.statements),
         query_plans=(),
         queries=None if run.queries is None else _hide_counts(run.queries),
     )
+
+
+def _hide_statement(statement: StatementLatency) -> str:
+    """Its name is its author's and stays."""
+    hidden = _hash(statement.text)
+    return f"/* {statement.name} */ {hidden}" if statement.name else hidden
 
 
 def _hide_counts(counts: QueryCounts) -> QueryCounts:
@@ -77,6 +84,7 @@ def _hash(text: str) -> str:
 SHOWN = (
     "wal_per_tx",
     "new_orders",
+    "power",
     "checkpoints",
     "autovacuums",
     "client_share",
@@ -119,6 +127,7 @@ def load_answer(
         load_findings=find_by_load(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
+        statement_shifts=find_statement_shifts(loaded.plan, loaded.runs),
         pairs=doubt_builds(compare_pairs(loaded.plan, loaded.runs), loaded) if pairs else (),
         attributions=found.attributions if found else (),
         unattributed=found.missing if found else (),

@@ -90,6 +90,8 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
 
 _FIGURES: Final = re.compile(r"[\d.,]+")
 _AS_BEFORE: Final = "as before"
+# Below this many transactions per second, digits behind the point are shown.
+_FEW: Final = 10
 
 
 def choose_sink(*, events: bool) -> Sink:
@@ -183,7 +185,7 @@ def _columns(out: TextIO) -> int:
 def _living(event: Event) -> str:
     match event.kind:
         case EventKind.PROGRESS:
-            rate = "" if event.value is None else f" · {event.value:,.0f} tps"
+            rate = "" if event.value is None else f" · {_tps(event.value)} tps"
             return f"{event.run} · {event.text}{rate}"
         case EventKind.STEP:
             return f"{event.run or 'preparing'} · {event.text}"
@@ -199,11 +201,16 @@ def _doubt(event: Event) -> str:
     return f"{word}: {event.text}" if event.text else word
 
 
+def _tps(value: float) -> str:
+    """Whole transactions, unless they are so few that digits behind the point tell more."""
+    return f"{value:,.0f}" if value >= _FEW else f"{value:.2f}"
+
+
 def render_event(event: Event) -> str:
     """A finished thing as a line; empty for what only lives."""
     match event.kind:
         case EventKind.RUN_FINISHED:
-            tps = f"{event.value:>9,.0f} tps" if event.value is not None else "    no tps"
+            tps = f"{_tps(event.value):>9} tps" if event.value is not None else "    no tps"
             doubt = "" if event.validity == Validity.VALID else f"  {_doubt(event)}"
             return f"[{event.done}/{event.total}] {event.run}  {tps}{doubt}"
         case EventKind.BLOCK_FINISHED:

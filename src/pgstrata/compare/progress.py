@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.statements import open_statements
 from pgstrata.compare.verdicts.judging import Judged, Primary, ask, judge_primary
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
@@ -14,8 +15,9 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
     """What block `number` has to hold, as pairs of environment and cell; empty when everything is decided.
 
     All cells of environments whose headline is open, of the others the cells that are open themselves, controls alike,
-    and the baseline in all these cells. Cells in which the environment or the baseline collapsed are closed. Only the
-    primary metric counts. Without anything to compare, every block holds everything.
+    and the baseline in all these cells. Cells in which the environment or the baseline collapsed are closed. The
+    primary metric counts, and statements with a name of their own in cells with a profile. Without anything to compare,
+    every block holds everything.
 
     Args:
         plan: what was to be measured.
@@ -37,6 +39,11 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
         cell.identity for cell in experiment.cells if not find_arm(arms, experiment.baseline, cell.identity).is_closed
     ]
     wanted = {(name, cell) for name in question.environments for cell in _open_cells(primary, arms, name, live)}
+    wanted |= {
+        (name, cell)
+        for name, cell in open_statements(plan, earlier)
+        if cell in live and not find_arm(arms, name, cell).is_closed
+    }
     return frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted})
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.errors import ParseError
@@ -112,6 +114,7 @@ def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tupl
         "tps": result.tps,
         "transactions": float(result.transactions),
         "new_orders": _new_orders(result),
+        "power": _power(_statements(result)),
         "latency_mean": result.latency_mean,
         "latency_stddev": result.latency_stddev,
         "failed": float(result.failed),
@@ -126,6 +129,15 @@ def _new_orders(result: DriverResult) -> float | None:
     """New orders per minute, as TPC-C counts (clause 5.4); None of any other load."""
     made, total = result.by_script.get("new-order"), sum(result.by_script.values())
     return 60 * result.tps * made / total if made is not None and result.tps is not None and total else None
+
+
+def _power(statements: Sequence[StatementLatency]) -> float | None:
+    """Queries per hour by the geometric mean of the latencies of statements with names; None without any.
+
+    That is the power of TPC-H (clause 5.4.1) without its scale factor and its refresh functions.
+    """
+    logs = [math.log(each.seconds) for each in statements if each.name and each.seconds > 0]
+    return 3600 / math.exp(fmean(logs)) if logs else None
 
 
 def _window(

@@ -73,6 +73,8 @@ def hide_constants(text: str, kept: str = "") -> str:
 
 def _hide(found: re.Match[str]) -> str:
     token = found[0]
+    if found.lastgroup == "kept":
+        return token
     if found.lastgroup == "constant":
         return token if re.fullmatch(r"\$\d+", token) else "?"
     return " " if token.startswith(("--", "/*")) else token

@@ -52,7 +52,8 @@ def read_cells(
         options = _read_options(table, path, workloads, reader)
         if name is None:
             continue
-        driver = workloads[name].driver if name in workloads else DEFAULT_DRIVER
+        known = workloads.get(name)
+        driver = known.driver if known else DEFAULT_DRIVER
         sharing = driver not in drivers or drivers[driver].shares_threads
         number += len(table.scale) * len(table.clients)
         if number > MOST:
@@ -74,7 +75,7 @@ def read_cells(
                 latency_limit=table.latency_limit,
                 scripts=scripts,
                 options=options,
-                profile=table.profile,
+                profile=table.profile or (known is not None and known.profile),
                 driver=driver,
                 placement=table.placement,
             )

@@ -158,6 +158,31 @@ class CpuFinding:
         return self.found and self.throughput.verdict not in shown
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementShift:
+    """By how much the mean latency of one statement moved, in one environment and cell with a profile.
+
+    `statement` is its text as the driver gives it, `number` tells statements of the same text apart, from 0. `metric`
+    is that whose threshold holds. `effect` and `interval` are ratios, as in `Comparison`; `level` is the statement's
+    share of the error probability that those of this environment and cell have together. `value` and `baseline_value`
+    are medians over the runs used, in seconds.
+    """
+
+    environment: str
+    cell: str
+    statement: str
+    number: int
+    metric: str
+    verdict: Verdict
+    effect: float | None
+    interval: Interval | None
+    level: float
+    blocks: int
+    decided_at: int | None
+    value: float | None
+    baseline_value: float | None
+
+
 class EffectKind(StrEnum):
     """What a contrast of crossed factors is."""
 
@@ -325,6 +350,8 @@ class Answer:
     """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()
     """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""
+    statement_shifts: tuple[StatementShift, ...] = ()
+    """By cell and environment, in the order of the scripts; none without a profile."""
     pairs: tuple[Comparison, ...] = ()
     """All pairs of environments, each against its `reference`; none where nobody asked for them."""
     attributions: tuple[Attribution, ...] = ()

@@ -103,6 +103,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         _metric("latency_stddev", "latency standard deviation", Unit.SECONDS),
         _metric(SCHEDULE_LAG, "lag behind the rate", Unit.SECONDS),
         _metric("new_orders", "new orders", Unit.PER_MINUTE, "faster", "slower", Direction.HIGHER),
+        _metric("power", "queries per hour (geometric mean)", Unit.PER_HOUR, "faster", "slower", Direction.HIGHER),
         _metric("transactions", "transactions", Unit.COUNT, "more", "fewer", Direction.HIGHER),
         _metric("failed", "failed transactions", Unit.COUNT),
         _metric("retried", "retried transactions", Unit.COUNT),

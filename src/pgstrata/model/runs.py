@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
+from typing import Final
 
 from pgstrata.model.activity import ProcessCount, SessionCount, WaitProfile
 from pgstrata.model.metrics import ROUND_TPS, TPS, Measurement, Series
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.reasons import Reason
+
+NAME_OF_STATEMENT: Final = r"\A\s*/\*\ (?P<name>[a-z][a-z\ -]{0,60}?)\ \*/"
+"""The comment in front of a statement that names it, as `re.VERBOSE` reads it."""
+_NAMED: Final = re.compile(NAME_OF_STATEMENT, re.VERBOSE)
 
 
 class RunStatus(StrEnum):
@@ -36,6 +42,12 @@ class StatementLatency:
 
     text: str
     seconds: float
+
+    @property
+    def name(self) -> str:
+        """Its name: a comment of small letters, spaces and hyphens in front of it; empty where there is none."""
+        found = _NAMED.match(self.text)
+        return found["name"] if found else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

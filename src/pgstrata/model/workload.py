@@ -80,7 +80,7 @@ class Workload:
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
     of its own. `retries`: maximum number of tries of a transaction after deadlocks and serialization failures.
     `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
-    `long_transactions`: a transaction may last longer than a slice.
+    `long_transactions`: a transaction may last longer than a slice. `profile`: the latency of each statement is kept.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Workload:
     settings: Mapping[str, str] = field(default_factory=dict)
     driver: str = DEFAULT_DRIVER
     long_transactions: bool = False
+    profile: bool = False
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""

@@ -207,3 +207,13 @@ def test_an_empty_archive_gives_no_percentiles():
     result = parse_result({"transactions.log.gz": gzip.compress(b"")})
     assert (result.samples, result.percentiles) == (0, {})
     assert parse_transactions(b"").samples == 0
+
+
+class TestHiding:
+    def test_a_name_in_front_of_a_statement_stays_and_any_other_comment_goes(self):
+        head = "statement latencies in milliseconds:"
+        lines = ("/* monthly report */ SELECT 42;", "/* for 4711 */ SELECT 1;", "SELECT /* a name */ 2;")
+        hidden = hide_profile("\n".join((head, *(f"         0.137  {line}" for line in lines))))
+        assert [line[16:].strip() for line in hidden.splitlines()[1:]] == [
+            "/* monthly report */ SELECT ?;", "SELECT ?;", "SELECT   ?;",
+        ]  # fmt: skip

@@ -89,7 +89,7 @@ def judge_primary(question: Question, arms: Arms) -> Primary:
     cells = [pair_cells(arms, question, name) for name in question.environments]
     several = len(question.cells) > 1
     heads = [over_cells(pairings) for pairings in cells]
-    family = _judge_family([head for head in heads if head.control is None])
+    family = judge_family([head for head in heads if head.control is None])
     controls = [head for head in heads if head.control is not None]
     beside = [replace(each, headline=True) for each in judge_each(controls)]
     explored = judge_each([pairing for pairings in cells for pairing in pairings if several])
@@ -110,7 +110,7 @@ def judge_each(pairings: Sequence[Pairing]) -> list[Judged]:
     ]
 
 
-def _judge_family(heads: Sequence[Pairing]) -> list[Judged]:
+def judge_family(heads: Sequence[Pairing]) -> list[Judged]:
     """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
     series = [DifferenceSeries(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
     rules = [make_rule(head.question) for head in heads]

@@ -20,6 +20,7 @@ from pgstrata.drivers.progress import to_series
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Series
 from pgstrata.model.packed import unpack
+from pgstrata.model.runs import NAME_OF_STATEMENT
 from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
 
 OUTPUT: Final = f"{NAME}.out"
@@ -257,7 +258,7 @@ def hide_profile(output: str) -> str:
             lines.append(line)
         elif figures and line.startswith("   "):
             end = found.end() if (found := figures.match(line)) else 0
-            lines.append(line[:end] + hide_constants(line[end:]))
+            lines.append(line[:end] + hide_constants(line[end:], kept=NAME_OF_STATEMENT))
         else:
             figures = None
             lines.append(line)

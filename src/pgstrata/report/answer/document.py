@@ -50,7 +50,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.effects import draw_effects, draw_quantiles
-from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, capitalise, doubt_sentences
+from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, doubt_sentences
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.report.sentences.factors import primary_effects
 from pgstrata.report.sentences.limits import unmeasured
@@ -209,10 +209,10 @@ def _percentiles(answer: Answer, cell: CellRows, name: str, *, drawn: bool) -> t
 
 
 def _statements(answer: Answer, cell: CellRows, name: str) -> tuple[Block, ...]:
-    profile = make_profile(answer.study, cell.cell.identity)
+    profile = make_profile(answer, cell.cell.identity)
     if not profile.rows:
         return ()
-    blocks = (Paragraph(capitalise(profile.note), Tone.NOTE), statement_table(cell, profile.rows))
+    blocks = (Paragraph(profile.note, Tone.NOTE), statement_table(cell, profile.rows))
     return (Details(f"Statements: {name}", blocks, open=opens_details(answer)),)
 
 

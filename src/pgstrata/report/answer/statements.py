@@ -1,37 +1,38 @@
-"""The statements of a cell with their latencies, where the cell asks for a profile."""
+"""The statements of a cell with their latencies, where the cell has a profile."""
 
-import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
 
-from pgstrata.model.answer import Study
-from pgstrata.model.runs import RunRecord
+from pgstrata.compare.statements import LEAST_SECONDS, latencies_of
+from pgstrata.compare.verdicts.judging import threshold_of
+from pgstrata.model.answer import Answer, StatementShift
 from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.statements import name_statement
+from pgstrata.report.sentences.verdicts import render_threshold
 from pgstrata.sources.runs import may_enter
 
-PROFILE_NOTE = (
-    "median latency, and difference from the baseline as the median over the blocks. There is no interval: "
-    "it tells where to look and decides nothing."
+_NOTE: Final = (
+    "Median latency, and by how much it differs from the baseline, block by block, against a threshold of {}. The "
+    "statements of an environment share its error probability: each verdict allows for their number."
 )
-# Drivers count whole microseconds: of less than this a difference would be made of rounding.
-_LEAST_SECONDS = 10e-6
 # The text of a statement, and how often it stood in the scripts before.
 _Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRow:
-    """One statement: for each environment of the experiment the median latency over its usable runs, in seconds.
-
-    `changes` are the medians over the blocks of latency / latency of the baseline; None where there is nothing to
-    compare. They have no interval: they tell where to look and decide nothing.
-    """
+    """One statement: for each environment of the experiment its median latency in seconds, and its verdict if any."""
 
     text: str
     seconds: tuple[float | None, ...]
-    changes: tuple[float | None, ...]
+    shifts: tuple[StatementShift | None, ...]
+
+    @property
+    def title(self) -> str:
+        """Its name, or its text where it has none."""
+        return name_statement(self.text) or self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,58 +41,46 @@ class Profile:
 
     rows: tuple[StatementRow, ...]
     left_out: int
+    threshold: float
 
     @property
     def note(self) -> str:
         """What the figures are, and what is left out."""
+        note = _NOTE.format(render_threshold(self.threshold))
         if not self.left_out:
-            return PROFILE_NOTE
-        return f"{PROFILE_NOTE} Left out: {count(self.left_out, 'command')} of less than {_LEAST_SECONDS * 1e6:.0f} µs."
+            return note
+        return f"{note} Left out: {count(self.left_out, 'command')} of less than {LEAST_SECONDS * 1e6:.0f} µs."
 
 
-def make_profile(study: Study, cell: str) -> Profile:
-    """The statements of a cell that are worth showing; no rows without a profile."""
-    found = profile_statements(study, cell)
-    rows = tuple(row for row in found if any(item is not None and item >= _LEAST_SECONDS for item in row.seconds))
-    return Profile(rows=rows, left_out=len(found) - len(rows))
+def make_profile(answer: Answer, cell: str) -> Profile:
+    """The statements of a cell that are worth showing, in the order of the scripts; no rows without a profile."""
+    found = _rows(answer, cell)
+    rows = tuple(row for row in found if any(item is not None and item >= LEAST_SECONDS for item in row.seconds))
+    threshold = threshold_of(answer.study.plan.experiment, "latency_mean")
+    return Profile(rows=rows, left_out=len(found) - len(rows), threshold=threshold)
 
 
-def profile_statements(study: Study, cell: str) -> tuple[StatementRow, ...]:
-    """All statements of a cell in the order of the scripts; empty without a profile."""
-    experiment = study.plan.experiment
-    found: dict[_Key, dict[str, dict[int, float]]] = {}
-    for run in study.runs:
+def _rows(answer: Answer, cell: str) -> tuple[StatementRow, ...]:
+    latencies: dict[_Key, dict[str, list[float]]] = {}
+    for run in answer.study.runs:
         if run.cell == cell and may_enter(run):
-            for key, seconds in _latencies(run).items():
-                found.setdefault(key, defaultdict(dict))[run.environment][run.block] = seconds
-    names = [environment.name for environment in experiment.environments]
+            for key, seconds in latencies_of(run).items():
+                latencies.setdefault(key, {}).setdefault(run.environment, []).append(seconds)
+    shifts = {
+        (shift.environment, shift.statement, shift.number): shift
+        for shift in answer.statement_shifts
+        if shift.cell == cell
+    }
+    names = [environment.name for environment in answer.study.plan.experiment.environments]
     return tuple(
         StatementRow(
-            text=text,
-            seconds=tuple(_median(list(blocks.get(name, {}).values())) for name in names),
-            changes=tuple(_change(blocks, name, experiment.baseline) for name in names),
+            text=key[0],
+            seconds=tuple(_median(of_key, name) for name in names),
+            shifts=tuple(shifts.get((name, *key)) for name in names),
         )
-        for (text, _), blocks in found.items()
+        for key, of_key in latencies.items()
     )
 
 
-def _latencies(run: RunRecord) -> dict[_Key, float]:
-    """A statement that stands in the scripts several times is told apart by its place."""
-    seen: dict[str, int] = defaultdict(int)
-    found = {}
-    for item in run.statements:
-        if math.isfinite(item.seconds):
-            found[item.text, seen[item.text]] = item.seconds
-        seen[item.text] += 1
-    return found
-
-
-def _change(blocks: Mapping[str, Mapping[int, float]], name: str, baseline: str) -> float | None:
-    own, base = blocks.get(name, {}), blocks.get(baseline, {})
-    if name == baseline:
-        return None
-    return _median([own[block] / base[block] for block in own.keys() & base.keys() if base[block] >= _LEAST_SECONDS])
-
-
-def _median(values: list[float]) -> float | None:
-    return median(values) if values else None
+def _median(latencies: Mapping[str, list[float]], name: str) -> float | None:
+    return median(latencies[name]) if name in latencies else None

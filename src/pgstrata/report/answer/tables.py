@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pgstrata.compare.headlines import headline_comparisons
-from pgstrata.model.answer import Answer, FactorEffect, QuantileShift
+from pgstrata.model.answer import Answer, FactorEffect, QuantileShift, StatementShift
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
 from pgstrata.report.answer.statements import StatementRow
@@ -50,7 +50,8 @@ def cell_table(answer: Answer, cell: CellRows) -> Table:
     metric = answer.study.plan.experiment.metric
     rows = cell.rows
     value = tuple(render_measurement(row.value, metric) for row in rows)
-    used = [place for place in range(len(COSTS)) if any(row.costs[place] is not None for row in rows)]
+    known = [place for place in range(len(COSTS)) if any(row.costs[place] is not None for row in rows)]
+    used = [place for place in known if COSTS[place] != metric]
     costs = (
         Column(
             title=COST_TITLES[COSTS[place]],
@@ -114,12 +115,18 @@ def statement_table(cell: CellRows, rows: Sequence[StatementRow]) -> Table:
         Column(
             title=environment.name,
             cells=tuple(_duration(row.seconds[place]) for row in rows),
-            beside=tuple(_change(row.changes[place]) for row in rows),
+            beside=tuple(_say_shift(row.shifts[place]) for row in rows),
         )
         for place, environment in enumerate(cell.rows)
     )
-    names = Column(title="statement", cells=tuple(row.text for row in rows))
+    names = Column(title="statement", cells=tuple(row.title for row in rows))
     return Table(names=names, columns=columns, shape=Shape.RECORDS, code=True, style="facts")
+
+
+def _say_shift(shift: StatementShift | None) -> str:
+    if shift is None:
+        return ""
+    return verdict_label(shift) if shift.effect is None else f"{render_figures(shift)}, {verdict_label(shift)}"
 
 
 def percentile_table(answer: Answer, cell: Cell, rows: Sequence[EnvironmentRow]) -> Table | None:

@@ -137,6 +137,7 @@ def decision_json(answer: ImportAnswer) -> str:
             axis_fields(axis, cell=_cell_field(axis.cell, single=is_single(answer, axis))) for axis in answer.axes
         ],
         "load_findings": [],
+        "statements": [],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),

@@ -14,6 +14,7 @@ from pgstrata.model.answer import (
     FactorEffect,
     LoadFinding,
     OrderedAxis,
+    StatementShift,
     Study,
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
@@ -29,6 +30,7 @@ from pgstrata.report.planning.floor import floor_json, floors_json, visible_effe
 from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.reasons import say_reason, say_why_so
+from pgstrata.report.sentences.statements import name_statement
 from pgstrata.units import Direction
 
 _COMPARISON: Final = (
@@ -116,6 +118,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
+        "statements": [_statement(item) for item in answer.statement_shifts],
         "warnings": warning_fields(answer.warnings),
     }
     if why:
@@ -232,6 +235,15 @@ def _shifts(answer: Answer) -> list[dict[str, Any]]:
         {"environment": environment, "cell": cell, "simultaneous": True, "quantiles": items}
         for (environment, cell), items in found.items()
     ]
+
+
+def _statement(item: StatementShift) -> dict[str, Any]:
+    """A statement of a cell with a profile, of one environment against the baseline."""
+    return {
+        **pick_fields(item, "environment cell statement number"),
+        "name": name_statement(item.statement) or None,
+        **pick_fields(item, "metric verdict effect interval level blocks decided_at value baseline_value"),
+    }
 
 
 _ORIGIN = "source hertz statement_samples"

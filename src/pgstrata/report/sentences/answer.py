@@ -37,6 +37,7 @@ from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
+from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
 from pgstrata.units import render_percent_change
 
@@ -62,7 +63,9 @@ class Sentence:
 
 
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
-    """The answer: alarms, what depends on the load, headlines, what CPU alone shows, factors, single cells, controls.
+    """The answer: alarms, what depends on the load, headlines, and what stands beside them.
+
+    Beside them stand statements, drops, what CPU alone shows, factors, single cells and controls.
 
     Few sentences, for many cells too. Where there is only one cell, it is the headline. What all cells have in common
     is said once, in a sentence of its own.
@@ -77,6 +80,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     common = say_common(answer.study.plan.experiment)
     texts = [*load_sentences(answer), *texts]
     beside = [
+        *statement_sentences(answer),
         *drop_sentences(answer),
         *cpu_sentences(answer),
         *contrast_sentences(answer),

@@ -1,0 +1,12 @@
+ALTER TABLE region ADD PRIMARY KEY (region_id);
+ALTER TABLE nation ADD PRIMARY KEY (nation_id);
+ALTER TABLE supplier ADD PRIMARY KEY (supplier_id);
+ALTER TABLE customer ADD PRIMARY KEY (customer_id);
+ALTER TABLE part ADD PRIMARY KEY (part_id);
+ALTER TABLE supply ADD PRIMARY KEY (part_id, supplier_id);
+ALTER TABLE orders ADD PRIMARY KEY (order_id);
+CREATE INDEX supplier_by_nation ON supplier (nation_id);
+CREATE INDEX customer_by_nation ON customer (nation_id);
+CREATE INDEX supply_by_supplier ON supply (supplier_id);
+CREATE INDEX orders_by_customer ON orders (customer_id);
+CREATE INDEX orders_by_date ON orders (ordered);
