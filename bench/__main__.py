@@ -26,6 +26,7 @@ from live import measure_live, measure_live_runs, measure_live_writing
 from loading import measure_loading
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
+from percentiles import measure_percentiles
 from perf import measure_perf
 from real_noise import measure_real_noise
 from remote import measure_remote
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "loading": measure_loading,
     "overhead": measure_overhead,
     "observer": measure_observer,
+    "percentiles": measure_percentiles,
     "perf": measure_perf,
     "watching": measure_watching,
     "switch": measure_switch,

@@ -233,8 +233,8 @@ OF_PLANS = [
     (
         Reason(code="few_blocks", value=3, of=8),
         (
-            "3 blocks allow no verdict, because an interval needs at least 8; leave blocks out, and measuring stops once "
-            "the question is answered"
+            "blocks = 3 allows no verdict, because an interval needs at least 8; leave blocks out, and measuring stops "
+            "once the question is answered"
         ),
     ),
     (

@@ -108,8 +108,8 @@ _OF_DESIGNS: Final = {
 _OF_PLANS: Final = {
     "budget_blocks": "the budget of {seconds:duration} holds about {value:.0f} of {of:.0f} blocks: the run ends after "
     "the last whole block that fits",
-    "few_blocks": "{value:.0f} blocks allow no verdict, because an interval needs at least {of:.0f}; leave blocks out, "
-    "and measuring stops once the question is answered",
+    "few_blocks": "blocks = {value:.0f} allows no verdict, because an interval needs at least {of:.0f}; leave blocks "
+    "out, and measuring stops once the question is answered",
     "run_unused": "run = {seconds:duration} has no effect on {names}: environments take turns in slices, and a visit "
     'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
     "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
