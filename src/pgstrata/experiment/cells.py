@@ -11,6 +11,7 @@ from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.own_data import read_data
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.model.draft import LOOK
 from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell, Placement, Script
 from pgstrata.model.workload import Workload
@@ -156,8 +157,21 @@ def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Sc
             continue
         if not text.strip():
             reader.findings.add((*place, "file"), f"the script {entry.file!r} is empty", "write a transaction into it")
+        _check_finished(entry.file, text, (*place, "file"), reader.findings)
         scripts.append(Script(file=entry.file, text=text, weight=entry.weight))
     return tuple(scripts)
+
+
+def _check_finished(file: str, text: str, place: Path, findings: Findings) -> None:
+    """Note where a draft asks a person to look."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith(LOOK):
+            continue
+        findings.add(
+            place,
+            f"{file}:{number}: the draft is not finished: {line.lstrip().removeprefix(LOOK).strip()[:200]}",
+            "give the variable a value (\\set NAME …) or write one in its place, then take out the line with LOOK",
+        )
 
 
 def _read_options(
