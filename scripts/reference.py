@@ -75,6 +75,7 @@ TABLES: Final = (
     ("environments", "EnvironmentTable", "`[[environments]]`", "One environment each, instead of `[factors]`."),
     ("cells", "CellTable", "`[[cells]]`", "What is measured. Lists expand to one cell for each combination."),
     ("cells.scripts", "ScriptTable", "`scripts` in `[[cells]]`", "pgbench scripts of your own, as inline tables."),
+    ("cells.data", "DataTable", "`data` in `[[cells]]`", "Data of your own, as an inline table or as `[cells.data]`."),
     ("allow", "AllowTable", "`[allow]`", "What you knowingly allow. Every key is `false` unless it is set."),
 )
 
@@ -95,7 +96,10 @@ DEFAULTS: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "rate"): "none: as fast as it goes",
     ("cells", "latency_limit"): "none",
     ("cells", "scripts"): "none",
+    ("cells", "data"): "none: the tables of pgbench at `scale`",
     ("cells.scripts", "file"): "required",
+    ("cells.data", "checks"): "a query that asks whether there is a table",
+    ("cells.data", "size"): "six times a dump in custom or directory format, 1.5 times other files, 1 GB for a command",
 }
 
 WRONG: Final[Mapping[tuple[str, str], str]] = {
@@ -129,6 +133,15 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "placement"): '"pinned"',
     ("cells.scripts", "file"): '"missing.sql"',
     ("cells.scripts", "weight"): "0",
+    ("cells", "data"): "{}",
+    ("cells.data", "dump"): '"missing.dump"',
+    ("cells.data", "sql"): '"missing.sql"',
+    ("cells.data", "copy"): "{ orders = 1 }",
+    ("cells.data", "command"): '"./fill --rows 100"',
+    ("cells.data", "files"): '["missing.txt"]',
+    ("cells.data", "checks"): '"missing.sql"',
+    ("cells.data", "consistency"): '"missing.sql"',
+    ("cells.data", "size"): "3",
     ("allow", "mixed_suppliers"): '"yes"',
     ("allow", "mixed_compilers"): "1",
     ("allow", "assertions"): '"yes"',
@@ -233,6 +246,9 @@ def _provoke(path: str, name: str, wrong: str) -> tuple[str, str]:
         other = 'file = "missing.sql"'
         inline = f"{name} = {wrong}" if name == "file" else f"{other}, {name} = {wrong}"
         tables["cells"] |= {"workload": '"mine"', "scripts": f"[{{ {inline} }}]"}
+    elif path == "cells.data":
+        other = "" if name in {"dump", "sql", "command"} else 'sql = "missing.sql", '
+        tables["cells"] = {"clients": "1", "data": f"{{ {other}{name} = {wrong} }}"}
     else:
         if name == "scripts":
             tables["cells"]["workload"] = '"mine"'

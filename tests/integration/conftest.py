@@ -142,6 +142,14 @@ def reached_server(shared_root):
         yield server
 
 
+@pytest.fixture(scope="session")
+def counting_server(shared_root):
+    """Another one, which counts statements."""
+    options = "-c shared_preload_libraries=pg_stat_statements"
+    with foreign_server(shared_root / "counting", port=15432, options=options) as server:
+        yield server
+
+
 @contextmanager
 def foreign_server(folder, *, port, listen="", options="", level="embedded"):
     """Started and stopped as the user that owns the folder."""

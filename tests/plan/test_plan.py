@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import records
+from pgstrata.app.data_files import DataFiles
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError
 from pgstrata.experiment.defaults import complete_experiment
@@ -27,6 +28,7 @@ from pgstrata.model.experiment import (
     ServerKind,
     ServerSpec,
 )
+from pgstrata.model.own_data import DataFile, OwnData
 from pgstrata.model.plan import FORMER_HORIZON, Design, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.secret import Secret
@@ -483,6 +485,21 @@ def test_scripts_run_on_the_data_of_custom():
         workload_of(cell("mine"), WORKLOADS)
 
 
+def test_data_of_ones_own_have_no_scale_and_stay_on_this_machine():
+    sql = DataFile(name="make.sql", path="/x/make.sql", digest="abc", bytes=2 * GB)
+    mine = cell("mine", scale=1, scripts=(Script(file="a.sql", text="SELECT 1;"),), data=OwnData(sql=sql))
+    made = plan(cells=(mine,))
+    assert {need.bytes // GB for need in made.forecast.datasets} == {3}
+    assert "data by make.sql" in render_plan(made)
+    again = replace(mine, data=OwnData(sql=replace(sql, path="/y/other.sql", name="other.sql", stamp="1"), size=GB))
+    assert plan(cells=(again,)).identity == made.identity
+    other = replace(mine, data=OwnData(sql=replace(sql, digest="def")))
+    assert plan(cells=(other,)).identity != made.identity
+    there = HostSpec(kind=HostKind.SSH, destination="db1")
+    with pytest.raises(PlanRefusedError, match="not sent to other hosts"):
+        plan(cells=(mine,), environments=(environment("a"), environment("b", "18", host=there)))
+
+
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -496,6 +513,7 @@ def test_examples_are_planned_and_shown(name, way):
         file.read_text(encoding="utf-8"),
         file.name,
         read_file=lambda script: (EXAMPLES / script).read_text(encoding="utf-8"),
+        look_at=DataFiles(EXAMPLES, Path("none"), sure=True),
         workloads=builtin_workloads(),
         cpus=4,
     )

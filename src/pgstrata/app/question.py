@@ -13,14 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
+from pgstrata.app.data_files import DataFiles
 from pgstrata.app.host_floors import with_floors
-from pgstrata.app.places import capacity_here, expand_home, observe_memory
+from pgstrata.app.places import capacity_here, expand_home, find_machine_places, observe_memory
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import HostLostError, HostNotFitError, UsageError
 from pgstrata.experiment.defaults import complete_experiment, hosts_to_ask
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model import sizes
-from pgstrata.model.experiment import Environment, Experiment, HostSpec, ServerKind
+from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerKind
 from pgstrata.model.plan import HORIZON, HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
@@ -115,7 +116,7 @@ def plan_text(
 ) -> Plan:
     """The plan of an experiment that is given as text, without floors; the files that it names lie in `folder`."""
     capacity = capacity_here()
-    experiment = parse_text(text, source, workloads, capacity, folder=folder, **given)
+    experiment = parse_text(text, source, workloads, capacity, folder=folder, sure=sure, **given)
     experiment = experiment if query_text else replace(experiment, query_text=False)
     if blocks is not None:
         _refuse_blocks(blocks)
@@ -140,14 +141,23 @@ def parse_text(
     capacity: HostCapacity,
     *,
     folder: Path,
+    sure: bool = True,
     **given: Unpack[Given],
 ) -> Experiment:
-    """The experiment that is given as text, its paths absolute."""
+    """The experiment that is given as text, its paths absolute; large files with data are read where it must be sure."""
     reader = _ScriptReader(folder)
+    looking = DataFiles(folder, Path(find_machine_places().cache) / "digests.json", sure=sure)
     experiment = parse_experiment(
-        text, source, read_file=reader, workloads=workloads, cpus=capacity.cpus, drivers=driver_capabilities(), **given
+        text,
+        source,
+        read_file=reader,
+        look_at=looking,
+        workloads=workloads,
+        cpus=capacity.cpus,
+        drivers=driver_capabilities(),
+        **given,
     )
-    return _with_absolute_prefixes(experiment, folder.absolute())
+    return _with_absolute_paths(experiment, folder.absolute())
 
 
 def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], capacity: HostCapacity) -> Plan:
@@ -155,8 +165,11 @@ def plan_experiment(experiment: Experiment, workloads: Mapping[str, Workload], c
     return make_plan(experiment, workloads, capacity, drivers=driver_capabilities(), say=say_reason)
 
 
-def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
-    """A relative prefix or source is relative to the experiment file, wherever the command is given."""
+def _with_absolute_paths(experiment: Experiment, folder: Path) -> Experiment:
+    """Prefixes, sources and commands are relative to the experiment file, wherever the command is given."""
+
+    def placed(cell: Cell) -> Cell:
+        return cell if cell.data is None else replace(cell, data=replace(cell.data, folder=str(folder)))
 
     def absolute(environment: Environment) -> Environment:
         server = environment.server
@@ -165,7 +178,8 @@ def _with_absolute_prefixes(experiment: Experiment, folder: Path) -> Experiment:
         path = Path(os.path.normpath(folder / expand_home(server.value)))
         return replace(environment, server=replace(server, value=str(path)))
 
-    return replace(experiment, environments=tuple(absolute(environment) for environment in experiment.environments))
+    environments = tuple(absolute(environment) for environment in experiment.environments)
+    return replace(experiment, environments=environments, cells=tuple(map(placed, experiment.cells)))
 
 
 class _ScriptReader:

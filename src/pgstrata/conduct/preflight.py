@@ -89,7 +89,7 @@ def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], fastest: dict[str, float]
     supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[ActiveArm]]] = {}
     for arm in arms:
-        text = f"{arm.environment.title}: {arm.cell.workload}, scale {arm.cell.scale}"
+        text = f"{arm.environment.title}: {arm.cell.workload}, {arm.cell.size}"
         rig.events.emit(Event(kind=EventKind.BUILDING, run=arm.planned.identity, text=text))
         dataset = supply.datasets.ensure(arm.environment, supply.build, arm.cell)
         together.setdefault(dataset.identity, (dataset, []))[1].append(arm)

@@ -23,6 +23,7 @@ from pgstrata.datasets.marker import (
     remove_marked,
     save_marker,
 )
+from pgstrata.datasets.own import PG_RESTORE
 from pgstrata.datasets.recipe import DataRecipe, built_again, digest_of, render_password, setup_scripts
 from pgstrata.errors import (
     LARGER_FILE_SYSTEM,
@@ -163,7 +164,7 @@ class ClusterDatasets:
         except BaseException as error:
             remove_marked(self.host, partial)
             if isinstance(error, DiskFullError):
-                raise self._disk_full(f"a dataset of scale {cell.scale} is built", error) from error
+                raise self._disk_full(f"a dataset ({cell.size}) is built", error) from error
             raise
         return marker
 
@@ -204,7 +205,7 @@ class ClusterDatasets:
         free = self.host.free_bytes(self.root)
         if free < needed:
             raise HostNotFitError(
-                f"a dataset of scale {cell.scale} needs about {render_bytes(needed)}, {render_bytes(free)} are free",
+                f"a dataset ({cell.size}) needs about {render_bytes(needed)}, {render_bytes(free)} are free",
                 where=self.root,
                 remedy="free space, use a smaller scale, or set PGSTRATA_DATA to a folder on a larger file system",
             )
@@ -273,8 +274,13 @@ class ClusterDatasets:
         self.sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
         address = server.address.with_database(DATABASE)
         kind = workload_of(cell, self.workloads).data
-        self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell, kind)
+        tools = self._restoring(server.build) if cell.data is not None else self.tools
+        self.recipe.fill(self.host, self.sql, tools, address, environment, cell, kind)
         self.sql.execute(address, "CHECKPOINT;")
+
+    def _restoring(self, build: Build) -> Build:
+        """The server's own build, or the tools where it has no pg_restore, as those of `maven:` have none."""
+        return build if self.host.exists(build.program(PG_RESTORE)) else self.tools
 
     def _sync_and_size(self, folder: str) -> int:
         self.host.run(Command(argv=("sync", "-f", folder)), timeout=_COPY_TIMEOUT)
@@ -362,4 +368,5 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
         *digest_of(workload.data),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
-    return f"{workload.data.name}-s{cell.scale}-pg{build.version.major}-{digest}"
+    scale = "" if cell.data is not None else f"-s{cell.scale}"
+    return f"{workload.data.name}{scale}-pg{build.version.major}-{digest}"

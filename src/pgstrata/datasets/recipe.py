@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.datasets.own import load_own_data
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.server import Address, Build
@@ -74,7 +75,10 @@ class DataRecipe:
     def fill(
         self, host: Host, sql: Sql, tools: Build, address: Address, environment: Environment, cell: Cell, kind: DataKind
     ) -> None:
-        """Make, verify and freeze the data in an empty database; SqlError, ServerFailedError."""
+        """Make, verify and freeze the data in an empty database; errors as `load_own_data` and drivers raise them.
+
+        `tools` are a driver's, or for data of the user's own those with pg_restore.
+        """
         sql.execute(address, self.marker)
         found = sql.query(address, _PREWARMING)
         if found.value() == "1":
@@ -82,19 +86,24 @@ class DataRecipe:
         for step in kind.steps_at(cell.scale):
             # each table is filled by one session, so that it has the same pages whenever it is made
             finish_all([sql.executing(address, script) for script in step])
-        if not kind.steps:
+        if cell.data is not None:
+            load_own_data(host, sql, tools, address, cell.data)
+        elif not kind.steps:
             self.load(host, tools, address, cell)
         checks = kind.checks_at(cell.scale) or self.verify(cell)
         for script in setup_scripts(environment, cell):
             sql.execute(address, script)
-        _verify_counts(sql, address, checks)
+        remedy = _OWN_REMEDY if cell.data is not None else _REMEDY
+        _verify_counts(sql, address, checks, remedy)
         if consistency := kind.consistency_at(cell.scale):
-            _verify_counts(sql, address, consistency)
+            _verify_counts(sql, address, consistency, remedy)
         sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
 
 
 def digest_of(kind: DataKind) -> tuple[str, ...]:
-    """Hash of the SQL that makes the data, for the identity of datasets; empty where a driver makes them."""
+    """Hash of what makes the data, for the identity of datasets; empty where a driver makes them."""
+    if kind.digest:
+        return (kind.digest,)
     texts = [text for step in kind.steps for text in step]
     return (hashlib.sha256("\0".join(texts).encode()).hexdigest(),) if texts else ()
 
@@ -118,7 +127,11 @@ def setup_scripts(environment: Environment, cell: Cell) -> tuple[str, ...]:
     return tuple(options["setup_sql"] for options in (cell.options, environment.options) if "setup_sql" in options)
 
 
-def _verify_counts(sql: Sql, address: Address, statement: str) -> None:
+_REMEDY: Final = "build it again; report this if it happens twice"
+_OWN_REMEDY: Final = "correct the data or the check in the experiment file, and start again"
+
+
+def _verify_counts(sql: Sql, address: Address, statement: str, remedy: str) -> None:
     """Every row of the check must say ok; ServerFailedError names those that do not."""
     rows = tuple(sql.query(address, statement).records())
     wrong = tuple(", ".join(f"{k} {v}" for k, v in row.items()) for row in rows if row.get("ok") != "t")
@@ -127,5 +140,5 @@ def _verify_counts(sql: Sql, address: Address, statement: str) -> None:
             "the dataset is not what it must be",
             where=address.database,
             details=wrong,
-            remedy="build it again; report this if it happens twice",
+            remedy=remedy,
         )

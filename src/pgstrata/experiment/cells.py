@@ -8,8 +8,10 @@ from typing import Final
 
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, slug, suggest
+from pgstrata.experiment.own_data import read_data
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.model.draft import LOOK
 from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell, Placement, Script
 from pgstrata.model.workload import Workload
@@ -24,6 +26,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
     ("latency_limit", lambda cell: "" if cell.latency_limit is None else f"L{cell.latency_limit * 1000:g}ms"),
     ("scripts", lambda cell: slug("-".join(f"{_stem(one.file)}{one.weight}" for one in cell.scripts))),
     ("options", lambda cell: slug("-".join(f"{key}-{value}" for key, value in cell.options.items()) or "plain")),
+    ("data", lambda cell: "" if cell.data is None else slug(cell.data.title)),
     ("profile", lambda cell: "profile" if cell.profile else ""),
     ("placement", lambda cell: "" if cell.placement is Placement.AUTO else str(cell.placement)),
 )
@@ -47,6 +50,7 @@ def read_cells(
     for index, table in enumerate(tables):
         path: Path = ("cells", index)
         scripts = _read_scripts(table, path, reader)
+        data = read_data(table, path, reader)
         _check_table(table, path, findings)
         name = _read_workload(table, path, workloads, findings)
         options = _read_options(table, path, workloads, reader)
@@ -55,12 +59,13 @@ def read_cells(
         known = workloads.get(name)
         driver = known.driver if known else DEFAULT_DRIVER
         sharing = driver not in drivers or drivers[driver].shares_threads
-        number += len(table.scale) * len(table.clients)
+        scales = table.scale if table.data is None else (1,)
+        number += len(scales) * len(table.clients)
         if number > MOST:
             remedy = f"use fewer scales or numbers of clients: at most {MOST} cells are allowed"
             findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
-        for scale, clients in product(table.scale, table.clients):
+        for scale, clients in product(scales, table.clients):
             usual = _auto_threads(clients, cpus) if sharing else clients
             threads = usual if table.threads is None else table.threads
             cell = Cell(
@@ -78,6 +83,7 @@ def read_cells(
                 profile=table.profile or (known is not None and known.profile),
                 driver=driver,
                 placement=table.placement,
+                data=data,
             )
             cells.append((cell, index))
     return _labelled(cells, findings)
@@ -94,6 +100,8 @@ def _auto_threads(clients: int, cpus: int) -> int:
 
 def _check_table(table: CellTable, path: Path, findings: Findings) -> None:
     for key, example in (("scale", "scale = 10"), ("clients", "clients = [1, 8, 64]")):
+        if key == "scale" and (table.data is not None or findings.touches((*path, "data"))):
+            continue
         if not getattr(table, key) and not findings.touches((*path, key)):
             findings.add((*path, key), f"the cell has no {key}", f"write for example {example}")
     if table.threads is not None and table.clients and table.threads > min(table.clients):
@@ -149,8 +157,21 @@ def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Sc
             continue
         if not text.strip():
             reader.findings.add((*place, "file"), f"the script {entry.file!r} is empty", "write a transaction into it")
+        _check_finished(entry.file, text, (*place, "file"), reader.findings)
         scripts.append(Script(file=entry.file, text=text, weight=entry.weight))
     return tuple(scripts)
+
+
+def _check_finished(file: str, text: str, place: Path, findings: Findings) -> None:
+    """Note where a draft asks a person to look."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith(LOOK):
+            continue
+        findings.add(
+            place,
+            f"{file}:{number}: the draft is not finished: {line.lstrip().removeprefix(LOOK).strip()[:200]}",
+            "give the variable a value (\\set NAME …) or write one in its place, then take out the line with LOOK",
+        )
 
 
 def _read_options(

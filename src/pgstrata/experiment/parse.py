@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pgstrata.experiment.cells import check_choice, read_cells
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
+from pgstrata.experiment.own_data import notes_on_data
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
@@ -18,6 +19,7 @@ from pgstrata.experiment.structure import read_structure
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Allow, Cell, Experiment
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.own_data import DataFile
 from pgstrata.model.secret import Secret
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, own_threshold
 from pgstrata.model.workload import Workload
@@ -35,6 +37,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     conninfo: Mapping[str, Secret] | None = None,
     lone: bool = False,
     drivers: Mapping[str, Capabilities] | None = None,
+    look_at: Callable[[str], DataFile] | None = None,
 ) -> Experiment:
     """The experiment that a file describes.
 
@@ -49,13 +52,16 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         conninfo: complete connection strings by their masked form, where the text holds masked ones.
         lone: whether a single environment is enough, because what it is compared with comes from elsewhere.
         drivers: what each load generator can do, by key; one that is not there shares threads.
+        look_at: size, kind and digest of a file with data, by its path as written; OSError if it cannot be read. None
+            knows no files.
 
     Raises:
         ExperimentError: with every problem that was found.
     """
     findings = Findings(text, source)
     file = read_structure(text, source, findings)
-    reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {})
+    looking = {} if look_at is None else {"look_at": look_at}
+    reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {}, **looking)
     environments = read_environments(file, reader, lone=lone)
     cells = read_cells(file.cells, workloads, reader, cpus, drivers or {})
     _check_controls(file, findings)
@@ -77,7 +83,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         factors=environments.factors,
         allow=Allow(**asdict(file.allow)),
         text=mask_text(text),
-        notes=notes,
+        notes=(*notes, *notes_on_data(cells)),
         diagnosis=file.diagnosis,
         profile_cpu=file.profile_cpu,
         query_text=file.query_text,

@@ -18,6 +18,7 @@ from pgstrata.experiment.values import (
     BASELINE,
     CLIENTS,
     COMMANDS,
+    COPIES,
     FLAG,
     LEVELS,
     RATE,
@@ -25,11 +26,13 @@ from pgstrata.experiment.values import (
     SCALAR,
     SCALE,
     SECONDS,
+    SIZE,
     TABLE,
     TEXT,
     THREADS,
     THRESHOLD,
     WARMUP,
+    WORDS,
     Kind,
     choice,
     count,
@@ -81,6 +84,34 @@ class ScriptTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataTable:
+    """Data of your own: a dump, SQL (with files to be copied), or a command; paths are relative to the experiment file."""
+
+    dump: str | None = _key(
+        TEXT, "A dump of pg_dump in custom, directory or tar format, restored by the server's build."
+    )
+    sql: str | None = _key(TEXT, "A file of SQL that psql works through in an empty database; it stops at an error.")
+    copy: Mapping[str, tuple[str, str]] = _key(
+        COPIES,
+        "Files that COPY reads into tables made by `sql`, by table: csv where the name ends so, else text; "
+        "or { file, options }, with options as in the brackets of COPY.",
+        absent={},
+    )
+    command: tuple[str, ...] = _key(
+        WORDS,
+        "A program with its arguments that fills the empty database named by PGHOST, PGPORT, PGUSER and PGDATABASE; "
+        "it works in the folder of the experiment file, never as root.",
+        absent=(),
+    )
+    files: tuple[str, ...] = _list("Other files that the data depend on: the program, what it reads.", kind=TEXT)
+    checks: str | None = _key(
+        TEXT, "A query of fresh data, with the columns item, expected, found, ok; default: there is a table."
+    )
+    consistency: str | None = _key(TEXT, "A query with the same columns that runs after each run that writes.")
+    size: int | None = _key(SIZE, "Bytes on disk, for forecasts; otherwise guessed by the sizes of the files.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
@@ -105,6 +136,9 @@ class CellTable:
     )
     scripts: tuple[ScriptTable, ...] = _list(
         "pgbench scripts of your own instead of a built-in workload.", of="cells.scripts"
+    )
+    data: DataTable | None = _table(
+        "cells.data", "Data of your own for `scripts`, instead of `scale` and pgbench's tables.", lambda: None
     )
     options: Mapping[str, Any] = _key(TABLE, "Options of the workload by name.", absent={})
     profile: bool = _key(
@@ -194,6 +228,7 @@ TYPES: Final[Mapping[str, type]] = {
     "": ExperimentFile,
     "cells": CellTable,
     "cells.scripts": ScriptTable,
+    "cells.data": DataTable,
     "allow": AllowTable,
 }
 """The type of each table whose keys are its own, by its path without indices."""
@@ -223,7 +258,7 @@ def table_keys(table: str) -> Mapping[str, Key]:
     return keys
 
 
-TABLES: Final = ("", "factors", "common", "environments", "cells", "cells.scripts", "allow")
+TABLES: Final = ("", "factors", "common", "environments", "cells", "cells.scripts", "cells.data", "allow")
 """Paths of all tables without indices."""
 
 

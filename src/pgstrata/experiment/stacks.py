@@ -16,6 +16,7 @@ from pgstrata.experiment.layers import read_level
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.servers import mask_conninfo, parse_server
 from pgstrata.experiment.values import TABLE, Scalar, kind_of
+from pgstrata.model.own_data import DataFile
 from pgstrata.model.secret import Secret
 
 # Characters of a single value
@@ -61,13 +62,21 @@ def flatten(table: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def _look_at_nothing(name: str) -> DataFile:
+    raise FileNotFoundError(name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackReader:
-    """Reads keys of environments; what cannot be is noted in `findings`."""
+    """Reads keys of environments; what cannot be is noted in `findings`.
+
+    `read_file` gives the text of a file that the experiment names, `look_at` what is known of one with data.
+    """
 
     findings: Findings
     read_file: Callable[[str], str]
     conninfo: Mapping[str, Secret]
+    look_at: Callable[[str], DataFile] = _look_at_nothing
 
     def read_table(self, table: Mapping[str, Any], path: Path) -> Stack:
         """All that one table says."""
@@ -118,7 +127,7 @@ class StackReader:
             return self.read_file(file)
         except (OSError, ValueError, PgstrataError) as error:
             remedy = "paths are relative to the experiment file"
-            self.findings.add(path, f"the file {mask_conninfo(file)!r} {_reason(error)}", remedy)
+            self.findings.add(path, f"the file {mask_conninfo(file)!r} {reason_of(error)}", remedy)
             return None
 
 
@@ -172,7 +181,8 @@ def _read_initdb(name: str, value: Scalar) -> str:
     return option
 
 
-def _reason(error: OSError | ValueError | PgstrataError) -> str:
+def reason_of(error: OSError | ValueError | PgstrataError) -> str:
+    """The reason why a file cannot be read, as the end of a sentence that begins with its name."""
     if isinstance(error, FileNotFoundError):
         return "does not exist"
     if isinstance(error, UnicodeDecodeError):

@@ -149,7 +149,8 @@ class _Reader:
             yield self.read_table(key.table, value, path)
         else:
             listed = isinstance(path[-1], int)
-            table = _list_remedy(path[:-1]) if listed else f"write it as [{'.'.join(str(part) for part in path)}]"
+            name = ".".join(part for part in path if isinstance(part, str))
+            table = _list_remedy(path[:-1]) if listed else f"write it as [{name}]"
             self.findings.add(path, "must be a table", table)
 
     def _unknown_remedy(self, table: str, key: str) -> str:

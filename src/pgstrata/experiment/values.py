@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from pgstrata.experiment.keys import MOST, WrongValueError, suggest
-from pgstrata.units import parse_duration, parse_ratio
+from pgstrata.units import parse_bytes, parse_duration, parse_ratio
 
 Scalar = str | int | float | bool
 Levels = tuple[tuple[str | None, Scalar], ...]
@@ -20,6 +20,8 @@ Levels = tuple[tuple[str | None, Scalar], ...]
 MAX_SWEEP: Final = 64
 # Of any duration, in seconds
 _LONGEST: Final = 365 * 86400
+# Of data on disk
+_MOST_BYTES: Final = 1 << 60
 # Connections that PostgreSQL can be set to accept
 _MOST_CLIENTS: Final = 262_143
 _SWEEP: Final = ("from", "to", "steps", "shape")
@@ -83,6 +85,43 @@ def _read_command(name: str, text: object) -> tuple[str, ...]:
     if not words or "\0" in text:
         raise WrongValueError(f"the command for {name!r} is empty or has a NUL character", remedy)
     return words
+
+
+def _read_words(value: object) -> tuple[str, ...]:
+    """A program and its arguments."""
+    remedy = 'write a list of words: ["./fill", "--rows", "1000000"]'
+    if not isinstance(value, list):
+        raise WrongValueError(f"a command is a list of words, not {kind_of(value)}", remedy)
+    words = [word for word in value if isinstance(word, str) and "\0" not in word]
+    if len(words) < len(value) or not words or not words[0].strip():
+        raise WrongValueError("a word of the command is no text, or there is no program", remedy)
+    return tuple(words)
+
+
+def _read_size(value: object) -> int:
+    remedy = 'write it with its unit: "512MB", "3 GB"'
+    if not isinstance(value, str):
+        raise WrongValueError(f"needs a size, not {kind_of(value)}", remedy)
+    try:
+        size = parse_bytes(value)
+    except ValueError:
+        raise WrongValueError(f"{value!r} is not a size", remedy) from None
+    if not 0 < size < _MOST_BYTES:
+        raise WrongValueError(f"{value!r} cannot be the size of data", remedy)
+    return size
+
+
+def _read_copies(value: object) -> Mapping[str, tuple[str, str]]:
+    """File and options of COPY by table; the options are empty where none are given."""
+    return {table: _read_copy(table, given) for table, given in _read_table(value).items()}
+
+
+def _read_copy(table: str, given: object) -> tuple[str, str]:
+    parts = {"file": given, "options": ""} if isinstance(given, str) else given
+    if not isinstance(parts, dict) or not {"file"} <= parts.keys() <= {"file", "options"}:
+        remedy = f'write {table} = "{table}.csv", or {{ file = "{table}.csv", options = "FORMAT csv, HEADER" }}'
+        raise WrongValueError(f"the file for {table!r} is not given by its name", remedy)
+    return _read_text(parts["file"]), _read_text(parts["options"]) if parts.get("options") else ""
 
 
 def _read_table(value: object) -> Mapping[str, Any]:
@@ -267,6 +306,17 @@ _SWEEP_SCHEMA: Final = {
         "shape": {**_SHAPE.schema, "default": "exponential"},
     },
 }
+_COPY_SCHEMA: Final = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["file"],
+            "properties": {"file": {"type": "string"}, "options": {"type": "string"}},
+        },
+    ]
+}
 _LEVELS: Final = (
     {"type": "array", "minItems": 1, "items": _SCALARS},
     {"type": "object", "minProperties": 1, "additionalProperties": _SCALARS},
@@ -277,6 +327,9 @@ SCALAR: Final = Kind(_read_scalar, _SCALARS)
 TEXT: Final = Kind(_read_text, {"type": "string", "minLength": 1})
 FLAG: Final = Kind(_read_flag, {"type": "boolean"})
 TABLE: Final = Kind(_read_table, {"type": "object"})
+WORDS: Final = Kind(_read_words, {"type": "array", "minItems": 1, "items": {"type": "string"}})
+SIZE: Final = Kind(_read_size, {"type": "string", "examples": ["512MB", "3 GB"]})
+COPIES: Final = Kind(_read_copies, {"type": "object", "additionalProperties": _COPY_SCHEMA})
 COMMANDS: Final = Kind(_read_commands, {"type": "object", "additionalProperties": {"type": "string"}})
 LEVELS: Final = Kind(_read_levels, {"anyOf": list(_LEVELS)})
 BASELINE: Final = Kind(_read_baseline, {"anyOf": list(_BASELINES), "examples": [{"server": "16"}]})

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.driver import DEFAULT_DRIVER
+from pgstrata.model.own_data import OwnData
 from pgstrata.model.secret import Secret
 
 
@@ -203,7 +204,8 @@ class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
 
     `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second,
-    `latency_limit` seconds. `driver` is the key of the load generator.
+    `latency_limit` seconds. `driver` is the key of the load generator. `data` are the user's own, for which the scale
+    means nothing and is 1.
     """
 
     workload: str
@@ -221,12 +223,19 @@ class Cell:
     label: str = ""
     driver: str = DEFAULT_DRIVER
     placement: Placement = Placement.AUTO
+    data: OwnData | None = None
 
     @property
     def identity(self) -> str:
         """Readable and safe in paths: simple-update-s100-c16; differences beyond these stand in `label`."""
         rate = f"-r{self.rate:g}" if self.rate is not None else ""
-        return f"{self.workload}-s{self.scale}-c{self.clients}{rate}{self.label}"
+        scale = f"-s{self.scale}" if self.data is None else ""
+        return f"{self.workload}{scale}-c{self.clients}{rate}{self.label}"
+
+    @property
+    def size(self) -> str:
+        """For people: the scale, or where the data come from."""
+        return f"scale {self.scale}" if self.data is None else f"data by {self.data.title}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

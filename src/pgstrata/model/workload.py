@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Script
+from pgstrata.model.own_data import OwnData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +17,8 @@ class DataKind:
     included; `fixed_bytes` come on top at any scale. `relations` are warmed in this order. `steps` are SQL scripts that
     make the data, one step after the other, those of a step side by side; without any a driver makes them. `checks` is
     a query of freshly made data, and `consistency` one of the same data whatever was done to them since: a row for each
-    check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them.
+    check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them. `digest` stands for
+    all that makes the data where neither steps nor a driver do.
     """
 
     name: str
@@ -28,6 +31,7 @@ class DataKind:
     checks: str = ""
     consistency: str = ""
     sources: tuple[str, ...] = ()
+    digest: str = ""
 
     def size(self, scale: int) -> int:
         """Bytes on disk at that scale, without those of an empty cluster."""
@@ -44,6 +48,30 @@ class DataKind:
     def consistency_at(self, scale: int) -> str:
         """The query of data at any time, empty where nothing is known of them."""
         return _at(self.consistency, scale)
+
+
+_SOME_TABLE: Final = """\
+SELECT 'tables' AS item, 'at least 1' AS expected, pg_catalog.count(*) AS found, pg_catalog.count(*) > 0 AS ok
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'm') AND c.relnatts > 0 AND c.relname <> 'pgstrata_marker'
+    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+"""
+"""The check of data of which nothing else is known: a loader that made nothing has failed."""
+
+
+def own_kind(data: OwnData) -> DataKind:
+    """Data of the user's own as a kind, whose name tells different ones apart; @scale@ stands for 1 in its queries."""
+    return DataKind(
+        name=f"own_{data.digest[:8]}",
+        title=data.title,
+        unit="",
+        bytes_per_scale=0,
+        fixed_bytes=data.estimate,
+        checks=data.checks or _SOME_TABLE,
+        consistency=data.consistency,
+        digest=data.digest,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

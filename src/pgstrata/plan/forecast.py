@@ -133,7 +133,7 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
             need = DatasetNeed(
                 server=environment.server.text,
                 workload=cell.workload,
-                scale=cell.scale,
+                scale=cell.scale if cell.data is None else 0,
                 bytes=data_bytes(cell, workloads),
             )
             needs.setdefault(key, need)

@@ -11,15 +11,18 @@ from typing import Any, Final
 from pgstrata.model.codec import encode
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, Placement, ServerSpec
+from pgstrata.model.own_data import DataFile, OwnData
 from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
     ServerSpec: frozenset({"conninfo"}),
+    OwnData: frozenset({"size", "folder"}),
+    DataFile: frozenset({"name", "path", "bytes", "stamp"}),
     Design: frozenset({"reason", "free_because", "writes"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
-    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO},
+    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO, "data": None},
     Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},

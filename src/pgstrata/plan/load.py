@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.errors import PlanRefusedError
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.storage import Medium, Role, medium_of
-from pgstrata.model.workload import Workload
+from pgstrata.model.workload import Workload, own_kind
 from pgstrata.units import parse_bytes
 
 MB: Final = 1024**2
@@ -30,7 +31,7 @@ _UNKNOWN_IMAGE: Final = 4096 * MB
 
 
 def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
-    """The workload of a cell; scripts of the author's own run on the data of the workload `custom`.
+    """The workload of a cell; scripts of the author's own run on the data of `custom`, or on the author's own.
 
     Raises:
         PlanRefusedError: there is no such workload.
@@ -38,7 +39,8 @@ def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
     name = "custom" if cell.scripts else cell.workload
     if name not in workloads:
         raise PlanRefusedError(f"there is no workload {name!r}", remedy=f"there are: {', '.join(sorted(workloads))}")
-    return workloads[name]
+    found = workloads[name]
+    return found if cell.data is None else replace(found, data=own_kind(cell.data))
 
 
 def data_bytes(cell: Cell, workloads: Mapping[str, Workload]) -> int:

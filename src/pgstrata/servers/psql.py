@@ -26,6 +26,8 @@ _AS_SCRIPT = ("-q", "-f", "-")
 _ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
 )  # VERBOSITY=verbose puts the SQLSTATE before the text
+_PLACE = re.compile(r"^psql:(?!<stdin>)(?P<place>.+:\d+): (?:ERROR|FATAL|PANIC|error):", re.MULTILINE)
+"""File and line of a script that psql was told to include."""
 _NO_CONNECTION = 2
 """Exit code of psql where there was no connection, or it was lost."""
 _WITHOUT_JIT = """\
@@ -111,6 +113,8 @@ def _sql_error(address: Address, done: Completed) -> PgstrataError:
     what = match.group("what").strip() if match else first
     state = (match.group("state") or "") if match else ""
     place = f"database {address.database} at {address.host or 'service'}"
+    if included := _PLACE.search(text):
+        place = f"{included['place']}, {place}"
     if find_disk_full(text):
         remedy = "free space where the server's data lie"
         return DatabaseFullError(what, host=address.host, port=address.port, where=place, remedy=remedy)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, BinaryIO, Final
 
 from pgstrata.errors import HostFileError
 from pgstrata.system.users import UserIds
@@ -128,6 +128,13 @@ def open_folder(folder: Path) -> None:
 
 
 @as_owner_of
+@contextmanager
+def open_regular(path: Path) -> Iterator[BinaryIO]:
+    """A regular file for reading, of any size; OSError if it is missing or not regular."""
+    with os.fdopen(_open_regular(str(path)), "rb") as stream:
+        yield stream
+
+
 def read_regular(path: Path, *, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
 
@@ -138,18 +145,24 @@ def read_regular(path: Path, *, most: int) -> bytes:
 
 def read_as_is(path: str, *, most: int, offset: int = 0) -> bytes:
     """`read_regular` from `offset` on, as the user that this process acts as; files of /proc are regular too."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = _open_regular(path)
     try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not an ordinary file", path)
         if offset:
             os.lseek(descriptor, offset, os.SEEK_SET)
-        return _read_rest(descriptor, path, max(0, status.st_size - offset), most)
+        return _read_rest(descriptor, path, max(0, os.fstat(descriptor).st_size - offset), most)
     finally:
         os.close(descriptor)
+
+
+def _open_regular(path: str) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "it is not an ordinary file", path)
 
 
 def _read_rest(descriptor: int, path: str, expected: int, most: int) -> bytes:

@@ -97,7 +97,7 @@ def _cell(plan: Plan, cell: Cell) -> str:
     warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
     design = plan.design(cell.identity).describe(cell.run)
     ends = f"{render_count(cell.clients, 'client')} on {render_count(cell.threads, 'thread')}"
-    parts = [f"{cell.identity}: scale {cell.scale}, {ends}, {cell.protocol}, {design}{warmup}"]
+    parts = [f"{cell.identity}: {cell.size}, {ends}, {cell.protocol}, {design}{warmup}"]
     if cell.rate is not None:
         parts.append(f"at {cell.rate:g} transactions per second")
     if cell.latency_limit is not None:
@@ -137,7 +137,8 @@ def _forecast(plan: Plan) -> Iterator[str]:
     )
     yield f"  {render_count(len(forecast.datasets), 'dataset')}, about {size}: built once, about {building}"
     for need in forecast.datasets:
-        yield f"    server {need.server}: {need.workload} at scale {need.scale}, {render_bytes(need.bytes)}"
+        at = f" at scale {need.scale}" if need.scale else ""
+        yield f"    server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
     yield f"  a block takes about {block}; all {experiment.blocks} with the datasets about {whole}"
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"

@@ -95,13 +95,14 @@ def _common_parts(experiment: Experiment) -> list[str]:
 
 def _parts(cell: Cell) -> list[str]:
     rate = [f"at {cell.rate:g} transactions/s"] if cell.rate is not None else []
-    return [f"at scale {cell.scale}", f"with {count(cell.clients, 'client')}", *rate]
+    size = f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
+    return [size, f"with {count(cell.clients, 'client')}", *rate]
 
 
 def _describe(cell: Cell) -> str:
     clients = "1 client" if cell.clients == 1 else f"{cell.clients} clients"
     rate = f", {cell.rate:g} transactions/s" if cell.rate is not None else ""
-    return f"{cell.workload}, scale {cell.scale}, {clients}{rate}"
+    return f"{cell.workload}, {cell.size}, {clients}{rate}"
 
 
 _CLAIMS: Final = {
