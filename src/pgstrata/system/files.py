@@ -127,14 +127,19 @@ def open_folder(folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- files
 
 
-@as_owner_of
 @contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
     """A regular file for reading, of any size; OSError if it is missing or not regular."""
-    with os.fdopen(_open_regular(str(path)), "rb") as stream:
+    with os.fdopen(_open_as_owner(path), "rb") as stream:
         yield stream
 
 
+@as_owner_of
+def _open_as_owner(path: Path) -> int:
+    return _open_regular(str(path))
+
+
+@as_owner_of
 def read_regular(path: Path, *, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
 
