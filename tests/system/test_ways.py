@@ -158,6 +158,7 @@ def test_links_without_end_are_refused(open_folder):
     lambda path: files.copy_file(Path("/etc/hostname"), path / "new"),
     lambda path: files.link_or_copy(path / "secret", path.parent / "copy"),
     lambda path: files.read_regular(path / "secret", most=100),
+    lambda path: files.open_regular(path / "secret").__enter__(),
     lambda path: files.remove_file(path / "secret"),
     lambda path: files.remove_tree(path / "below"),
     lambda path: files.rename(path / "secret", path / "other"),
