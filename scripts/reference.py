@@ -94,6 +94,7 @@ DEFAULTS: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "clients"): "required",
     ("cells", "rate"): "none: as fast as it goes",
     ("cells", "latency_limit"): "none",
+    ("cells", "objective"): "none",
     ("cells", "scripts"): "none",
     ("cells.scripts", "file"): "required",
 }
@@ -123,6 +124,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "warmup"): '"some"',
     ("cells", "rate"): "0",
     ("cells", "latency_limit"): "5",
+    ("cells", "objective"): '"p99 > 20ms"',
     ("cells", "scripts"): '[{ file = "missing.sql" }]',
     ("cells", "options"): "{ width = 100 }",
     ("cells", "profile"): '"yes"',

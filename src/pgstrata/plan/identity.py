@@ -19,7 +19,7 @@ _NOT_FIXING: Final = {
     Design: frozenset({"reason", "free_because", "writes"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
-    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO},
+    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO, "objective": None, "rate_share": None},
     Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},

@@ -6,6 +6,7 @@ from pathlib import Path
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
+from pgstrata.sources.rates import MAXIMA, RATES
 from pgstrata.store import catalogue
 from pgstrata.store.details import load_query_plans
 from pgstrata.store.failures import catalogue_errors
@@ -50,8 +51,14 @@ def load_study(
         created=file.created,
         version=file.version,
         networks=_below(fingerprints, "network/"),
+        rates=_numbers(fingerprints.get(RATES, _NOTHING)),
+        maxima=_numbers(fingerprints.get(MAXIMA, _NOTHING)),
         query_plans=query_plans,
     )
+
+
+def _numbers(fingerprint: Fingerprint) -> dict[str, float]:
+    return {name: float(value) for name, value in fingerprint.facts.items()}
 
 
 def _below(fingerprints: Mapping[str, Fingerprint], folder: str) -> dict[str, Fingerprint]:
