@@ -7,7 +7,7 @@ import pytest
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import ExperimentError, PlanRefusedError
 from pgstrata.model.experiment import Placement
-from pgstrata.model.objective import Objective
+from pgstrata.model.objective import Objective, Search
 from pgstrata.model.reasons import Reason
 from pgstrata.plan import make_plan
 from pgstrata.report.planning.plan import plan_json, render_plan
@@ -43,7 +43,8 @@ def plan(read, capacity):
 )
 def test_an_objective_is_a_limit_of_a_percentile_or_the_mean(read, text, of, limit):
     experiment = read(TWO + CELL + f'objective = "{text}"\n')
-    assert experiment.cells[0].objective == Objective(of=of, limit=pytest.approx(limit))
+    found = experiment.cells[0].objective
+    assert (found.of, found.limit) == (of, pytest.approx(limit))
     assert experiment.metric == "sustained_rate"
 
 
@@ -111,3 +112,15 @@ def test_slices_and_sysbench_are_refused_with_their_reason(plan):
     cell = SEARCH.replace("select-only", "oltp-read-only")
     with pytest.raises(PlanRefusedError, match="does not log the latency of each transaction"):
         plan(TWO + cell)
+
+
+@pytest.mark.parametrize(("of", "limit"), [("p98", 0.02), ("p99", 0.0), ("p99", float("nan")), ("mean", float("inf"))])
+def test_a_damaged_objective_is_none(of, limit):
+    with pytest.raises(ValueError, match="is no objective"):
+        Objective(of=of, limit=limit)
+
+
+@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
+def test_damaged_rates_of_a_search_are_none(rate):
+    with pytest.raises(ValueError, match="no rates"):
+        Search(objective=Objective(of="p99", limit=0.02), seconds=2.0, rates=(0.0, rate))

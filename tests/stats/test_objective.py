@@ -1,4 +1,5 @@
 import math
+from statistics import NormalDist, fmean, median
 
 import pytest
 from hypothesis import given
@@ -82,9 +83,16 @@ def test_the_search_ends_where_the_limit_is_missed_at_any_rate():
     assert find_crossing(steps).found is Found.MISSED
 
 
-def test_a_level_needs_three_runs_and_covers_their_geometric_mean():
+def test_a_level_needs_three_runs():
     assert level_interval([100.0, 110.0]) is None
-    found = level_interval([100.0, 100.0, 121.0, 121.0])
-    assert found.value == pytest.approx(110.0)
-    assert found.low < 110 < found.high
-    assert found.low * found.high == pytest.approx(110.0**2)
+    found = level_interval([100.0, 100.0, 100.0])
+    assert (found.low, found.value, found.high) == pytest.approx((100.0, 100.0, 100.0))
+
+
+def test_a_level_is_that_at_which_all_runs_together_keep_the_limit():
+    """Late shares grow with the 20th power of the rate: at the level their mean over the runs is the one that may be."""
+    runs = [1000 * math.exp(0.03 * NormalDist().inv_cdf((place + 0.5) / 400)) for place in range(400)]
+    found = level_interval(runs)
+    assert fmean((found.value / rate) ** 20 for rate in runs) == pytest.approx(1.0, abs=0.02)
+    assert found.value < median(runs)
+    assert found.low < found.value < found.high

@@ -284,7 +284,7 @@ class LoadDrop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SustainedRate:
-    """The highest rate of one environment within the objective of a cell, 1/s: the geometric mean over its runs.
+    """The highest rate of one environment within the objective of a cell, 1/s: that at which its runs together keep it.
 
     All but `runs` is None where there are too few of them.
     """

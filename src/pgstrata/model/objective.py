@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -22,10 +23,18 @@ _MILLISECONDS: Final = 1e3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """A percentile of latency, or its mean, below a limit in seconds; `of` is a key of `QUANTILES`."""
+    """A percentile of latency, or its mean, below a limit in seconds; `of` is a key of `QUANTILES`.
+
+    Raises:
+        ValueError: it is no such percentile, or no limit.
+    """
 
     of: str
     limit: float
+
+    def __post_init__(self) -> None:
+        if self.of not in QUANTILES or not 0 < self.limit < math.inf:
+            raise ValueError(f"{self.of!r} within {self.limit} s is no objective")
 
     @property
     def late_share(self) -> float | None:
@@ -49,11 +58,18 @@ class Search:
     """What a run searched: the rates of its steps in order, 1/s, the first of them 0 for as fast as it goes.
 
     `seconds` are those of each step.
+
+    Raises:
+        ValueError: a rate is below zero or not finite.
     """
 
     objective: Objective
     seconds: float
     rates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not all(0 <= rate < math.inf for rate in self.rates):
+            raise ValueError(f"no rates: {self.rates}")
 
 
 def step_seconds(run: float) -> int:

@@ -200,7 +200,7 @@ def next_rate(steps: Sequence[Step], maximum: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelInterval:
-    """The geometric mean of values, and its interval at `confidence`."""
+    """The rate at which runs taken together keep a limit, and its interval at `confidence`."""
 
     value: float
     low: float
@@ -209,17 +209,26 @@ class LevelInterval:
 
 
 def level_interval(values: Sequence[float]) -> LevelInterval | None:
-    """The typical value of runs, by Student's t over their logarithms; None for fewer than three.
+    """What runs sustain together, from what each of them sustains; None for fewer than three.
+
+    At a rate r a run whose own rate is v has about (r / v) ** slope times the late transactions that may be, so that
+    many runs together reach the limit at the power mean of v with exponent -slope: slow runs count for more, and so
+    does the error of single searches, which makes their typical value too high by slope / 2 times the variance of
+    ln(v). For normal logarithms with mean m and variance s2 that is exp(m - slope / 2 s2); the interval is Cox's (Land
+    1972; Zhou & Gao, Statistics in Medicine 1997), with Student's t in place of the normal distribution.
 
     Args:
         values: one for each run, above zero.
     """
-    if len(values) < _FEWEST_VALUES:
+    number = len(values)
+    if number < _FEWEST_VALUES:
         return None
     logs = [math.log(value) for value in values]
-    centre = math.fsum(logs) / len(logs)
-    spread = math.sqrt(math.fsum((each - centre) ** 2 for each in logs) / (len(logs) - 1))
-    half = two_sided_point(_LEVEL, len(logs) - 1) * spread / math.sqrt(len(logs))
+    mean = math.fsum(logs) / number
+    variance = math.fsum((each - mean) ** 2 for each in logs) / (number - 1)
+    centre = mean - _USUAL_SLOPE / 2 * variance
+    error = math.sqrt(variance / number + (_USUAL_SLOPE * variance) ** 2 / (2 * (number - 1)))
+    half = two_sided_point(_LEVEL, number - 1) * error
     return LevelInterval(
         value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half), confidence=1 - _LEVEL
     )

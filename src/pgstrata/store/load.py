@@ -37,6 +37,7 @@ def load_study(
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
         query_plans = load_query_plans(connection)
+        rates, maxima = (_numbers(fingerprints.get(name, _NOTHING)) for name in (RATES, MAXIMA))
         planned = {run.identity: (run.block, run.environment, run.cell) for run in file.plan.runs}
         for run in runs:
             if planned.get(run.identity) != (run.block, run.environment, run.cell):
@@ -51,8 +52,8 @@ def load_study(
         created=file.created,
         version=file.version,
         networks=_below(fingerprints, "network/"),
-        rates=_numbers(fingerprints.get(RATES, _NOTHING)),
-        maxima=_numbers(fingerprints.get(MAXIMA, _NOTHING)),
+        rates=rates,
+        maxima=maxima,
         query_plans=query_plans,
     )
 

@@ -118,8 +118,8 @@ def say_values(plan: Plan, cell: Cell) -> str:
         return f"median of unlogged stretches{blocks}; differences come from the slices"
     if cell.objective is not None:
         return (
-            f"the highest rate {say_objective(cell.objective)}, median of the runs; the interval is that of their "
-            "geometric mean (Student's t over logarithms)"
+            f"the highest rate {say_objective(cell.objective)}, median of the runs; the interval is that of the "
+            "rate at which all runs together keep the limit, which lies a little lower"
         )
     return "median of the runs"
 
