@@ -74,6 +74,12 @@ def test_the_search_finds_the_rate_of_a_server_without_noise_in_eleven_steps(sha
     assert find_crossing(steps).rate == pytest.approx(1000 * share, rel=0.02)
 
 
+def test_a_rate_that_kept_the_limit_and_was_outvoted_keeps_the_search_near():
+    steps = [step(3922, 0.0), step(4529, 9.6), step(4215, 8.4), step(4146, 0.25), step(3845, 32.8)]
+    assert find_crossing(steps).found is Found.MISSED
+    assert next_rate(steps, 5230.0) == pytest.approx(0.8 * 3845)
+
+
 def test_the_search_ends_where_the_limit_is_missed_at_any_rate():
     steps, rate = [], next_rate([], 1000.0)
     while rate is not None:

@@ -35,6 +35,9 @@ SAMPLING: Final = "sampling"
 # Lines per second of the sampled transaction log in the fastest arm: 60 000 latencies in a minute. Four times as many
 # showed in the throughput (-3.3 % against -1.4 % here). A slower arm at the same rate has fewer, enough in a minute.
 LOG_LINES_PER_SECOND: Final = 1000.0
+# A step of a search lasts seconds, and one in a hundred of its transactions decides: their number counts for more than
+# what the log costs, which is the same in all environments.
+_MORE_LINES_IN_STEPS: Final = 4
 _PROBE_SECONDS: Final = 1.0
 _TRIAL_TIMEOUT: Final = 600.0
 
@@ -64,7 +67,7 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
         again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
     choose_rates(rig, plan, tried.maxima)
-    _choose_sampling(rig, tried.fastest)
+    _choose_sampling(rig, plan, tried.fastest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,15 +193,17 @@ def _probe(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     return result.tps or 0.0
 
 
-def _choose_sampling(rig: Rig, fastest: dict[str, float]) -> None:
+def _choose_sampling(rig: Rig, plan: Plan, fastest: dict[str, float]) -> None:
     """A power of two that keeps the log of the fastest arm small; kept in the study, so that a resume cannot change it.
 
     A cell in which nothing ran gets no log at all.
     """
     for cell, tps in fastest.items():
         if tps > 0:
-            rate = 1.0
-            while rate * min(tps, rig.rates.get(cell, tps)) > LOG_LINES_PER_SECOND:
+            rate, most = 1.0, LOG_LINES_PER_SECOND
+            if plan.experiment.cell(cell).objective is not None:
+                most *= _MORE_LINES_IN_STEPS
+            while rate * min(tps, rig.rates.get(cell, tps)) > most:
                 rate /= 2
             rig.sampling[cell] = rate
     if fastest:

@@ -188,7 +188,9 @@ def next_rate(steps: Sequence[Step], maximum: float) -> float | None:
     crossing = find_crossing(steps)
     match crossing.found:
         case Found.MISSED:
-            lower = crossing.rate * _DOWN ** (2 ** (len(steps) - 1))
+            # where a single step kept it, others outvoted that one, and the limit is not far
+            times = 2 ** (len(steps) - 1) if all(step.score > 1 for step in steps) else 1
+            lower = crossing.rate * _DOWN**times
             return lower if lower > _LEAST_SHARE * maximum else None
         case Found.KEPT:
             return max(math.sqrt(crossing.rate * maximum), crossing.rate * _UP)
