@@ -62,8 +62,8 @@ def _step_load(load: Load, rate: float, seconds: float, number: int) -> Load:
 
 
 def _take_step(rig: Rig, arm: ActiveArm, load: Load, number: int) -> tuple[dict[str, bytes], ProcessExit | None]:
-    at = "as fast as it goes" if load.cell.rate is None else f"{load.cell.rate:,.0f} transactions/s"
-    text = f"step {number} of {STEPS}: {at}"
+    at = "" if load.cell.rate is None else f" at {load.cell.rate:,.0f}/s"
+    text = f"step {number} of {STEPS}{at}"
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=text))
     part = step_part(number)
     exit_ = drive(rig, arm, load, part)
