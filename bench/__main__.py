@@ -24,6 +24,7 @@ from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
 from loading import measure_loading
+from objective import measure_objective
 from observer import measure_observer, measure_overhead
 from ordered import measure_ordered
 from percentiles import measure_percentiles
@@ -78,6 +79,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "background-load": measure_background_load,
     "ordered": measure_ordered,
     "along-load": measure_along_load,
+    "objective": measure_objective,
     "bisection": measure_bisection,
     "causes": measure_causes,
     "anomalies": measure_anomalies,

@@ -123,13 +123,42 @@ def test_a_sampler_that_was_lost_is_named():
     assert (missing.obstacle, missing.lost) == (Obstacle.SAMPLER_LOST, lost)
 
 
-def test_a_fixed_rate_has_no_attribution():
+def at_rate(**rest):
+    """A plan at a fixed rate and its runs: 4 clients, 1000 transactions per second, so 4 ms for each of a session."""
     plan = make_plan()
-    cells = tuple(replace(cell, rate=100.0) for cell in plan.experiment.cells)
+    cells = tuple(replace(cell, rate=1000.0) for cell in plan.experiment.cells)
     plan = replace(plan, experiment=replace(plan.experiment, cells=cells))
-    cell = cells[0].identity
-    found = find_why(plan, [replace(each, cell=cell) for each in both()])
-    assert found.missing[0].obstacle is Obstacle.FIXED_RATE
+    lag = {"schedule_lag": 0.5e-3}
+    runs = [
+        each
+        for block in range(1, 5)
+        for each in (
+            replace(run(BASE, block, sampled(700, 150, 150), latency_mean=2.5e-3, **lag), cell=cells[0].identity),
+            replace(run(OTHER, block, sampled(550, 150, 300), latency_mean=3.1e-3, **lag), cell=cells[0].identity),
+        )
+    ]
+    return plan, runs
+
+
+def test_at_a_fixed_rate_the_pauses_of_sessions_are_left_out():
+    plan, runs = at_rate()
+    (found,) = find_why(plan, runs).attributions
+    # latency from the scheduled start, less the lag
+    assert found.total.reference == pytest.approx(2.0e-3)
+    assert found.total.difference == pytest.approx(0.6e-3)
+    assert found.causes[0].event == "IO/WalSync"
+    parts = {(part.part, part.event): part.difference for part in found.parts}
+    assert parts[Part.WAIT, "IO/WalSync"] == pytest.approx(0.6e-3, rel=0.1)
+    assert {account.environment for account in find_why(plan, runs).accounts} == {BASE, OTHER}
+
+
+def test_a_fixed_rate_without_its_lag_has_no_attribution():
+    plan, runs = at_rate()
+    kept = [
+        replace(each, measurements=tuple(one for one in each.measurements if one.metric != "schedule_lag"))
+        for each in runs
+    ]
+    assert find_why(plan, kept).missing[0].obstacle is Obstacle.FIXED_RATE
 
 
 def test_levels_are_told_in_the_blocks_that_all_of_them_have():

@@ -625,6 +625,15 @@ def test_what_is_on_another_machine_need_not_fit_into_this_one():
         make_plan(apart(settings=large), WORKLOADS, CAPACITY)
 
 
+def test_the_example_of_an_objective_says_that_a_run_is_a_search():
+    text, known = (EXAMPLES / "objective.toml").read_text(), builtin_workloads()
+    planned = complete_experiment(
+        parse_experiment(text, "objective.toml", read_file=str, workloads=known, cpus=4), CAPACITY, known
+    )
+    shown = " ".join(render_plan(make_plan(planned, known, CAPACITY)).split())
+    assert "highest rate with p99 below 20 ms, searched in 12 steps of 5 s" in shown
+
+
 def test_order_entry_is_called_no_audited_result_before_anything_is_measured():
     text = (EXAMPLES / "tpcc.toml").read_text()
     planned = complete_experiment(

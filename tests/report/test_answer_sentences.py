@@ -8,6 +8,7 @@ import pytest
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt, Unstable
 from pgstrata.model.experiment import ControlKind
+from pgstrata.model.objective import Objective
 from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
 
 _COMMON = "All at scale 10 with 2 clients"
@@ -388,3 +389,32 @@ def test_factors_and_steps_are_part_of_the_answer(desk):
     _, factor, step = say(answer)
     assert factor.startswith("Effect of huge_pages, on against off")
     assert step.startswith("Along server: 18 brought +4.2 %")
+
+
+@pytest.mark.parametrize(
+    ("objectives", "text"),
+    [
+        (("p99", "p99"), "with p99 below 20 ms"),
+        (("mean", "mean"), "with a mean latency below 20 ms"),
+        (("p99", "p50"), "within their limits of latency"),
+    ],
+)
+def test_a_rate_within_an_objective_is_said_as_transactions_that_are_sustained(desk, objectives, text):
+    answer = desk.verdict_answer()
+    experiment = answer.study.plan.experiment
+    cells = tuple(
+        dataclasses.replace(experiment.cells[0], objective=Objective(of=of, limit=0.02), label=f"-{place}")
+        for place, of in enumerate(objectives)
+    )
+    plan = dataclasses.replace(answer.study.plan, experiment=dataclasses.replace(experiment, cells=cells))
+    answer = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+    comparison = desk.comparison(
+        metric="sustained_rate",
+        verdict=Verdict.BETTER,
+        effect=1.12,
+        interval=Interval(low=1.1, high=1.14),
+        cell=ALL_CELLS,
+    )
+    found = say_comparison(answer, comparison)
+    assert found.startswith(f"18 sustains more transactions per second than 16 {text}")
+    assert "+12.0 % [+10.0, +14.0]" in found

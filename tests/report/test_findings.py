@@ -361,8 +361,16 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
     [
         (
             Obstacle.FIXED_RATE,
-            "at a fixed rate the time of a transaction is that of the rate",
-            "leave out `rate`, so that what a transaction takes decides how many there are",
+            (
+                "at a fixed rate the pauses of sessions are told apart by mean latency and mean lag, and these are missing "
+                "or do not fit the throughput"
+            ),
+            "measure again; or leave out `rate`, and sessions have no pauses",
+        ),
+        (
+            Obstacle.SEARCHED,
+            "a run with an objective is one of many rates, and the time of a transaction is that of each",
+            "leave out `objective`, and measure as fast as it goes",
         ),
         (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that it takes", "measure on: `pgstrata run` resumes"),
         (

@@ -33,6 +33,17 @@ SOURCE = Path(pgstrata.__file__).parent
 GIVEN = re.compile(r'\b(?:Reason|Notice)\(\s*code="(\w+)"(?:, how="([\w ]+)")?')
 OF_RUNS = [
     (Reason(code="no_checkpoint"), "no privilege for CHECKPOINT before the run"),
+    (
+        Reason(code="objective_kept", names=("p99 < 20ms",), value=1234.4),
+        (
+            "p99 < 20ms was kept at every rate that was tried, up to 1234 transactions per second: the limit may be "
+            "at a higher one"
+        ),
+    ),
+    (
+        Reason(code="objective_missed", names=("p99 < 20ms",), value=12.34),
+        "p99 < 20ms was missed at every rate, down to 12.3 transactions per second",
+    ),
     (Reason(code="no_transactions"), "no transaction was completed"),
     (
         Reason(code="inconsistent_data", names=("condition 1", "condition 3")),
@@ -180,6 +191,7 @@ OF_DESIGNS = [
     (Reason(code="profile"), "a profile of statements would count the pauses"),
     (Reason(code="reset", names=("restart",)), 'reset = "restart" keeps a server from run to run'),
     (Reason(code="running"), "servers that are running already are not pgstrata's to pause and resume"),
+    (Reason(code="searched"), "the highest rate within the objective is searched in one environment at a time"),
     (Reason(code="runs_asked"), "run by run, as asked"),
     (
         Reason(code="several_machines"),

@@ -79,7 +79,7 @@ def reading_cells(plan: Plan) -> tuple[str, ...]:
     A fixed rate leaves CPUs idle, where waking them up costs either side as it happens.
     """
     cells = plan.experiment.cells
-    return tuple(each.identity for each in cells if each.rate is None and plan.design(each.identity).only_reads)
+    return tuple(each.identity for each in cells if not each.paced and plan.design(each.identity).only_reads)
 
 
 def rule_by_cpu(blocks: int, horizon: int = HORIZON) -> Rule:

@@ -18,6 +18,7 @@ from pgstrata.errors import (
     StudyError,
 )
 from pgstrata.model.experiment import Cell, Environment
+from pgstrata.model.objective import Search
 from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus
@@ -42,7 +43,7 @@ class ActiveArm:
     `client_resident_pids` those on the client's where that is another one. `watchers` are samplers' processes,
     `watching_sessions` the servers' processes that answer them: host's name, pid. `placement_seed` is what the CPUs of
     its sessions are drawn from, the same for all arms of a block; None where they run where the kernel puts them.
-    `stretched` is False where the visit leaves the unlogged stretch out.
+    `stretched` is False where the visit leaves the unlogged stretch out. `search` are the steps of a search so far.
     """
 
     planned: PlannedRun
@@ -70,6 +71,7 @@ class ActiveArm:
     client_resident_pids: tuple[int, ...] = ()
     watchers: frozenset[tuple[str, int]] = frozenset()
     watching_sessions: frozenset[tuple[str, int]] = frozenset()
+    search: Search | None = None
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep a piece of evidence, unless there is nothing in it."""
@@ -156,7 +158,11 @@ def _guarding(arm: ActiveArm, steps: Steps[None]) -> Steps[None]:
 def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float, seed: int) -> Load:
     """What the driver is asked for; options of the workload may be factors of the environment."""
     return Load(
-        cell=replace(arm.cell, options={**arm.cell.options, **arm.environment.options}),
+        cell=replace(
+            arm.cell,
+            options={**arm.cell.options, **arm.environment.options},
+            rate=rig.rates.get(arm.cell.identity, arm.cell.rate),
+        ),
         workload=workload_of(arm.cell, rig.workloads),
         address=server.address,
         seconds=seconds,

@@ -8,9 +8,10 @@ from dataclasses import replace
 from statistics import fmean
 
 from pgstrata.conduct.judge import DROPPING, judge_run
+from pgstrata.conduct.steps import doubt_crossing, find_sustained, parse_execution
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
-from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
+from pgstrata.model.metrics import LATENCY_QUANTILES, SCHEDULE_LAG, SUSTAINED_RATE, Measurement
 from pgstrata.model.packed import unpack
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
@@ -29,6 +30,7 @@ from pgstrata.ports.collector import (
 )
 from pgstrata.ports.driver import DriverParser, DriverResult
 from pgstrata.ports.store import RunHeader
+from pgstrata.stats.objective import Crossing, Found
 
 _QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
@@ -48,13 +50,14 @@ def derive_record(
     parser can make a valid run of it (`reparse`).
     """
     try:
-        result = driver.parse(evidence) if driver.ran(evidence) else None
+        result = parse_execution(driver, evidence, header.search)
+        crossing = find_sustained(driver, evidence, header.search) if header.search and not header.failure else None
         # one that failed before its time was known may have left output all the same
         window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         reported, collected = _driver_measurements(header, result), _collected(evidence, window, collectors)
-        measurements = (*reported, *collected, *sampled.measurements)
-        doubts = _doubts(evidence, window, collectors)
+        measurements = (*reported, *_sustained(crossing), *collected, *sampled.measurements)
+        doubts = (*_doubts(evidence, window, collectors), *_unbounded(header, crossing))
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
@@ -68,6 +71,19 @@ def derive_record(
         query_plans=plans,
         queries=_queries(evidence, window, collectors),
     )
+
+
+def _sustained(crossing: Crossing | None) -> tuple[Measurement, ...]:
+    """The highest rate within the objective; none where it is missed at every rate."""
+    if crossing is None or crossing.found is Found.MISSED:
+        return ()
+    return (Measurement(metric=SUSTAINED_RATE.name, value=crossing.rate),)
+
+
+def _unbounded(header: RunHeader, crossing: Crossing | None) -> tuple[Reason, ...]:
+    if crossing is None or header.search is None:
+        return ()
+    return doubt_crossing(crossing, header.search.objective)
 
 
 def _record(
@@ -120,9 +136,18 @@ def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tupl
         "failed": float(result.failed),
         "retried": float(result.retried),
         "skipped": float(result.skipped),
+        SCHEDULE_LAG: _mean_lag(result),
         **{_QUANTILES[quantile]: value for quantile, value in result.percentiles.items() if quantile in _QUANTILES},
     }
     return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
+
+
+def _mean_lag(result: DriverResult) -> float | None:
+    """Seconds by which a transaction began late, on average over the transactions; None without a fixed rate."""
+    by_metric = {series.metric: dict(zip(series.times, series.values, strict=True)) for series in result.series}
+    lags, rates = by_metric.get(SCHEDULE_LAG, {}), by_metric.get("tps", {})
+    made = math.fsum(rates.get(time, 0.0) for time in lags)
+    return math.fsum(lag * rates.get(time, 0.0) for time, lag in lags.items()) / made if made > 0 else None
 
 
 def _new_orders(result: DriverResult) -> float | None:

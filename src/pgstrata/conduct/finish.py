@@ -11,6 +11,7 @@ from pgstrata.conduct.arm import WARMUP, ActiveArm
 from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.disk_full import disk_full
 from pgstrata.conduct.rig import Rig
+from pgstrata.conduct.steps import of_step, parse_execution
 from pgstrata.errors import ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
@@ -52,7 +53,9 @@ def _raise_if_disk_full(rig: Rig, arm: ActiveArm, server: RunningServer | None) 
     driver, before = rig.driver(arm.cell), f"{WARMUP}."
     warming = {name.removeprefix(before): text for name, text in arm.files.items() if name.startswith(before)}
     log = arm.files.get("server.log", b"").decode("utf-8", "replace")
-    said = (log, *driver.messages(arm.files), *driver.messages(warming))
+    steps = range(1, len(arm.search.rates) + 1 if arm.search else 1)
+    searching = (line for number in steps for line in driver.messages(of_step(arm.files, number)))
+    said = (log, *driver.messages(arm.files), *driver.messages(warming), *searching)
     if full := find_disk_full("\n".join((arm.failure.said if arm.failure else "", *said))):
         raise disk_full(arm.environment, server, f"during the run {arm.planned.identity}, which is not kept", full)
 
@@ -62,7 +65,7 @@ def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
     if arm.failure or not arm.started:
         return
     try:
-        result = rig.driver(arm.cell).parse(arm.files)
+        result = parse_execution(rig.driver(arm.cell), arm.files, arm.search)
     except ParseError:
         return  # the record will say that the evidence is unreadable, and keep it
     died = [
@@ -74,8 +77,9 @@ def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
         arm.fail(died[0].strip(), how="died")
         if _out_of_memory(rig, arm):
             arm.failure_kind = RunStatus.COLLAPSED
-    elif not result.complete:
-        arm.fail(*(result.errors or ("",)), how="broke off" if result.errors else "broke off silently")
+    elif result is None or not result.complete:
+        errors = result.errors if result else ()
+        arm.fail(*(errors or ("",)), how="broke off" if errors else "broke off silently")
 
 
 def _ask_layers(rig: Rig, arm: ActiveArm) -> None:
@@ -118,6 +122,7 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
         other_client_pids=arm.client_pids[1:],
         resident_pids=arm.resident_pids,
         stretched=arm.stretched,
+        search=arm.search,
         client_resident_pids=arm.client_resident_pids,
         apart=arm.environment.host.remote,
         client_door_pids=rig.client.transport_pids if arm.environment.host.remote else (),

@@ -29,6 +29,7 @@ CLIENT_CPUS: Final = "client.cpus"
 EMULATION: Final = "host.emulation"
 CLIENT_EMULATION: Final = "client.emulation"
 LAGGING: Final = "rate_not_kept"
+MISSED: Final = "objective_missed"
 DROPPING: Final = frozenset({LAGGING, "skipped"})
 """Reasons with which latencies are those of a queue, or of the luckier transactions, and not kept."""
 
@@ -89,7 +90,8 @@ def judge_run(
     against = [reason.code for reason in reasons if force_of(reason.code) is Force.INVALID]
     # a server beside background load, or on another machine than before, is not known to be at its end
     alone = measured.get(BACKGROUND_LOAD, 0.0) <= MUCH_BACKGROUND_LOAD
-    status = RunStatus.COLLAPSED if against == [LAGGING] and alone else RunStatus.COMPLETED
+    beyond = against in ([LAGGING], [MISSED])
+    status = RunStatus.COLLAPSED if beyond and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)
 
 

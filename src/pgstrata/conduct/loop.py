@@ -15,6 +15,7 @@ from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
+from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord, RunStatus
@@ -189,7 +190,7 @@ class Conduct:
                 text=self.rig.say_reason(record.reasons[0]) if record.reasons else "",
                 status=record.status,
                 validity=record.validity,
-                value=record.throughput(),
+                value=record.value(SUSTAINED_RATE.name) or record.throughput(),
                 done=len(self.done),
                 total=len(self.plan.runs),
                 seconds_left=self._seconds_left(),

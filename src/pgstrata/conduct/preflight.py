@@ -7,7 +7,7 @@ rest; they are spent here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -19,6 +19,7 @@ from pgstrata.conduct.judge import EMULATION
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
+from pgstrata.conduct.rates import Maxima, choose_rates, load_rates, measure_maximum
 from pgstrata.conduct.rig import Rig, to_the_end
 from pgstrata.conduct.targets import targets_entered
 from pgstrata.errors import HostNotFitError, ServerFailedError
@@ -34,6 +35,9 @@ SAMPLING: Final = "sampling"
 # Lines per second of the sampled transaction log in the fastest arm: 60 000 latencies in a minute. Four times as many
 # showed in the throughput (-3.3 % against -1.4 % here). A slower arm at the same rate has fewer, enough in a minute.
 LOG_LINES_PER_SECOND: Final = 1000.0
+# A step of a search lasts seconds, and one in a hundred of its transactions decides: their number counts for more than
+# what the log costs, which is the same in all environments.
+_MORE_LINES_IN_STEPS: Final = 4
 _PROBE_SECONDS: Final = 1.0
 _TRIAL_TIMEOUT: Final = 600.0
 
@@ -55,18 +59,26 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     wanted: dict[str, dict[str, PlannedRun]] = {}
     for run in missing:
         wanted.setdefault(run.environment, {}).setdefault(run.cell, run)
-    fastest: dict[str, float] = {}
+    load_rates(rig)
+    tried = _Tried()
     entered: set[HostSpec] = set()
     for name, runs in wanted.items():
         hosts = {plan.experiment.environment(name).host}
-        again = partial(_try_environment, rig, plan, tuple(runs.values()), fastest, entered)
+        again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
-    _choose_sampling(rig, fastest)
+    choose_rates(rig, plan, tried.maxima)
+    _choose_sampling(rig, plan, tried.fastest)
 
 
-def _try_environment(
-    rig: Rig, plan: Plan, runs: Sequence[PlannedRun], fastest: dict[str, float], entered: set[HostSpec]
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """What trials showed: transactions per second of the fastest environment by cell, and maxima for shares of them."""
+
+    fastest: dict[str, float] = field(default_factory=dict)
+    maxima: Maxima = field(default_factory=dict)
+
+
+def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], tried: _Tried, entered: set[HostSpec]) -> None:
     """One environment on its machine: each of its datasets is cloned and started once, with the cells that use it."""
     arms = [make_arm(plan, run) for run in runs]
     environment = arms[0].environment
@@ -74,7 +86,7 @@ def _try_environment(
         if environment.host not in entered:
             _warn_of_emulation(rig, environment)
             entered.add(environment.host)
-        _try_datasets(rig, arms, fastest)
+        _try_datasets(rig, arms, tried)
 
 
 def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
@@ -85,7 +97,7 @@ def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
             rig.warn(Notice(code="emulated_host", said=how))
 
 
-def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], fastest: dict[str, float]) -> None:
+def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], tried: _Tried) -> None:
     supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[ActiveArm]]] = {}
     for arm in arms:
@@ -95,10 +107,10 @@ def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], fastest: dict[str, float]
         together.setdefault(dataset.identity, (dataset, []))[1].append(arm)
     for dataset, users in together.values():
         with layers_undone(rig, [arms[0].environment]):
-            _try_dataset(rig, users, dataset, fastest)
+            _try_dataset(rig, users, dataset, tried)
 
 
-def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, fastest: dict[str, float]) -> None:
+def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, tried: _Tried) -> None:
     environment = arms[0].environment
     supply = rig.supply(environment)
     launch = prepare_layers(rig, arms[0], supply, dataset)
@@ -107,14 +119,14 @@ def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, fastest:
         server = supply.control.start(environment, supply.build, clone, launch)
         try:
             with naming_the_disk({environment.name: server}, "while the environment {} was tried"):
-                _try_cells(rig, arms, server, fastest)
+                _try_cells(rig, arms, server, tried)
         finally:
             to_the_end(partial(supply.control.stop, server))
     finally:
         to_the_end(partial(supply.datasets.discard, clone))
 
 
-def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, fastest: dict[str, float]) -> None:
+def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, tried: _Tried) -> None:
     assert_levels(rig, arms[0], server)
     _refuse_changed(rig, arms[0])
     for arm in arms:
@@ -124,7 +136,8 @@ def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, faste
         if arm.cell.identity not in rig.sampling:
             tps = _probe(rig, arm, server)
         if tps is not None and rig.driver(arm.cell).capabilities.transaction_log:
-            fastest[arm.cell.identity] = max(tps, fastest.get(arm.cell.identity, 0.0))
+            tried.fastest[arm.cell.identity] = max(tps, tried.fastest.get(arm.cell.identity, 0.0))
+        measure_maximum(rig, arm, server, tried.maxima)
         ensure_ceiling(rig, arm, server, tps)
 
 
@@ -180,15 +193,17 @@ def _probe(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     return result.tps or 0.0
 
 
-def _choose_sampling(rig: Rig, fastest: dict[str, float]) -> None:
+def _choose_sampling(rig: Rig, plan: Plan, fastest: dict[str, float]) -> None:
     """A power of two that keeps the log of the fastest arm small; kept in the study, so that a resume cannot change it.
 
     A cell in which nothing ran gets no log at all.
     """
     for cell, tps in fastest.items():
         if tps > 0:
-            rate = 1.0
-            while rate * tps > LOG_LINES_PER_SECOND:
+            rate, most = 1.0, LOG_LINES_PER_SECOND
+            if plan.experiment.cell(cell).objective is not None:
+                most *= _MORE_LINES_IN_STEPS
+            while rate * min(tps, rig.rates.get(cell, tps)) > most:
                 rate /= 2
             rig.sampling[cell] = rate
     if fastest:

@@ -37,7 +37,8 @@ class Rig:
     `say_reason` words the reason of a run, and notices;
     `layers` are observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are
     the client's; they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key.
-    `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms;
+    `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms, and
+    `rates` are the fixed rates of cells that are to have a share of the maximum;
     `samplers` are at work beside every measured window, `explainer` asks for the plans of the statements before it.
     """
 
@@ -60,6 +61,7 @@ class Rig:
     version: str
     server_hosts: dict[HostSpec, ServerHost] = field(default_factory=dict)
     sampling: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)
     samplers: tuple[Sampler, ...] = ()
     explainer: Explainer | None = None
 

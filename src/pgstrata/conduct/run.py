@@ -12,6 +12,7 @@ from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_clients
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
+from pgstrata.conduct.search import search
 from pgstrata.errors import ServerFailedError
 from pgstrata.model.plan import Design
 from pgstrata.model.reasons import Reason
@@ -87,7 +88,8 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     try:
         arm.started = now(rig)
         before = rig.client.clock()
-        exit_ = drive(rig, arm, replace(load, sampling_rate=arm.sampling_rate), "run")
+        load = replace(load, sampling_rate=arm.sampling_rate)
+        exit_ = drive(rig, arm, load, "run") if arm.cell.objective is None else search(rig, arm, load)
         _close_window(arm, before, rig.client.clock(), exit_)
         # the host first: it is the server's end of the window that must not wait
         if rig.control_alive(server):
@@ -97,7 +99,8 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     finally:
         kill_samplers((at_work,))
     with step(rig, arm, "capture"):
-        arm.files.update(rig.driver(arm.cell).collect(scratch_folder(rig, arm, "run")))
+        if arm.search is None:
+            arm.files.update(rig.driver(arm.cell).collect(scratch_folder(rig, arm, "run")))
         rig.client.remove_tree(scratch_folder(rig, arm))
     if rig.control_alive(server):
         check_data(rig, arm, server)

@@ -1,5 +1,6 @@
 """The tables [[cells]]: lists expand to one cell for each combination; identities are made unique."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,9 +12,11 @@ from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.own_data import read_data
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.experiment.values import Rate
 from pgstrata.model.draft import LOOK
 from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
 from pgstrata.model.experiment import Cell, Placement, Script
+from pgstrata.model.objective import LEAST_STEP, LIMITS_IN_A_STEP, STEPS, Objective, step_seconds
 from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -60,12 +63,13 @@ def read_cells(
         driver = known.driver if known else DEFAULT_DRIVER
         sharing = driver not in drivers or drivers[driver].shares_threads
         scales = table.scale if table.data is None else (1,)
-        number += len(scales) * len(table.clients)
+        rates = table.rate or (Rate(),)
+        number += len(scales) * len(table.clients) * len(rates)
         if number > MOST:
-            remedy = f"use fewer scales or numbers of clients: at most {MOST} cells are allowed"
+            remedy = f"use fewer scales, rates or numbers of clients: at most {MOST} cells are allowed"
             findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
-        for scale, clients in product(scales, table.clients):
+        for scale, clients, rate in product(scales, table.clients, rates):
             usual = _auto_threads(clients, cpus) if sharing else clients
             threads = usual if table.threads is None else table.threads
             cell = Cell(
@@ -76,8 +80,10 @@ def read_cells(
                 protocol=table.protocol,
                 run=table.run,
                 warmup=table.warmup,
-                rate=table.rate,
+                rate=rate.fixed,
+                rate_share=rate.share,
                 latency_limit=table.latency_limit,
+                objective=table.objective,
                 scripts=scripts,
                 options=options,
                 profile=table.profile or (known is not None and known.profile),
@@ -107,6 +113,20 @@ def _check_table(table: CellTable, path: Path, findings: Findings) -> None:
     if table.threads is not None and table.clients and table.threads > min(table.clients):
         what = f"{table.threads} threads are more than {min(table.clients)} clients"
         findings.add((*path, "threads"), what, 'a thread needs a client: write threads = "auto"')
+    if table.objective is not None:
+        _check_objective(table, table.objective, path, findings)
+
+
+def _check_objective(table: CellTable, objective: Objective, path: Path, findings: Findings) -> None:
+    """Note keys that contradict a search, and a search that is too short."""
+    for key in ("rate", "latency_limit", "profile"):
+        if getattr(table, key):
+            what = f"{key} and an objective exclude each other: the objective searches the rate"
+            findings.add((*path, key), what, f"take out {key}, or the objective")
+    step = max(LEAST_STEP, math.ceil(LIMITS_IN_A_STEP * objective.limit))
+    if step_seconds(table.run) < step and not findings.touches((*path, "run")):
+        what = f"a search has {STEPS} steps, and with {objective.text} each must last at least {step} s"
+        findings.add((*path, "objective"), what, f'write run = "{STEPS * step}s" or more')
 
 
 def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:

@@ -18,7 +18,7 @@ from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Allow, Cell, Experiment
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.metrics import METRICS, SUSTAINED_RATE, TPS
 from pgstrata.model.own_data import DataFile
 from pgstrata.model.secret import Secret
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, own_threshold
@@ -67,10 +67,12 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
-    threshold, notes = _read_threshold(file)
+    metric = _choose_metric(file, cells, findings)
+    findings.raise_if_any()
+    threshold, notes = _read_threshold(file, metric)
     return Experiment(
         question=mask_conninfo(file.question or _default_question(environments)),
-        metric=file.metric,
+        metric=metric,
         threshold=threshold,
         blocks=file.blocks,
         budget=file.budget if budget is None else budget,
@@ -90,12 +92,27 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     )
 
 
-def _read_threshold(file: ExperimentFile) -> tuple[float, tuple[str, ...]]:
+def _choose_metric(file: ExperimentFile, cells: tuple[Cell, ...], findings: Findings) -> str:
+    """The primary metric: of cells with an objective the rate that is searched, which is no metric of other cells."""
+    searched = [cell for cell in cells if cell.objective is not None]
+    if searched and len(searched) < len(cells):
+        other = next(cell for cell in cells if cell.objective is None)
+        what = f"{other.identity} has no objective, other cells have one: they have no metric in common"
+        findings.add(("cells",), what, "write two experiments")
+    if not searched and file.metric == SUSTAINED_RATE.name:
+        findings.add(("metric",), "no cell has an objective to keep", 'write objective = "p99 < 20ms" in [[cells]]')
+    if searched and file.metric not in {TPS.name, SUSTAINED_RATE.name}:
+        what = f"cells with an objective are compared by {SUSTAINED_RATE.name}, not {file.metric}"
+        findings.add(("metric",), what, "leave metric out")
+    return SUSTAINED_RATE.name if searched else file.metric
+
+
+def _read_threshold(file: ExperimentFile, metric: str) -> tuple[float, tuple[str, ...]]:
     """The threshold with a note where the file gives none and the primary metric has one of its own."""
-    own = own_threshold(file.metric)
+    own = own_threshold(metric)
     if file.threshold is not None or own == DEFAULT_THRESHOLD:
         return file.threshold or own, ()
-    title = METRICS[file.metric].title
+    title = METRICS[metric].title
     return own, (f"threshold = {own * 100:g} %: the file gives none, and {title} has its own",)
 
 

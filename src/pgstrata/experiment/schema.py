@@ -21,6 +21,7 @@ from pgstrata.experiment.values import (
     COPIES,
     FLAG,
     LEVELS,
+    OBJECTIVE,
     RATE,
     RUN,
     SCALAR,
@@ -34,11 +35,13 @@ from pgstrata.experiment.values import (
     WARMUP,
     WORDS,
     Kind,
+    Rate,
     choice,
     count,
 )
 from pgstrata.model.experiment import ControlKind, Interleave, Placement, Protocol, Reset
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
@@ -128,11 +131,20 @@ class CellTable:
     warmup: float | None = _key(
         WARMUP, "Load before the run that is not measured; auto: a tenth of the run, 1 s to 60 s.", usual="auto"
     )
-    rate: float | None = _key(
-        RATE, "Fixed rate in transactions per second, with sysbench a whole number; left out: as fast as it goes."
+    rate: tuple[Rate, ...] = _key(
+        RATE,
+        "Fixed rate in transactions per second, with sysbench a whole number; or a share of what the slowest "
+        "environment can do, measured before the first block; a list of rates makes a cell of each; left out: as fast "
+        "as it goes.",
+        absent=(),
     )
     latency_limit: float | None = _key(
         SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped. Not with sysbench."
+    )
+    objective: Objective | None = _key(
+        OBJECTIVE,
+        "Limit of a latency percentile, or of the mean: the highest rate that keeps it is searched, in steps that "
+        "together last as long as `run`. Not with rate, latency_limit, profile or sysbench.",
     )
     scripts: tuple[ScriptTable, ...] = _list(
         "pgbench scripts of your own instead of a built-in workload.", of="cells.scripts"
@@ -173,7 +185,11 @@ class ExperimentFile:
     baseline: str | Mapping[str, Any] | None = _key(
         BASELINE, "Environment to compare with: its levels, or its name; default first levels."
     )
-    metric: str = _key(choice("metric", tuple(METRICS)), "Primary metric; its direction is known.", usual="tps")
+    metric: str = _key(
+        choice("metric", tuple(METRICS)),
+        "Primary metric; its direction is known. Of cells with an objective it is sustained_rate.",
+        usual="tps",
+    )
     threshold: float | None = _key(
         THRESHOLD,
         "Smallest difference that matters in practice. Without it latency has its own from p60 on: "

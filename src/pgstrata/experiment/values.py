@@ -5,6 +5,7 @@ and the same in the words of JSON Schema.
 """
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from pgstrata.experiment.keys import MOST, WrongValueError, suggest
+from pgstrata.model.objective import QUANTILES, Objective
 from pgstrata.units import parse_bytes, parse_duration, parse_ratio
 
 Scalar = str | int | float | bool
@@ -196,7 +198,56 @@ def _read_threshold(value: object) -> float:
     return ratio
 
 
-def _read_rate(value: object) -> float:
+def _read_objective(value: object) -> Objective:
+    example = 'write for example "p99 < 20ms"'
+    if not isinstance(value, str):
+        raise WrongValueError(f"an objective is a text, not {kind_of(value)}", example)
+    of, sign, limit = (part.strip() for part in value.partition("<"))
+    if not sign or not of or not limit:
+        raise WrongValueError(f"{value!r} is no objective: a percentile, < and a limit", example)
+    if of not in QUANTILES:
+        raise WrongValueError(f"{of!r} cannot be limited", suggest(of, QUANTILES))
+    return Objective(of=of, limit=_read_seconds(limit))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """Transactions per second, or a share of the slowest environment's maximum."""
+
+    fixed: float | None = None
+    share: float | None = None
+
+
+_SHARE_OF_MAXIMUM: Final = re.compile(r"(\d+(?:\.\d+)?)\s*% of maximum")
+_RATE_EXAMPLES: Final = 'write for example 500 or "80 % of maximum"'
+
+
+def _read_rates(value: object) -> tuple[Rate, ...]:
+    """One rate, or a list of different ones."""
+    if not isinstance(value, list):
+        return (_read_rate(value),)
+    if not value:
+        raise WrongValueError("the list of rates is empty", _RATE_EXAMPLES)
+    rates = tuple(_read_rate(item) for item in value)
+    if len(set(rates)) < len(rates):
+        raise WrongValueError("a rate stands twice in the list", "take one of them out")
+    return rates
+
+
+def _read_rate(value: object) -> Rate:
+    if not isinstance(value, str):
+        return Rate(fixed=_read_fixed_rate(value))
+    match = _SHARE_OF_MAXIMUM.fullmatch(value.strip())
+    if match is None:
+        raise WrongValueError(f"{value!r} is no rate", _RATE_EXAMPLES)
+    percent = float(match[1])
+    if not 0 < percent <= 100:  # noqa: PLR2004 - percent
+        what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate of 0 % of maximum is none"
+        raise WrongValueError(what, 'write a share above 0 and at most 100 %, such as "80 % of maximum"')
+    return Rate(share=percent / 100)
+
+
+def _read_fixed_rate(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
         what = "a rate is a number of transactions per second above zero"
         raise WrongValueError(what, "write for example 500, or leave it out")
@@ -337,7 +388,15 @@ SECONDS: Final = Kind(_read_seconds, _DURATION)
 RUN: Final = Kind(_read_run, _DURATION)
 WARMUP: Final = or_auto(Kind(_read_duration, _DURATION))
 THRESHOLD: Final = Kind(_read_threshold, {"type": ["string", "number"], "examples": ["3 %"]})
-RATE: Final = Kind(_read_rate, {"type": "number", "exclusiveMinimum": 0})
+OBJECTIVE: Final = Kind(_read_objective, {"type": "string", "pattern": "<", "examples": ["p99 < 20ms"]})
+_RATES: Final = (
+    {"type": "number", "exclusiveMinimum": 0},
+    {"type": "string", "pattern": "% of maximum", "examples": ["80 % of maximum"]},
+)
+RATE: Final = Kind(
+    _read_rates,
+    {"anyOf": [*_RATES, {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"anyOf": list(_RATES)}}]},
+)
 SCALE: Final = counts("scale", 2**31 - 1)
 CLIENTS: Final = Kind(_read_clients, {"anyOf": [*_LIST.schema["anyOf"], _SWEEP_SCHEMA]})
 THREADS: Final = or_auto(count("threads", 1, _MOST_CLIENTS))

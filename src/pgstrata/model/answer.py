@@ -6,8 +6,9 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.anomaly import Anomaly
-from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Unattributed
+from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Unattributed, ValueInterval
 from pgstrata.model.doubts import Doubt
+from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.model.query_plans import PlanUse
 from pgstrata.model.runs import RunRecord
@@ -282,6 +283,22 @@ class LoadDrop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SustainedRate:
+    """The highest rate of one environment within the objective of a cell, 1/s: that at which its runs together keep it.
+
+    All but `runs` is None where there are too few of them.
+    """
+
+    environment: str
+    cell: str
+    objective: Objective
+    runs: int
+    value: float | None
+    interval: ValueInterval | None
+    confidence: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadFinding:
     """One environment along one curve over clients; exploratory.
 
@@ -326,6 +343,10 @@ class Study:
     version: str
     networks: Mapping[str, Fingerprint] = field(default_factory=dict)
     """How far away servers on other machines are, by environment: clock offset and round trip."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """Transactions per second of cells whose rate is a share of the slowest maximum, by identity."""
+    maxima: Mapping[str, float] = field(default_factory=dict)
+    """Those maxima, by `sources.rates.maximum_key`."""
     query_plans: tuple[PlanUse, ...] = ()
     """Every plan that was found, by environment and cell, in the order of the statements; the usual one first."""
 

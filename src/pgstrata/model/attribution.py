@@ -165,6 +165,7 @@ class Obstacle(StrEnum):
     """What an attribution is missing."""
 
     FIXED_RATE = "fixed rate"
+    SEARCHED = "searched"
     FEW_BLOCKS = "few blocks"
     SAMPLER_LOST = "sampler lost"
     NO_SESSIONS = "no sessions"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.driver import DEFAULT_DRIVER
+from pgstrata.model.objective import Objective
 from pgstrata.model.own_data import OwnData
 from pgstrata.model.secret import Secret
 
@@ -203,9 +204,11 @@ DEFAULT_RUN: Final = 60.0
 class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
 
-    `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second,
-    `latency_limit` seconds. `driver` is the key of the load generator. `data` are the user's own, for which the scale
-    means nothing and is 1.
+    `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second;
+    `rate_share` a share (0.8) of the maximum of the slowest environment, which is measured before the first block.
+    `latency_limit` seconds. With an `objective` the highest rate is searched that keeps it, and `run` is the length of
+    the search. `driver` is the key of the load generator. `data` are the user's own, for which the scale means nothing
+    and is 1.
     """
 
     workload: str
@@ -216,6 +219,7 @@ class Cell:
     run: float = DEFAULT_RUN
     warmup: float | None = None
     rate: float | None = None
+    rate_share: float | None = None
     latency_limit: float | None = None
     scripts: tuple[Script, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -224,13 +228,26 @@ class Cell:
     driver: str = DEFAULT_DRIVER
     placement: Placement = Placement.AUTO
     data: OwnData | None = None
+    objective: Objective | None = None
+
+    @property
+    def paced(self) -> bool:
+        """Whether transactions begin at a fixed rate."""
+        return self.rate is not None or self.rate_share is not None
+
+    @property
+    def objective_text(self) -> str | None:
+        """The objective as in an experiment file; None without one."""
+        return None if self.objective is None else self.objective.text
 
     @property
     def identity(self) -> str:
         """Readable and safe in paths: simple-update-s100-c16; differences beyond these stand in `label`."""
         rate = f"-r{self.rate:g}" if self.rate is not None else ""
+        rate += f"-r{self.rate_share * 100:g}pct" if self.rate_share is not None else ""
+        objective = f"-{self.objective.label}" if self.objective is not None else ""
         scale = f"-s{self.scale}" if self.data is None else ""
-        return f"{self.workload}{scale}-c{self.clients}{rate}{self.label}"
+        return f"{self.workload}{scale}-c{self.clients}{rate}{objective}{self.label}"
 
     @property
     def size(self) -> str:

@@ -120,6 +120,11 @@ _INVALID: Final = (
         ("inconsistent_data", "a server that loses work, or does half of it, is taken for a fast one",
          "what must always be true of the workload's data is not true after the run, or could not be asked"),
     ),
+    *_guards(
+        Force.INVALID, GuardSubject.RUN, Proof.FIGURES,
+        ("objective_missed", "a rate at which the limit was missed is taken for one that keeps it",
+         "the limit of latency is missed down to 2 % of the throughput without one: collapsed"),
+    ),
 )  # fmt: skip
 
 _SUSPECT: Final = (
@@ -143,6 +148,10 @@ _SUSPECT: Final = (
         ("no_checkpoint", "a checkpoint falls into some runs only",
          "a running server does not allow CHECKPOINT to this user"),
         ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
+    ),
+    *_guards(
+        Force.SUSPECT, GuardSubject.RUN, Proof.FIGURES,
+        ("objective_kept", "the end of a search is taken for the server's", "no step of a search missed the limit"),
     ),
     *_guards(
         Force.WARNING, GuardSubject.RUN, Proof.FIGURES,

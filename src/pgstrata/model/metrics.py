@@ -33,10 +33,14 @@ def _metric(
 
 
 TPS: Final = _metric("tps", "throughput", Unit.PER_SECOND, "faster", "slower", Direction.HIGHER)
+SUSTAINED_RATE: Final = _metric(
+    "sustained_rate", "rate within the limit", Unit.PER_SECOND, "more", "less", Direction.HIGHER
+)
+"""The highest rate of a run that keeps its cell's objective."""
 ROUND_TPS: Final = "round_tps"
 """The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
 SCHEDULE_LAG: Final = "schedule_lag"
-"""By second of a run at a fixed rate: how late transactions began, on average."""
+"""Of a run at a fixed rate, and by its seconds: how late transactions began, on average."""
 COMPARED_SERIES: Final = (ROUND_TPS, TPS.name)
 """Series that comparisons of throughput need: rounds of slices, and seconds, by which a warm-up shows."""
 BACKGROUND_LOAD: Final = "neighbour_share"
@@ -65,6 +69,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
     for metric in (
         TPS,
+        SUSTAINED_RATE,
         SERVER_CPU,
         CLIENT_CPU,
         BACKEND_CPU,

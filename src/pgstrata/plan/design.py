@@ -179,8 +179,10 @@ def obstacles(
     yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
         yield Reason(code="reset", names=(experiment.reset,))
-    if cell.rate is not None or cell.latency_limit is not None:
+    if cell.paced or cell.latency_limit is not None:
         yield Reason(code="fixed_rate")
+    if cell.objective is not None:
+        yield Reason(code="searched")
     if cell.profile:
         yield Reason(code="profile")
     if writes(cell, workloads):

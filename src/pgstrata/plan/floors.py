@@ -75,6 +75,8 @@ def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
         "rate": "" if cell.rate is None else f"{cell.rate:g}",
         "latency_limit": "" if cell.latency_limit is None else f"{cell.latency_limit:g}",
         "profile": str(cell.profile),
+        **({} if cell.rate_share is None else {"rate_share": f"{cell.rate_share:g}"}),
+        **({} if cell.objective is None else {"objective": cell.objective.text}),
         "scripts": _digest(f"{script.weight} {script.text}" for script in cell.scripts),
         **{f"cell option {name}": _short(value) for name, value in cell.options.items()},
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from pgstrata.model.experiment import DEFAULT_RUN, Cell, ControlKind, Environment, Experiment
+from pgstrata.model.objective import STEPS
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
 from pgstrata.model.reasons import Reason
 from pgstrata.model.storage import Medium, Role, medium_of
@@ -37,6 +38,8 @@ _IMAGE_BYTES_PER_SECOND: Final = 200 * MB
 _INSTALLATION: Final = 128 * MB
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
+# A step of a search has a client of its own, which starts and connects.
+_SECONDS_AROUND_A_STEP: Final = 0.3
 # Side by side with those of the other environments.
 _SECONDS_AROUND_SLICES: Final = 1.0
 BLOCKS_FOR_A_VERDICT: Final = 8
@@ -71,7 +74,8 @@ def run_seconds(cell: Cell, design: Design, workloads: Mapping[str, Workload]) -
     if design.sliced:
         around = _SECONDS_AROUND_SLICES + LEAD_SECONDS + copying
         return around + warmup_of(cell, design) + (design.rounds + design.discarded) * design.slice_seconds
-    return _SECONDS_AROUND_A_RUN + copying + warmup_of(cell, design) + cell.run
+    searching = 0.0 if cell.objective is None else STEPS * _SECONDS_AROUND_A_STEP
+    return _SECONDS_AROUND_A_RUN + copying + warmup_of(cell, design) + cell.run + searching
 
 
 def _image_seconds(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload], images: _Images) -> float:

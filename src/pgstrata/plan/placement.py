@@ -65,7 +65,7 @@ def _numbers_clients(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
 def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
     """Why sessions had better be free unless somebody asks for pairs."""
     environments = experiment.environments
-    if cell.rate is not None or cell.latency_limit is not None:
+    if cell.paced or cell.latency_limit is not None or cell.objective is not None:
         yield Reason(code="rate_free")
     if experiment.apart:
         yield Reason(code="apart_free")

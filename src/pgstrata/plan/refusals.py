@@ -80,8 +80,10 @@ def _beyond_driver(cell: Cell, drivers: Mapping[str, Capabilities]) -> Iterable[
         return
     able = drivers[cell.driver]
     who = f"{cell.identity}: the driver {cell.driver}"
-    if cell.rate is not None:
+    if cell.paced:
         yield from _beyond_rates(cell.rate, able, who)
+    if cell.objective is not None and not (able.fixed_rate and able.transaction_log):
+        yield f"{who} does not log the latency of each transaction", "leave out objective"
     if cell.latency_limit is not None and not able.skips_late:
         yield f"{who} neither counts nor skips late transactions", "leave out latency_limit"
     if cell.protocol not in able.protocols:
@@ -97,10 +99,10 @@ def _beyond_driver(cell: Cell, drivers: Mapping[str, Capabilities]) -> Iterable[
         yield f"{who} does not load its data, and no workload has SQL that does", "use a driver that loads its data"
 
 
-def _beyond_rates(rate: float, able: Capabilities, who: str) -> Iterable[tuple[str, str]]:
+def _beyond_rates(rate: float | None, able: Capabilities, who: str) -> Iterable[tuple[str, str]]:
     if not able.fixed_rate:
         yield f"{who} cannot keep a fixed rate", "leave out rate"
-    elif able.whole_rates and not rate.is_integer():
+    elif able.whole_rates and rate is not None and not rate.is_integer():
         yield f"{who} cannot keep a rate of {rate:g} per second", f"use a whole number, such as {max(1, round(rate))}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell
@@ -95,6 +95,32 @@ class DriverResult:
     version: str = ""
     outside: int = 0
     turns: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCounts:
+    """Logged transactions of one execution at a fixed rate, those in its lead left out.
+
+    `late` were above the limit; `mean` latency in seconds; `growth` is by how many seconds latency grows in a second,
+    from the median of the first third of the transactions to that of the last.
+    """
+
+    transactions: int
+    late: int
+    mean: float
+    growth: float
+
+
+@runtime_checkable
+class CountsLate(Protocol):
+    """A driver's parser that knows the latency of single transactions, counted from their scheduled start. Pure."""
+
+    def count_late(self, evidence: Mapping[str, bytes], *, limit: float, lead: float) -> StepCounts:
+        """Of transactions that began after `lead` seconds, those above `limit` seconds.
+
+        Raises:
+            ParseError: the log has an unknown shape.
+        """
 
 
 class DriverParser(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
+from pgstrata.model.objective import Search
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord
@@ -21,7 +22,7 @@ class RunHeader:
     `failure` is None for a run that was measured to its end; `failure_kind` is "", "failed" or "collapsed".
     `together` is shared by runs that took turns in slices; from `client_pid` on everything is as in `Window`,
     whose `client_pids` are `client_pid` and `other_client_pids`. `stretched` is False for a run in slices whose visit
-    left the unlogged stretch out: it has no throughput in absolute terms.
+    left the unlogged stretch out: it has no throughput in absolute terms. `search` is what a run with an objective did.
     """
 
     identity: str
@@ -56,6 +57,7 @@ class RunHeader:
     client_resident_pids: tuple[int, ...] = ()
     other_client_pids: tuple[int, ...] = ()
     stretched: bool = True
+    search: Search | None = None
 
 
 class Evidence(Protocol):

@@ -6,6 +6,7 @@ from pathlib import Path
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
+from pgstrata.sources.rates import MAXIMA, RATES
 from pgstrata.store import catalogue
 from pgstrata.store.details import load_query_plans
 from pgstrata.store.failures import catalogue_errors
@@ -36,6 +37,7 @@ def load_study(
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
         query_plans = load_query_plans(connection)
+        rates, maxima = (_numbers(fingerprints.get(name, _NOTHING)) for name in (RATES, MAXIMA))
         planned = {run.identity: (run.block, run.environment, run.cell) for run in file.plan.runs}
         for run in runs:
             if planned.get(run.identity) != (run.block, run.environment, run.cell):
@@ -50,8 +52,14 @@ def load_study(
         created=file.created,
         version=file.version,
         networks=_below(fingerprints, "network/"),
+        rates=rates,
+        maxima=maxima,
         query_plans=query_plans,
     )
+
+
+def _numbers(fingerprint: Fingerprint) -> dict[str, float]:
+    return {name: float(value) for name, value in fingerprint.facts.items()}
 
 
 def _below(fingerprints: Mapping[str, Fingerprint], folder: str) -> dict[str, Fingerprint]:

@@ -111,3 +111,38 @@ def test_a_hundred_thousand_lines_take_less_than_a_third_of_a_second():
     log = log_of(range(100_000), " 80 0")
     assert parse_transactions(log).samples == 100_000
     assert least_seconds(lambda: parse_transactions(log), 0.3) < 0.3
+
+
+def rated_log(latencies, *, apart=1000, start=1_795_172_798):
+    """Transactions that were to begin `apart` microseconds after each other, with their latencies and lags."""
+    lines = []
+    for number, latency in enumerate(latencies):
+        ended = number * apart + latency
+        lines.append(f"0 {number} {latency} 0 {start + ended // 1_000_000} {ended % 1_000_000} {latency - 1}\n")
+    return "".join(lines).encode()
+
+
+def test_late_transactions_are_counted_after_the_lead():
+    log = rated_log([50_000] * 1000 + [5_000] * 2970 + [30_000] * 30)
+    found = transactions.count_late(log, limit=0.02, lead=1.0)
+    assert (found.transactions, found.late) == (3000, 30)
+    assert found.mean == pytest.approx(0.00525)
+    assert found.growth == pytest.approx(0.0)
+    assert transactions.count_late(log, limit=0.02, lead=0.0).late == 1030
+
+
+def test_threads_one_after_the_other_have_one_beginning():
+    both = rated_log([1_000] * 3000) + rated_log([30_000] * 3000)
+    found = transactions.count_late(both, limit=0.02, lead=1.0)
+    assert (found.transactions, found.late) == (4000, 2000)
+
+
+def test_a_queue_that_grows_without_end_shows_in_its_growth():
+    found = transactions.count_late(rated_log(range(1000, 301_000, 100)), limit=1.0, lead=0.0)
+    assert found.growth == pytest.approx(0.1, rel=0.01)
+
+
+def test_an_empty_log_has_no_transactions_and_a_broken_one_is_refused():
+    assert transactions.count_late(b"", limit=1.0, lead=0.0).transactions == 0
+    with pytest.raises(ParseError):
+        transactions.count_late(log_of([10, 20]) + b"0 1 100 0 17951x2798 1\n", limit=1.0, lead=0.0)

@@ -13,9 +13,10 @@ from pgstrata.compare.pairing.arms import Arm, Arms, find_arm, sort_runs
 from pgstrata.compare.pairing.shared_blocks import shared_blocks, whole_rounds
 from pgstrata.diagnosis.account import Seen
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS, LEVEL, attribute, average
+from pgstrata.model.activity import SessionCount, SessionState
 from pgstrata.model.attribution import Attribution, CountedUse, LevelAccount, Obstacle, Unattributed, ValueInterval
 from pgstrata.model.experiment import Cell
-from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, TPS
+from pgstrata.model.metrics import BACKEND_CPU, METRICS, RUN_QUEUE, SCHEDULE_LAG, TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import may_enter
@@ -27,7 +28,8 @@ BESIDE_METRICS: Final = (
     "autovacuums",
 )
 """What is shown beside an account."""
-WHY_METRICS: Final = (TPS.name, BACKEND_CPU.name, RUN_QUEUE.name, *BESIDE_METRICS)
+_OF_RATES: Final = ("latency_mean", SCHEDULE_LAG)
+WHY_METRICS: Final = (TPS.name, BACKEND_CPU.name, RUN_QUEUE.name, *_OF_RATES, *BESIDE_METRICS)
 """What an attribution needs of runs, beside their sessions and the rounds of slices."""
 _LOST: Final = "sampler_lost"
 _MOSTLY: Final = 0.5
@@ -104,18 +106,51 @@ def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int])
         rates = _rates(sides, block)
         runs = [found[side.name, cell.identity, block] for side in sides]
         if rates is not None and all(sum(count.samples for count in run.sessions) for run in runs):
-            result[block] = tuple(
-                Seen(
-                    seconds=cell.clients / rate,
-                    sessions=run.sessions,
-                    cpu=run.value(BACKEND_CPU.name),
-                    queue=run.value(RUN_QUEUE.name),
-                    profile=run.waits,
-                    processes=run.processes,
-                )
-                for run, rate in zip(runs, rates, strict=True)
-            )
+            seen = [_see_run(run, cell, rate) for run, rate in zip(runs, rates, strict=True)]
+            known = tuple(each for each in seen if each is not None)
+            if len(known) == len(seen):
+                result[block] = known
     return _alike(result)
+
+
+def _see_run(run: RunRecord, cell: Cell, rate: float) -> Seen | None:
+    """What was seen of a run at that throughput; None where its pauses at a fixed rate are unknown."""
+    seen = Seen(
+        seconds=cell.clients / rate,
+        sessions=run.sessions,
+        cpu=run.value(BACKEND_CPU.name),
+        queue=run.value(RUN_QUEUE.name),
+        profile=run.waits,
+        processes=run.processes,
+    )
+    return _without_pauses(seen, run) if cell.paced else seen
+
+
+def _without_pauses(seen: Seen, run: RunRecord) -> Seen | None:
+    """What was seen at a fixed rate without the pauses of sessions until their next transaction; None where unknown.
+
+    A session's time per transaction is its pause and the time from its actual start to its end, which is mean latency
+    (from the scheduled start) less mean lag. In a pause the server waits for the client, so as many of such samples are
+    left out as the pauses are of the time. What a server samples by itself knows no pauses and is not used.
+    """
+    latency, lag = (run.value(name) for name in _OF_RATES)
+    if latency is None or lag is None or not 0 < latency - lag <= seen.seconds:
+        return None
+    paused = seen.samples * (1 - (latency - lag) / seen.seconds)
+    left = sum(count.samples for count in seen.sessions if count.state is SessionState.CLIENT) - round(paused)
+    return replace(
+        seen,
+        seconds=latency - lag,
+        sessions=(
+            *(count for count in seen.sessions if count.state is not SessionState.CLIENT),
+            *([_client(left)] if left > 0 else ()),
+        ),
+        profile=None,
+    )
+
+
+def _client(samples: int) -> SessionCount:
+    return SessionCount(state=SessionState.CLIENT, wait_type="", event="", query="", samples=samples)
 
 
 def _alike(seen: dict[int, tuple[Seen, ...]]) -> dict[int, tuple[Seen, ...]]:
@@ -141,12 +176,14 @@ def _rates(sides: Sequence[Arm], block: int) -> list[float] | None:
 
 def _find_obstacle(cell: Cell, blocks: int, sampled: int, *, sessions: bool, lost: bool) -> Obstacle | None:
     """Why nothing can be said; None where something can."""
-    if cell.rate is not None:
-        return Obstacle.FIXED_RATE
+    if cell.objective is not None:
+        return Obstacle.SEARCHED
     if sampled >= FEWEST_BLOCKS:
         return None
     if blocks < FEWEST_BLOCKS:
         return Obstacle.FEW_BLOCKS
+    if sessions and cell.paced:
+        return Obstacle.FIXED_RATE
     if sessions:
         return Obstacle.FEW_SAMPLED
     return Obstacle.SAMPLER_LOST if lost else Obstacle.NO_SESSIONS
@@ -176,7 +213,7 @@ def _average(arms: Arms, found: _Found, cell: Cell, names: Sequence[str]) -> lis
     """The accounts of all environments that have samples at all, in the blocks that all of those share."""
     sides = [find_arm(arms, name, cell.identity) for name in names]
     sides = [side for side in sides if any(found[side.name, cell.identity, block].sessions for block in side.tokens)]
-    if len(sides) < 2 or cell.rate is not None:  # noqa: PLR2004 - one alone has nothing to be compared with
+    if len(sides) < 2 or cell.objective is not None:  # noqa: PLR2004 - one alone has nothing to be compared with
         return []
     seen = _see(sides, found, cell, shared_blocks(sides).blocks)
     if not seen:

@@ -15,13 +15,13 @@ from typing import Final
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.pgbench.shares import NAME, add_points, add_results, by_share
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
-from pgstrata.drivers.pgbench.transactions import parse_transactions
+from pgstrata.drivers.pgbench.transactions import count_late, parse_transactions
 from pgstrata.drivers.progress import to_series
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Series
 from pgstrata.model.packed import unpack
 from pgstrata.model.runs import NAME_OF_STATEMENT
-from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint
+from pgstrata.ports.driver import STRETCH, DriverResult, ProgressPoint, StepCounts
 
 OUTPUT: Final = f"{NAME}.out"
 ERRORS: Final = f"{NAME}.err"
@@ -56,6 +56,9 @@ class PgbenchParser:
 
     def parse(self, evidence: Mapping[str, bytes]) -> DriverResult:
         return parse_result(evidence)
+
+    def count_late(self, evidence: Mapping[str, bytes], *, limit: float, lead: float) -> StepCounts:
+        return count_late(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS), limit=limit, lead=lead)
 
     def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
         lines = _complaints(by_share(evidence)).splitlines()

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pgstrata.drivers.quantiles import grouped_quantiles
 from pgstrata.errors import ParseError
+from pgstrata.ports.driver import StepCounts
 
 MICROSECOND: Final = 1e-6
 WORDS: Final = (b"failed", b"serialization", b"deadlock", b"skipped")
@@ -26,6 +27,9 @@ WORDS: Final = (b"failed", b"serialization", b"deadlock", b"skipped")
 _LINE = re.compile(rb"\d+ \d+ (?:\d+|[a-z]+) \d+ \d{9,} \d{1,6}(?: -?\d+){0,2}")
 _CHUNK: Final = 16 * 1024 * 1024
 _DIGITS: Final = 15
+_LATENCY, _EPOCH, _FRACTION = 2, 4, 5
+"""Columns, counted from 0."""
+_FEWEST_IN_A_THIRD: Final = 10
 _NEWLINE, _SPACE, _ZERO, _NINE = b"\n"[0], b" "[0], b"0"[0], b"9"[0]
 
 _Bytes = npt.NDArray[np.uint8]
@@ -59,18 +63,60 @@ def parse_transactions(log: bytes) -> TransactionLatencies:
     Raises:
         ParseError: a line has an unknown shape or another number of columns than the first.
     """
+    return TransactionLatencies(microseconds=_columns(log, (_LATENCY,))[0])
+
+
+def count_late(log: bytes, *, limit: float, lead: float) -> StepCounts:
+    """Transactions of a log at a fixed rate, those that were to begin in the first `lead` seconds left out.
+
+    Args:
+        log: a whole transaction log; its threads one after the other.
+        limit: latency in seconds, from the scheduled start, above which a transaction is late.
+        lead: seconds after the first scheduled start.
+
+    Raises:
+        ParseError: as `parse_transactions`.
+    """
+    latency, seconds, fraction = _columns(log, (_LATENCY, _EPOCH, _FRACTION))
+    ended = seconds * 1_000_000 + fraction
+    begun = ended - latency
+    counted = begun >= begun.min(initial=np.iinfo(np.int64).max) + lead / MICROSECOND
+    latency, begun = latency[counted], begun[counted]
+    if not latency.size:
+        return StepCounts(transactions=0, late=0, mean=0.0, growth=0.0)
+    return StepCounts(
+        transactions=int(latency.size),
+        late=int(np.count_nonzero(latency > limit / MICROSECOND)),
+        mean=float(latency.mean()) * MICROSECOND,
+        growth=_growth(begun, latency),
+    )
+
+
+def _growth(begun: _Integers, latency: _Integers) -> float:
+    """Seconds by which latency grows in a second, between the medians of the first and the last third; 0 for few."""
+    third = latency.size // 3
+    if third < _FEWEST_IN_A_THIRD:
+        return 0.0
+    ordered = latency[np.argsort(begun, kind="stable")]
+    times = np.sort(begun)
+    passed = float(np.median(times[-third:]) - np.median(times[:third]))
+    return float(np.median(ordered[-third:]) - np.median(ordered[:third])) / passed if passed > 0 else 0.0
+
+
+def _columns(log: bytes, wanted: tuple[int, ...]) -> tuple[_Integers, ...]:
+    """Columns of the transactions that have a latency, each of shape (samples,)."""
     end = log.rfind(b"\n") + 1
     if end == 0:
-        return TransactionLatencies(microseconds=np.empty(0, dtype=np.int64))
+        return tuple(np.empty(0, dtype=np.int64) for _ in wanted)
     first = log[: log.find(b"\n")]
     if _LINE.fullmatch(first) is None:
         raise _unknown(first)
     spaces = first.count(b" ")
     found = [
-        _third_column(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces)
+        _cut(np.frombuffer(log, dtype=np.uint8, count=stop - start, offset=start), spaces, wanted)
         for start, stop in _chunks(log, end)
     ]
-    return TransactionLatencies(microseconds=np.concatenate(found))
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
@@ -86,7 +132,7 @@ def _chunks(log: bytes, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def _third_column(text: _Bytes, spaces: int) -> _Integers:
+def _cut(text: _Bytes, spaces: int, wanted: tuple[int, ...]) -> tuple[_Integers, ...]:
     ends = np.flatnonzero(text == _NEWLINE)
     gaps = np.flatnonzero(text == _SPACE)
     rows = ends.size
@@ -101,25 +147,39 @@ def _third_column(text: _Bytes, spaces: int) -> _Integers:
     if bool(empty.any()):
         row = int(np.flatnonzero(empty)[0])
         raise _unknown(text[starts[row] : ends[row]].tobytes())
-    return _integers(text, table[:, 1] + 1, table[:, 2], starts, ends)
+    stops = np.column_stack((table, ends))
+    rows_with = _with_latency(text, table, starts, ends)
+    return tuple(
+        _integers(
+            text, table[rows_with, column - 1] + 1, stops[rows_with, column], (starts[rows_with], ends[rows_with])
+        )
+        for column in wanted
+    )
 
 
-def _integers(text: _Bytes, begins: _Integers, stops: _Integers, starts: _Integers, ends: _Integers) -> _Integers:
+def _with_latency(text: _Bytes, table: _Integers, starts: _Integers, ends: _Integers) -> _Integers:
+    """Rows whose latency is a number; ParseError where a word stands there that nobody knows."""
+    begins, stops = table[:, _LATENCY - 1] + 1, table[:, _LATENCY]
     numeric = (text[begins] >= _ZERO) & (text[begins] <= _NINE)
     for row in np.flatnonzero(~numeric):
         if text[begins[row] : stops[row]].tobytes() not in WORDS:
             raise _unknown(text[starts[row] : ends[row]].tobytes())
-    begins, widths = begins[numeric], (stops - begins)[numeric]
+    return np.flatnonzero(numeric)
+
+
+def _integers(text: _Bytes, begins: _Integers, stops: _Integers, lines: tuple[_Integers, _Integers]) -> _Integers:
+    """The numbers between begins and stops; `lines` are begins and ends of their lines, for errors."""
+    widths = stops - begins
     values = np.zeros(begins.size, dtype=np.int64)
-    bad = widths > _DIGITS
+    bad = (widths > _DIGITS) | (widths < 1)
     for position in range(min(int(widths.max(initial=0)), _DIGITS)):
         within = position < widths
         digits = text[np.where(within, begins + position, 0)].astype(np.int64) - _ZERO
         bad |= within & ((digits < 0) | (digits > 9))  # noqa: PLR2004 - the largest digit
         values = np.where(within, values * 10 + digits, values)
     if bool(bad.any()):
-        odd = np.flatnonzero(numeric)[np.flatnonzero(bad)[0]]
-        raise _unknown(text[starts[odd] : ends[odd]].tobytes())
+        odd = int(np.flatnonzero(bad)[0])
+        raise _unknown(text[lines[0][odd] : lines[1][odd]].tobytes())
     return values
 
 

@@ -3,6 +3,7 @@
 Of visits in slices also where their scatter comes from.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,15 @@ from pgstrata.compare.noise.within_run import weigh_seconds
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.experiment import Cell
 from pgstrata.model.floor import SliceComponents
+from pgstrata.model.objective import STEPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.floor import Sensitivity, find_sensitivities, render_effect
-from pgstrata.report.sentences.names import count, say_claim
+from pgstrata.report.sentences.names import count, name_environment, say_claim, say_objective
 from pgstrata.report.sentences.reasons import say_placement, say_reason, say_why_so
 from pgstrata.report.sentences.verdicts import render_spread
+from pgstrata.sources.rates import maximum_key
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.variance import slice_components
@@ -101,6 +104,8 @@ def say_design(plan: Plan, cell: Cell) -> str:
     """Measured in 16 slices of 250 ms: the environments can be up together, and nothing is written."""
     design = plan.design(cell.identity)
     text = f"Measured in {design.describe(cell.run)}"
+    if cell.objective is not None:
+        text += f" of {STEPS} steps"
     why = say_why_so(design)
     return f"{text}: {why}" if why else text
 
@@ -111,6 +116,11 @@ def say_values(plan: Plan, cell: Cell) -> str:
     if design.sliced:
         blocks = f" in the first {design.stretched} blocks" if design.stretched else ""
         return f"median of unlogged stretches{blocks}; differences come from the slices"
+    if cell.objective is not None:
+        return (
+            f"the highest rate {say_objective(cell.objective)}, median of the runs; the interval is that of the "
+            "rate at which all runs together keep the limit, which lies a little lower"
+        )
     return "median of the runs"
 
 
@@ -122,6 +132,7 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
     claim = say_claim(cell)
     notes = (
         f"{claim[:1].upper()}{claim[1:]}",
+        say_share(answer.study, cell),
         say_design(plan, cell),
         say_placement(plan.design(cell.identity)),
         scatter,
@@ -129,6 +140,20 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
         floor_note(answer, cell.identity),
     )
     return tuple(note for note in notes if note)
+
+
+def say_share(study: Study, cell: Cell) -> str:
+    """The absolute rate of a cell whose rate is a share, and the maximum that it is a share of; empty for others."""
+    if cell.rate_share is None or cell.identity not in study.rates:
+        return ""
+    experiment = study.plan.experiment
+    known = {each.name: study.maxima.get(maximum_key(each.name, cell), math.inf) for each in experiment.environments}
+    slowest = min(known, key=lambda name: known[name])
+    name = name_environment(experiment.environment(slowest), experiment)
+    return (
+        f"Rate: {study.rates[cell.identity]:,.0f} transactions/s in all environments, {100 * cell.rate_share:g} % of "
+        f"the slowest maximum ({name}: {known[slowest]:,.0f}/s, measured before the first block)"
+    )
 
 
 def floor_note(answer: Answer, cell: str) -> str:

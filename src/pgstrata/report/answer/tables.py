@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pgstrata.compare.headlines import headline_comparisons
+from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import Answer, FactorEffect, QuantileShift, StatementShift
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
@@ -62,12 +63,23 @@ def cell_table(answer: Answer, cell: CellRows) -> Table:
     )
     columns = (
         Column(title=metric, cells=value, place=ColumnPlace.LEAD),
+        *_sustained_columns(answer, cell),
         *_effect_columns(rows),
         *_decision_columns(rows, explored=bool(headline_comparisons(answer))),
         Column(title="runs", cells=tuple(str(row.runs) for row in rows), place=ColumnPlace.MORE),
         *costs,
     )
     return Table(names=_names(rows), columns=columns, aside=("per transaction", "CPU and WAL per transaction"))
+
+
+def _sustained_columns(answer: Answer, cell: CellRows) -> list[Column]:
+    """The interval of each environment's own rate, where one was searched."""
+    known = {item.environment: item for item in find_sustained_rates(answer.study) if item.cell == cell.cell.identity}
+    if not known:
+        return []
+    spans = [item.interval if (item := known.get(row.environment.name)) else None for row in cell.rows]
+    texts = tuple("-" if span is None else f"{span.low:,.4g} to {span.high:,.4g}" for span in spans)
+    return [Column(title="95 % interval", cells=texts, place=ColumnPlace.LEAD)]
 
 
 def glance_table(answer: Answer, cells: Sequence[CellRows]) -> Table:

@@ -136,6 +136,8 @@ def decision_json(answer: ImportAnswer) -> str:
         "axes": [
             axis_fields(axis, cell=_cell_field(axis.cell, single=is_single(answer, axis))) for axis in answer.axes
         ],
+        "sustained": [],
+        "rates": [],
         "load_findings": [],
         "statements": [],
         "anomalies": [],

@@ -11,7 +11,7 @@ from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS, Series
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.environment_rows import median_of, usable_runs
-from pgstrata.report.sentences.names import name_environment
+from pgstrata.report.sentences.names import name_environment, say_rate
 from pgstrata.sources.runs import may_enter
 
 _MOST_LINES = 400
@@ -154,14 +154,14 @@ def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
     groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in experiment.cells:
         rest = cell.clients if name == "scale" else cell.scale
-        groups.setdefault((cell.workload, rest, cell.rate, cell.protocol, cell.label), []).append(cell)
+        groups.setdefault((cell.workload, rest, cell.rate, cell.rate_share, cell.protocol, cell.label), []).append(cell)
     for cells in groups.values():
         steps = sorted(cells, key=lambda cell: getattr(cell, name))
         if len({getattr(cell, name) for cell in steps}) < _LEAST_STEPS:
             continue
         cell = steps[0]
         fixed = f"{cell.clients} clients" if name == "scale" else f"scale {cell.scale}"
-        rate = f", {cell.rate:g} transactions/s" if cell.rate is not None else ""
+        rate = f", {say_rate(cell)}" if cell.paced else ""
         yield Axis(title=f"{cell.workload}, {fixed}{rate}", name=name, cells=tuple(steps))
 
 

@@ -6,6 +6,7 @@ Times of attributions are seconds per transaction, what is counted beside them i
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import (
     ALL_CELLS,
     Answer,
@@ -16,6 +17,7 @@ from pgstrata.model.answer import (
     OrderedAxis,
     StatementShift,
     Study,
+    SustainedRate,
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
@@ -31,6 +33,7 @@ from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.reasons import say_reason, say_why_so
 from pgstrata.report.sentences.statements import name_statement
+from pgstrata.sources.rates import maximum_key
 from pgstrata.units import Direction
 
 _COMPARISON: Final = (
@@ -87,7 +90,7 @@ def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str
     }
 
 
-_CELL = "identity workload scale clients threads protocol run rate"
+_CELL = "identity workload scale clients threads protocol run rate rate_share objective=objective_text"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
 
 
@@ -115,6 +118,8 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "effects": [_effect(experiment, effect) for effect in answer.effects],
         "cpu_findings": [_by_cpu(experiment, item) for item in answer.cpu_findings],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
+        "sustained": [_sustained(item) for item in find_sustained_rates(study)],
+        "rates": [_rate(study, cell) for cell in experiment.cells if cell.rate_share is not None],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
@@ -124,6 +129,17 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     if why:
         document["why"] = why_fields(answer)
     return render_document(document)
+
+
+def _rate(study: Study, cell: Cell) -> dict[str, Any]:
+    """The rate of a cell that is a share of the slowest maximum; null where nothing was measured yet."""
+    names = [each.name for each in study.plan.experiment.environments]
+    maxima = {name: study.maxima.get(maximum_key(name, cell)) for name in names}
+    return {"cell": cell.identity, "share": cell.rate_share, "rate": study.rates.get(cell.identity), "maxima": maxima}
+
+
+def _sustained(item: SustainedRate) -> dict[str, Any]:
+    return pick_fields(item, "environment cell objective=objective.text value interval confidence runs")
 
 
 def _by_load(experiment: Experiment, item: LoadFinding) -> dict[str, Any]:

@@ -10,18 +10,21 @@ from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.objective import STEPS, step_seconds
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
-from pgstrata.report.sentences.names import say_claim
+from pgstrata.report.sentences.names import say_claim, say_objective
 from pgstrata.report.sentences.reasons import say_notes, say_reason, say_warnings, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
 _LIST: Final = " " * 6
 """Indent of names with their values."""
-_CELL: Final = "identity workload scale clients threads protocol run warmup rate latency_limit"
+_CELL: Final = (
+    "identity workload scale clients threads protocol run warmup rate rate_share latency_limit objective=objective_text"
+)
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
 
@@ -100,6 +103,12 @@ def _cell(plan: Plan, cell: Cell) -> str:
     parts = [f"{cell.identity}: {cell.size}, {ends}, {cell.protocol}, {design}{warmup}"]
     if cell.rate is not None:
         parts.append(f"at {cell.rate:g} transactions per second")
+    if cell.rate_share is not None:
+        share = f"{100 * cell.rate_share:g} % of the slowest environment's maximum"
+        parts.append(f"at {share}, measured before the first block")
+    if cell.objective is not None:
+        steps = f"{STEPS} steps of {render_duration(step_seconds(cell.run))}"
+        parts.append(f"highest rate {say_objective(cell.objective)}, searched in {steps}")
     if cell.latency_limit is not None:
         parts.append(f"latency limit {render_duration(cell.latency_limit)}")
     if claim := say_claim(cell):

@@ -211,8 +211,14 @@ def say_obstacle(item: Unattributed) -> tuple[str, str]:
     """Why a difference cannot be split, and what would help."""
     match item.obstacle:
         case Obstacle.FIXED_RATE:
-            why = "at a fixed rate the time of a transaction is that of the rate"
-            return why, "leave out `rate`, so that what a transaction takes decides how many there are"
+            why = (
+                "at a fixed rate the pauses of sessions are told apart by mean latency and mean lag, and these are "
+                "missing or do not fit the throughput"
+            )
+            return why, "measure again; or leave out `rate`, and sessions have no pauses"
+        case Obstacle.SEARCHED:
+            why = "a run with an objective is one of many rates, and the time of a transaction is that of each"
+            return why, "leave out `objective`, and measure as fast as it goes"
         case Obstacle.FEW_BLOCKS:
             return f"{item.blocks} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
         case Obstacle.SAMPLER_LOST:

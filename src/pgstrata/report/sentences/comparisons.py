@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study, Verdict
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.metrics import METRICS
+from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count, name_environment, name_where
+from pgstrata.report.sentences.names import count, name_environment, name_where, say_objectives
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
     name_reference,
@@ -86,6 +86,7 @@ _RANKS = {
     Verdict.INCONCLUSIVE: 4,
     Verdict.INSUFFICIENT: 5,
 }
+MISSED = "objective_missed"
 SMALL_AND_EARLY = "small_and_early"
 BASELINE_COLLAPSED = frozenset({"baseline_collapsed", "both_collapsed"})
 _CONFIRM = "; small and found early, it may look larger than it is: confirm in a fresh study"
@@ -164,6 +165,8 @@ def _compare_words(case: Case) -> str:
     word = verdict_word(first)
     if word in {"faster", "slower"}:
         return f"{case.name} is {word} than {case.base}"
+    if first.metric == SUSTAINED_RATE.name:
+        return f"{case.name} sustains {word} transactions per second than {case.base} {say_objectives(case.experiment)}"
     return f"{case.name} has {word} {METRICS[first.metric].title} than {case.base}"
 
 
@@ -256,6 +259,8 @@ def _why_collapsed(answer: Answer, comparison: Comparison) -> str:
     for run in answer.study.runs:
         there = run.environment == comparison.environment and comparison.cell in {run.cell, ALL_CELLS}
         if there and run.status is RunStatus.COLLAPSED and run.reasons:
+            if run.reasons[0].code == MISSED:
+                return say_reason(run.reasons[0])
             return f"it ran out of a resource at this load ({say_reason(run.reasons[0])})"
     return "it ran out of a resource at this load"
 

@@ -8,6 +8,7 @@ from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer, Study
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
+from pgstrata.model.objective import step_seconds
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_confidence
 from pgstrata.sources.runs import may_enter
@@ -35,12 +36,18 @@ def unmeasured(answer: Answer) -> tuple[str, ...]:
 
 
 def _say_load(experiment: Experiment) -> Iterator[str]:
-    closed = [cell for cell in experiment.cells if cell.rate is None]
+    closed = [cell for cell in experiment.cells if not cell.paced and cell.objective is None]
     if closed:
         where = "" if len(closed) == len(experiment.cells) else " in the cells without a rate"
         yield (
             f"Closed loop{where}: each client waits for its answer before it asks again, so latency is service time, "
             "without the waiting of users whom a busy server keeps in a queue"
+        )
+    if searched := [cell for cell in experiment.cells if cell.objective is not None]:
+        shortest = render_duration(min(step_seconds(cell.run) for cell in searched))
+        yield (
+            f"Each rate was tried for a few seconds (steps of {shortest}): what happens less often, such as a "
+            "checkpoint, fell into some steps only"
         )
 
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
-from pgstrata.units import render_count
+from pgstrata.model.objective import Objective
+from pgstrata.units import render_count, render_duration
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
@@ -94,15 +95,36 @@ def _common_parts(experiment: Experiment) -> list[str]:
 
 
 def _parts(cell: Cell) -> list[str]:
-    rate = [f"at {cell.rate:g} transactions/s"] if cell.rate is not None else []
+    rate = [f"at {say_rate(cell)}"] if cell.paced else []
+    limit = [f"keeping {cell.objective.text}"] if cell.objective is not None else []
     size = f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
-    return [size, f"with {count(cell.clients, 'client')}", *rate]
+    return [size, f"with {count(cell.clients, 'client')}", *rate, *limit]
+
+
+def say_rate(cell: Cell) -> str:
+    """500 transactions/s; 80 % of maximum."""
+    if cell.rate is not None:
+        return f"{cell.rate:g} transactions/s"
+    return f"{100 * (cell.rate_share or 0):g} % of maximum"
+
+
+def say_objectives(experiment: Experiment) -> str:
+    """With p99 below 20 ms; of several objectives that each is kept."""
+    found = {cell.objective for cell in experiment.cells if cell.objective is not None}
+    return say_objective(found.pop()) if len(found) == 1 else "within their limits of latency"
+
+
+def say_objective(objective: Objective) -> str:
+    """With p99 below 20 ms."""
+    of = "a mean latency" if objective.of == "mean" else objective.of
+    return f"with {of} below {render_duration(objective.limit)}"
 
 
 def _describe(cell: Cell) -> str:
     clients = "1 client" if cell.clients == 1 else f"{cell.clients} clients"
-    rate = f", {cell.rate:g} transactions/s" if cell.rate is not None else ""
-    return f"{cell.workload}, {cell.size}, {clients}{rate}"
+    rate = f", {say_rate(cell)}" if cell.paced else ""
+    limit = f", {cell.objective.text}" if cell.objective is not None else ""
+    return f"{cell.workload}, {cell.size}, {clients}{rate}{limit}"
 
 
 _CLAIMS: Final = {

@@ -46,6 +46,9 @@ _OF_RUNS: Final = {
     "the same clients: most of the time goes to asking and answering, whatever is asked",
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
     "no_transactions": "no transaction was completed",
+    "objective_kept": "{names} was kept at every rate that was tried, up to {value:.0f} transactions per second: the "
+    "limit may be at a higher one",
+    "objective_missed": "{names} was missed at every rate, down to {value:.3g} transactions per second",
     "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: it cannot do so many "
     "transactions, and latencies are those of a queue without end",
     "retried": "{value:.0f} transactions were retried",
@@ -101,6 +104,7 @@ _OF_DESIGNS: Final = {
     "one_profile": "a profile of statements comes from one client process",
     "parallel_free": "{names}: parallel workers run where the kernel puts them",
     "rate_free": "at a fixed rate CPUs are not the limit",
+    "searched": "the highest rate within the objective is searched in one environment at a time",
     "sessions_end": "each transaction has a session of its own",
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
