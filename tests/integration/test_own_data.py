@@ -177,7 +177,9 @@ def test_a_run_that_breaks_what_must_hold_is_invalid(place):
 
 
 def test_a_running_server_is_filled_too_but_no_command_runs_as_root(place, dump, running_server):
-    text = EXPERIMENT.replace('server = "embedded"\nsettings.shared_buffers = "16MB"', f'server = "dsn:{running_server["dsn"]}"')
+    text = EXPERIMENT.replace(
+        'server = "embedded"\nsettings.shared_buffers = "16MB"', f'server = "dsn:{running_server["dsn"]}"'
+    )
     text = text.replace('"settings.work_mem" = ["4MB", "5MB"]', '"options.setup_sql" = ["one.sql", "two.sql"]')
     place.file("SELECT 1;\n", "one.sql")
     place.file("SELECT 2;\n", "two.sql")

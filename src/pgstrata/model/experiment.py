@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -199,13 +200,19 @@ DEFAULT_RUN: Final = 60.0
 """Seconds of a run where a cell names none."""
 
 
+def digests(scripts: Iterable[Script]) -> Mapping[str, str]:
+    """SHA-256 of texts, in UTF-8, by the names of their files."""
+    return {script.file: hashlib.sha256(script.text.encode()).hexdigest() for script in scripts}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
 
     `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second,
     `latency_limit` seconds. `driver` is the key of the load generator. `data` are the user's own, for which the scale
-    means nothing and is 1.
+    means nothing and is 1. `checkout` are files of a user's own that the workload begins with (`Workload.checkout`) or
+    requires, by names without folders.
     """
 
     workload: str
@@ -224,6 +231,7 @@ class Cell:
     driver: str = DEFAULT_DRIVER
     placement: Placement = Placement.AUTO
     data: OwnData | None = None
+    checkout: tuple[Script, ...] = ()
 
     @property
     def identity(self) -> str:

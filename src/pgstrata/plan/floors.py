@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
 from pgstrata.model.plan import Design, Plan
@@ -75,7 +76,8 @@ def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
         "rate": "" if cell.rate is None else f"{cell.rate:g}",
         "latency_limit": "" if cell.latency_limit is None else f"{cell.latency_limit:g}",
         "profile": str(cell.profile),
-        "scripts": _digest(f"{script.weight} {script.text}" for script in cell.scripts),
+        "scripts": _digest(f"{script.weight} {script.text}" for script in (*cell.scripts, *cell.checkout)),
+        **({} if cell.driver == DEFAULT_DRIVER else {"driver": cell.driver}),
         **{f"cell option {name}": _short(value) for name, value in cell.options.items()},
     }
     for field in fields(Design):

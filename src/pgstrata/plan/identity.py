@@ -22,7 +22,7 @@ _NOT_FIXING: Final = {
     Design: frozenset({"reason", "free_because", "writes"}),
 }
 _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
-    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO, "data": None},
+    Cell: {"driver": DEFAULT_DRIVER, "placement": Placement.AUTO, "data": None, "checkout": ()},
     Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True},
