@@ -8,6 +8,7 @@ from pgstrata.errors import ExperimentError
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build, ServerVersion
 from pgstrata.plan import data_of, make_plan
+from pgstrata.report.planning.plan import render_plan
 from pgstrata.workloads import builtin_workloads
 
 WORKLOADS = builtin_workloads()
@@ -111,6 +112,13 @@ def test_plan_and_dataset_are_others_when_a_file_or_the_number_of_tables_is(read
         assert len(set(each)) == len(each)
     assert identities('checkout = "mine"') == found[0]
     assert found[0][1].startswith("sbtpcc-s2-pg18-")
+
+
+def test_a_plan_names_the_files_and_who_runs_them(read, capacity):
+    plan = make_plan(read('checkout = "mine"'), WORKLOADS, capacity, drivers=driver_capabilities())
+    text = " ".join(render_plan(plan).split())
+    assert "by sysbench, tpcc.lua, tpcc_common.lua, tpcc_run.lua of a checkout" in text
+    assert "no audited TPC result" in text
 
 
 def _build():

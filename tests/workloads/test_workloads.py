@@ -66,6 +66,12 @@ def test_the_lua_of_order_entry_has_the_statements_of_the_scripts_of_pgbench():
     assert [text for text, types in found if text.count("?") != len(types)] == []
 
 
+def test_an_option_is_fixed_only_where_all_scripts_of_a_driver_need_it():
+    assert WORKLOADS["select-only"].fixed_options("pgbench") == {}
+    assert WORKLOADS["tpcc"].fixed_options("pgbench") == {"statements": {"client", "server"}}
+    assert WORKLOADS["tpcc"].fixed_options("another") == {}
+
+
 def test_copies_of_tables_count_in_size_and_in_checks():
     workload = WORKLOADS["sysbench-tpcc"]
     one, two = workload.data_for({}), workload.data_for({"tables": "2"})
