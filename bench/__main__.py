@@ -18,6 +18,7 @@ from bank.measure import measure_bank
 from bisection import measure_bisection
 from causes import measure_causes
 from cpu import measure_cpu
+from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from large_study import measure_large_study
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "why": measure_why,
     "reset": measure_reset,
     "loading": measure_loading,
+    "drivers": measure_drivers,
     "overhead": measure_overhead,
     "observer": measure_observer,
     "percentiles": measure_percentiles,

@@ -61,8 +61,14 @@ def _kind(kind: DataKind) -> Iterator[str]:
 def _workload(workload: Workload) -> Iterator[str]:
     yield f"### {workload.name}\n"
     yield f"{workload.title[0].upper()}{workload.title[1:]}. {'Writes' if workload.writes else 'Only reads'}.\n"
-    if workload.driver != DEFAULT_DRIVER:
-        yield f"- driven by {workload.driver}"
+    if workload.drivers != (DEFAULT_DRIVER,):
+        usual, *others = workload.drivers
+        yield f"- driven by {usual}" + "".join(f', or by {other} (`driver = "{other}"`)' for other in others)
+    for other in workload.drivers[1:]:
+        for name, values in workload.fixed_options(other).items():
+            yield f"- under {other} only with `{name} = {' or '.join(sorted(values))}`"
+    if workload.checkout:
+        yield f"- runs `{workload.checkout}` of the cell's `checkout`"
     for setting, value in workload.settings.items():
         yield f"- `{setting} = {value}` where no environment gives it"
     for name, option in workload.options.items():

@@ -69,7 +69,14 @@ def test_links_lead_somewhere(page):
 def test_experiments_in_the_documentation_can_be_planned(text):
     assert "cells" in tomllib.loads(text), "show whole experiments, or mark the block differently"
     workloads = builtin_workloads()
-    experiment = parse_experiment(text, "docs", read_file=lambda _: "SELECT 1;", workloads=workloads, cpus=16)
+    experiment = parse_experiment(
+        text,
+        "docs",
+        read_file=lambda _: "SELECT 1;",
+        read_program=lambda _: "scale = {1},\ntables = {1},\n-- pgsql\n",
+        workloads=workloads,
+        cpus=16,
+    )
     assert make_plan(
         complete_experiment(experiment, LARGE, workloads), workloads, LARGE, drivers=driver_capabilities()
     ).runs

@@ -47,7 +47,7 @@ def world(monkeypatch):
         capabilities=PLAIN_CAPABILITIES,
         parser=lambda: PlainDriver(clock),
         make=lambda host, tools: PlainDriver(clock, tps=250.0),
-        load=lambda host, tools, address, cell: world.loaded.append(cell.scale),
+        load=lambda host, tools, address, cell, folder: world.loaded.append(cell.scale),
         verify=lambda cell: f"SELECT 'rows', {cell.scale}, {cell.scale}, true",
         programs=("plainbench",),
     )
@@ -77,7 +77,7 @@ def test_a_run_is_driven_by_it_and_derived_from_what_it_left(world, plan):
 
 def test_its_data_are_made_and_checked_by_it(world, plan):
     recipe = make_recipe()
-    recipe.load(None, None, None, CELL)
+    recipe.load(None, None, None, CELL, "")
     assert world.loaded == [CELL.scale]
     assert recipe.verify(CELL) == "SELECT 'rows', 1, 1, true"
 

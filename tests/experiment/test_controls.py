@@ -53,7 +53,8 @@ def test_a_control_by_rebuild_has_a_dataset_of_its_own():
     )
     experiment = parse("same", "rebuild")
     base, _, same, rebuilt = (
-        dataset_identity(one, build, experiment.cells[0], WORKLOADS["select-only"]) for one in experiment.environments
+        dataset_identity(one, build, experiment.cells[0], WORKLOADS["select-only"].data)
+        for one in experiment.environments
     )
     assert base == same != rebuilt
 

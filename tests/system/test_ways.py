@@ -205,3 +205,29 @@ def test_what_root_makes_in_the_folder_of_another_belongs_to_that_user(theirs):
     files.write_atomically(theirs / "deep" / "file", b"x")
     assert {path.stat().st_uid for path in theirs.rglob("*")} == {NOBODY}
     assert os.geteuid() == 0
+
+
+class TestFilesThatWillBeExecuted:
+    def test_are_read_where_root_alone_can_change_them(self, open_folder):
+        path = open_folder / "script.lua"
+        path.write_bytes(b"-- ours")
+        assert files.read_own(path, most=10) == b"-- ours"
+
+    @pytest.mark.parametrize("change", ["owner", "group", "others"])
+    def test_are_refused_where_another_user_can_change_them(self, open_folder, change):
+        path = open_folder / "script.lua"
+        path.write_bytes(b"-- theirs")
+        if change == "owner":
+            os.chown(path, NOBODY, 0)
+        else:
+            path.chmod(0o664 if change == "group" else 0o646)
+        with pytest.raises(PermissionError, match="another user may change it"):
+            files.read_own(path, most=10)
+
+    def test_are_refused_where_another_user_can_replace_them(self, theirs):
+        path = theirs / "script.lua"
+        path.write_bytes(b"-- ours")
+        with pytest.raises(PermissionError, match="another user may change it"):
+            files.read_own(path, most=10)
+        with pytest.raises(FileNotFoundError):
+            files.read_own(theirs / "missing.lua", most=10)

@@ -1,4 +1,5 @@
 import re
+from importlib.resources import files
 
 import pytest
 
@@ -19,6 +20,7 @@ def test_workloads_share_the_data_of_their_kind():
     assert kinds == {
         "pgbench": ON_PGBENCH,
         "sbtest": OF_SYSBENCH,
+        "sbtpcc": {"sysbench-tpcc"},
         "tpcc": {"tpcc"},
         "sales": {"heavyweight", "star-join"},
         "articles": {"full-text"},
@@ -28,8 +30,59 @@ def test_workloads_share_the_data_of_their_kind():
 
 
 def test_sysbench_drives_its_own_scripts_and_pgbench_all_else():
-    assert {name for name, workload in WORKLOADS.items() if workload.driver == "sysbench"} == OF_SYSBENCH
+    of_sysbench = {name for name, workload in WORKLOADS.items() if workload.driver == "sysbench"}
+    assert of_sysbench == {*OF_SYSBENCH, "sysbench-tpcc"}
     assert {workload.driver for workload in WORKLOADS.values()} == {"pgbench", "sysbench"}
+
+
+def test_order_entry_alone_is_run_by_both_drivers():
+    both = {name for name, workload in WORKLOADS.items() if len(workload.drivers) > 1}
+    assert both == {"tpcc"}
+    assert WORKLOADS["tpcc"].drivers == ("pgbench", "sysbench")
+
+
+def test_sysbench_runs_order_entry_by_one_script_and_only_by_statements_of_the_client():
+    workload = WORKLOADS["tpcc"]
+    (script,) = workload.scripts_for({}, "sysbench")
+    assert script.file == "tpcc/sysbench/tpcc.lua"
+    assert workload.scripts_for({"statements": "server"}, "sysbench") == ()
+    assert workload.scripts_for({"terminals": "standard"}, "sysbench") == ()
+    assert workload.fixed_options("sysbench") == {"statements": {"client"}, "terminals": {"busy"}}
+
+
+def test_the_lua_of_order_entry_has_the_statements_of_the_scripts_of_pgbench():
+    folder = files("pgstrata.workloads") / "tpcc"
+    theirs = {
+        re.sub(r"@n@|@d@", "?", re.sub(r"(?<!:):[a-z]+(@n@)?", "?", line.removesuffix("\\gset").strip(" ;")))
+        for file in (folder / "client").iterdir()
+        for line in file.read_text("utf-8").splitlines()
+        if line and not line.startswith(("\\", "--", "@"))
+    }
+    found = re.findall(r'= \{"(.+?)", "([it]*)"\}', (folder / "sysbench" / "tpcc.lua").read_text("utf-8"))
+    as_text = re.compile(r"\((\w+ - 1)\)::text|::text")
+    assert {as_text.sub(lambda cast: cast[1] or "", text).replace("?::int", "?") for text, _ in found} == {
+        text.replace("?::int", "?") for text in theirs
+    }
+    assert [text for text, types in found if text.count("?") != len(types)] == []
+
+
+def test_an_option_is_fixed_only_where_all_scripts_of_a_driver_need_it():
+    assert WORKLOADS["select-only"].fixed_options("pgbench") == {}
+    assert WORKLOADS["tpcc"].fixed_options("pgbench") == {"statements": {"client", "server"}}
+    assert WORKLOADS["tpcc"].fixed_options("another") == {}
+
+
+def test_copies_of_tables_count_in_size_and_in_checks():
+    workload = WORKLOADS["sysbench-tpcc"]
+    one, two = workload.data_for({}), workload.data_for({"tables": "2"})
+    assert two.size(3) == 2 * one.size(3)
+    assert one.checks_at(3).count("FROM stock1") == 1
+    assert "stock2" not in one.checks_at(3)
+    for query in (two.checks_at(3), two.consistency_at(3)):
+        assert "warehouse1" in query
+        assert "warehouse2" in query
+        assert "@" not in query
+    assert WORKLOADS["tpcc"].data_for({"access": "pareto"}) is WORKLOADS["tpcc"].data
 
 
 @pytest.mark.parametrize("name", sorted(OF_SYSBENCH))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
@@ -27,7 +27,7 @@ from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.system.files import read_regular
+from pgstrata.system.files import read_own, read_regular
 from pgstrata.workloads import builtin_workloads
 
 _GIVE: Final = "or give shared_buffers and effective_cache_size in the file"
@@ -152,6 +152,7 @@ def parse_text(
         source,
         read_file=reader,
         look_at=looking,
+        read_program=reader.read_program,
         workloads=workloads,
         cpus=capacity.cpus,
         drivers=driver_capabilities(),
@@ -192,8 +193,15 @@ class _ScriptReader:
 
     def __call__(self, name: str) -> str:
         """OSError, UnicodeDecodeError."""
+        return self._read(name, read_regular)
+
+    def read_program(self, name: str) -> str:
+        """Of a file that will be executed; OSError also where pgstrata is root and another user may change it."""
+        return self._read(name, read_own)
+
+    def _read(self, name: str, read: Callable[..., bytes]) -> str:
         if name not in self._texts:
-            text = _read_text(self._folder / name, most=sizes.SCRIPT)
+            text = _read_text(self._folder / name, most=sizes.SCRIPT, read=read)
             self._left -= len(text)
             if self._left < 0:
                 raise OSError(errno.EFBIG, f"all scripts together are larger than {sizes.SCRIPTS >> 20} MiB", name)
@@ -201,9 +209,9 @@ class _ScriptReader:
         return self._texts[name]
 
 
-def _read_text(path: Path, *, most: int) -> str:
+def _read_text(path: Path, *, most: int, read: Callable[..., bytes] = read_regular) -> str:
     """A text with ends of lines as here; OSError, UnicodeDecodeError."""
-    return io.StringIO(read_regular(path, most=most).decode(), newline=None).read()
+    return io.StringIO(read(path, most=most).decode(), newline=None).read()
 
 
 def read_experiment(path: Path) -> str:

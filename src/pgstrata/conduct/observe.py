@@ -12,6 +12,7 @@ from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.driver import DEFAULT_DRIVER
+from pgstrata.model.experiment import digests
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.server import RunningServer
@@ -40,6 +41,7 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     _note_changed_fingerprint(rig, arm)
     # after the comparison: environments do not differ by what the client was found to do, nor by the network's mood
     arm.facts.update(client_facts(rig, arm))
+    arm.facts.update({f"checkout.{name}.sha256": value for name, value in digests(arm.cell.checkout).items()})
     if home.clocks is not None:
         arm.facts.update(say_clocks(home.clocks))
 

@@ -109,7 +109,7 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
 def check_data(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """Check what every load must preserve of the data; without an answer, or with a wrong one, the run is invalid."""
     workload = workload_of(arm.cell, rig.workloads)
-    query = workload.data.consistency_at(arm.cell.scale)
+    query = workload.data_for(arm.cell.options).consistency_at(arm.cell.scale)
     if not query or not workload.writes:
         return
     with step(rig, arm, "check"):

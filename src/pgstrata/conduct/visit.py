@@ -28,7 +28,7 @@ from pgstrata.model.launch import Launch
 from pgstrata.model.plan import Plan, PlannedRun, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord
-from pgstrata.plan.load import workload_of
+from pgstrata.plan.load import data_key
 from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.ports.steps import Steps, finish_all
 from pgstrata.ports.target import Supply
@@ -75,9 +75,8 @@ def _keeping(
         return [stages] if stages else []
     cells = {cell.identity: cell for cell in plan.experiment.cells}
 
-    def data(runs: Sequence[PlannedRun]) -> tuple[str, int, str]:
-        cell = cells[runs[0].cell]
-        return workload_of(cell, rig.workloads).data.name, cell.scale, cell.options.get("setup_sql", "")
+    def data(runs: Sequence[PlannedRun]) -> tuple[object, ...]:
+        return data_key(cells[runs[0].cell], rig.workloads)
 
     return [list(stretch) for _, stretch in groupby(stages, key=data)]
 

@@ -37,8 +37,8 @@ from pgstrata.errors import (
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Cell, ConnectionKind, Environment
 from pgstrata.model.server import Build
-from pgstrata.model.workload import Workload
-from pgstrata.plan import workload_of
+from pgstrata.model.workload import DataKind, Workload
+from pgstrata.plan import data_of
 from pgstrata.ports.host import Clock, Command, Host
 from pgstrata.ports.server import Clone, Dataset, RunningServer, ServerControl, Sql
 from pgstrata.ports.steps import Steps, finish
@@ -121,7 +121,7 @@ class ClusterDatasets:
     # ------------------------------------------------------------------------------------------- ensure
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:
-        identity = dataset_identity(environment, build, cell, workload_of(cell, self.workloads))
+        identity = dataset_identity(environment, build, cell, data_of(cell, self.workloads))
         if identity not in self._known:
             folder = f"{self.root}/datasets/{identity}"
             marker = load_marker(self.host, folder)
@@ -201,7 +201,7 @@ class ClusterDatasets:
         )
 
     def _check_space(self, cell: Cell) -> None:
-        needed = workload_of(cell, self.workloads).data.size(cell.scale) * _HEADROOM
+        needed = data_of(cell, self.workloads).size(cell.scale) * _HEADROOM
         free = self.host.free_bytes(self.root)
         if free < needed:
             raise HostNotFitError(
@@ -273,9 +273,9 @@ class ClusterDatasets:
         self.sql.execute(server.address, render_password(_SUPERUSER, password, server.build.version.number))
         self.sql.execute(server.address, f"CREATE DATABASE {DATABASE};")
         address = server.address.with_database(DATABASE)
-        kind = workload_of(cell, self.workloads).data
+        kind, folder = data_of(cell, self.workloads), f"{server.clone.folder}/loading"
         tools = self._restoring(server.build) if cell.data is not None else self.tools
-        self.recipe.fill(self.host, self.sql, tools, address, environment, cell, kind)
+        self.recipe.fill(self.host, self.sql, tools, address, environment, cell, kind, folder)
         self.sql.execute(address, "CHECKPOINT;")
 
     def _restoring(self, build: Build) -> Build:
@@ -355,7 +355,7 @@ def _marked_folders(clone: Clone) -> tuple[str, ...]:
     return (clone.folder, clone.wal) if clone.wal else (clone.folder,)
 
 
-def dataset_identity(environment: Environment, build: Build, cell: Cell, workload: Workload) -> str:
+def dataset_identity(environment: Environment, build: Build, cell: Cell, kind: DataKind) -> str:
     """Readable, and different wherever data could differ: kind, scale, build, initdb options, set-up, a second time."""
     options = (f"{key}={value}" for key, value in sorted(environment.initdb.items()))
     parts = (
@@ -365,8 +365,8 @@ def dataset_identity(environment: Environment, build: Build, cell: Cell, workloa
         *options,
         *setup_scripts(environment, cell),
         *built_again(environment),
-        *digest_of(workload.data),
+        *digest_of(kind, cell),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
     scale = "" if cell.data is not None else f"-s{cell.scale}"
-    return f"{workload.data.name}{scale}-pg{build.version.major}-{digest}"
+    return f"{kind.name}{scale}-pg{build.version.major}-{digest}"

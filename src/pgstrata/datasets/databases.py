@@ -24,7 +24,7 @@ from pgstrata.errors import HostNotFitError, SqlError
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import DataKind, Workload
-from pgstrata.plan import workload_of
+from pgstrata.plan import data_of
 from pgstrata.ports.host import Clock, Command, Host, observe_boot, start_times
 from pgstrata.ports.server import Clone, Dataset, Sql
 from pgstrata.ports.steps import Steps
@@ -109,8 +109,8 @@ class DatabaseDatasets:
 
     def ensure(self, environment: Environment, build: Build, cell: Cell) -> Dataset:  # noqa: ARG002 - the Protocol's
         """The template database; built, verified and marked if there is none yet."""
-        kind = workload_of(cell, self.workloads).data
-        apart = (*setup_scripts(environment, cell), *built_again(environment), *digest_of(kind))
+        kind = data_of(cell, self.workloads)
+        apart = (*setup_scripts(environment, cell), *built_again(environment), *digest_of(kind, cell))
         digest = hashlib.sha256("\0".join(apart).encode()).hexdigest()[:8] if apart else "plain"
         name = f"{_PREFIX}{kind.name}_s{cell.scale}_{digest}"
         if name not in self._known:
@@ -134,7 +134,8 @@ class DatabaseDatasets:
             self.sql.execute(address, _CLOSE)
             if closed:
                 self.sql.execute(self.address, f"ALTER DATABASE {partial} CONNECTION LIMIT -1;")
-            self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell, kind)
+            folder = f"{self.scratch}/{partial}"
+            self.recipe.fill(self.host, self.sql, self.tools, address, environment, cell, kind, folder)
             self.sql.execute(self.address, f"ALTER DATABASE {partial} RENAME TO {name};")
         except BaseException:
             # made a moment ago under a name drawn at random: it is ours with or without the marker's table

@@ -16,7 +16,7 @@ from typing import Final
 
 from pgstrata.datasets.own import load_own_data
 from pgstrata.errors import ServerFailedError, SqlError
-from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.experiment import Cell, ControlKind, Environment, digests
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import DataKind
 from pgstrata.ports.host import Host
@@ -65,19 +65,29 @@ class DataRecipe:
     """How the data of a workload are made.
 
     Where their kind has no SQL that makes them, `load` does in an empty database, with programs that are on the given
-    host, and `verify` gives the statement that checks them, for a cell; `marker` is a script.
+    host and files in a folder there, and `verify` gives the statement that checks them, for a cell; `marker` is a
+    script.
     """
 
-    load: Callable[[Host, Build, Address, Cell], None]
+    load: Callable[[Host, Build, Address, Cell, str], None]
     verify: Callable[[Cell], str]
     marker: str
 
     def fill(
-        self, host: Host, sql: Sql, tools: Build, address: Address, environment: Environment, cell: Cell, kind: DataKind
+        self,
+        host: Host,
+        sql: Sql,
+        tools: Build,
+        address: Address,
+        environment: Environment,
+        cell: Cell,
+        kind: DataKind,
+        folder: str,
     ) -> None:
         """Make, verify and freeze the data in an empty database; errors as `load_own_data` and drivers raise them.
 
-        `tools` are a driver's, or for data of the user's own those with pg_restore.
+        `tools` are a driver's, or for data of the user's own those with pg_restore. `folder` is made for files of the
+        driver, and removed again.
         """
         sql.execute(address, self.marker)
         found = sql.query(address, _PREWARMING)
@@ -89,7 +99,7 @@ class DataRecipe:
         if cell.data is not None:
             load_own_data(host, sql, tools, address, cell.data)
         elif not kind.steps:
-            self.load(host, tools, address, cell)
+            self._load(host, tools, address, cell, folder)
         checks = kind.checks_at(cell.scale) or self.verify(cell)
         for script in setup_scripts(environment, cell):
             sql.execute(address, script)
@@ -99,13 +109,25 @@ class DataRecipe:
             _verify_counts(sql, address, consistency, remedy)
         sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
 
+    def _load(self, host: Host, tools: Build, address: Address, cell: Cell, folder: str) -> None:
+        host.make_folder(folder)
+        try:
+            self.load(host, tools, address, cell, folder)
+        finally:
+            host.remove_tree(folder)
 
-def digest_of(kind: DataKind) -> tuple[str, ...]:
-    """Hash of what makes the data, for the identity of datasets; empty where a driver makes them."""
+
+def digest_of(kind: DataKind, cell: Cell) -> tuple[str, ...]:
+    """What makes the data, for the identity of datasets: hashes of SQL and of a user's files, number of copies.
+
+    Empty where a driver makes them by itself.
+    """
     if kind.digest:
         return (kind.digest,)
     texts = [text for step in kind.steps for text in step]
-    return (hashlib.sha256("\0".join(texts).encode()).hexdigest(),) if texts else ()
+    found = [hashlib.sha256("\0".join(texts).encode()).hexdigest()] if texts else []
+    found += [f"{name} {digest}" for name, digest in digests(cell.checkout).items()]
+    return (*found, f"{kind.copies} copies") if kind.copies != 1 else tuple(found)
 
 
 def _allow_prewarming(sql: Sql, address: Address) -> None:

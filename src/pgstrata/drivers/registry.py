@@ -23,15 +23,16 @@ class RegisteredDriver:
     """One load generator.
 
     `parser` reads what its runs left. `make` takes the client's host and the build whose programs it uses there. `load`
-    makes the data of a cell in an empty database, with the programs of a build that is on the given host, and `verify`
-    gives the query that checks them: both are asked of drivers only that load their own data. `programs` are those of
-    such a build that it runs. `require` raises HostNotFitError where a host lacks what comes from no build.
+    makes the data of a cell in an empty database, with the programs of a build that is on the given host and files in
+    an empty folder there, and `verify` gives the query that checks them: both are asked of drivers only that load their
+    own data. `programs` are those of such a build that it runs. `require` raises HostNotFitError where a host lacks
+    what comes from no build.
     """
 
     capabilities: Capabilities
     parser: Callable[[], DriverParser]
     make: Callable[[Host, Build], Driver]
-    load: Callable[[Host, Build, Address, Cell], None]
+    load: Callable[[Host, Build, Address, Cell, str], None]
     verify: Callable[[Cell], str]
     programs: tuple[str, ...] = ()
     require: Callable[[Host], None] = lambda _: None
@@ -51,9 +52,9 @@ def driver_capabilities() -> Mapping[str, Capabilities]:
     return {key: driver.capabilities for key, driver in _DRIVERS.items()}
 
 
-def load_data(host: Host, tools: Build, address: Address, cell: Cell) -> None:
+def load_data(host: Host, tools: Build, address: Address, cell: Cell, folder: str) -> None:
     """Make the data of a cell in an empty database; errors as those of its driver."""
-    find_driver(cell.driver).load(host, tools, address, cell)
+    find_driver(cell.driver).load(host, tools, address, cell, folder)
 
 
 def verify_data(cell: Cell) -> str:
@@ -78,7 +79,7 @@ def _make_pgbench(host: Host, tools: Build) -> Driver:
     return PgbenchDriver(host, tools)
 
 
-def _load_pgbench(host: Host, tools: Build, address: Address, cell: Cell) -> None:
+def _load_pgbench(host: Host, tools: Build, address: Address, cell: Cell, folder: str) -> None:  # noqa: ARG001 - needs none
     from pgstrata.drivers.pgbench.driver import load_pgbench  # noqa: PLC0415 - a plan loads nothing
 
     load_pgbench(host, tools, address, cell.scale)
@@ -102,20 +103,20 @@ def _make_sysbench(host: Host, tools: Build) -> Driver:  # noqa: ARG001 - no bui
     return SysbenchDriver(host)
 
 
-def _load_sysbench(host: Host, tools: Build, address: Address, cell: Cell) -> None:  # noqa: ARG001 - no build has it
-    from pgstrata.drivers.sysbench.driver import load_sysbench  # noqa: PLC0415 - a plan loads nothing
+def _load_sysbench(host: Host, tools: Build, address: Address, cell: Cell, folder: str) -> None:  # noqa: ARG001 - no build has it
+    from pgstrata.drivers.sysbench.loading import load_sysbench  # noqa: PLC0415 - a plan loads nothing
 
-    load_sysbench(host, address, cell.scale)
+    load_sysbench(host, address, cell, folder)
 
 
 def _verify_sysbench(cell: Cell) -> str:
-    from pgstrata.drivers.sysbench.driver import verify_sysbench  # noqa: PLC0415 - a plan loads nothing
+    from pgstrata.drivers.sysbench.loading import verify_sysbench  # noqa: PLC0415 - a plan loads nothing
 
     return verify_sysbench(cell)
 
 
 def _require_sysbench(host: Host) -> None:
-    from pgstrata.drivers.sysbench.driver import find_sysbench  # noqa: PLC0415 - a plan starts nothing
+    from pgstrata.drivers.sysbench.program import find_sysbench  # noqa: PLC0415 - a plan starts nothing
 
     find_sysbench(host)
 

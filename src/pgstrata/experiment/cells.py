@@ -1,5 +1,6 @@
 """The tables [[cells]]: lists expand to one cell for each combination; identities are made unique."""
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -7,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Final
 
+from pgstrata.experiment.checkouts import read_checkout
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, slug, suggest
 from pgstrata.experiment.own_data import read_data
@@ -21,7 +23,10 @@ from pgstrata.model.workload import Workload
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _THREADS_PER_CPU: Final = 8
+MOST_COPIES: Final = 100
+"""Equal sets of tables in one dataset."""
 _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
+    ("driver", lambda cell: cell.driver),
     ("protocol", lambda cell: str(cell.protocol)),
     ("run", lambda cell: f"{cell.run:g}s"),
     ("warmup", lambda cell: "w-auto" if cell.warmup is None else f"w{cell.warmup:g}s"),
@@ -30,6 +35,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
     ("scripts", lambda cell: slug("-".join(f"{_stem(one.file)}{one.weight}" for one in cell.scripts))),
     ("options", lambda cell: slug("-".join(f"{key}-{value}" for key, value in cell.options.items()) or "plain")),
     ("data", lambda cell: "" if cell.data is None else slug(cell.data.title)),
+    ("checkout", lambda cell: _digest(cell.checkout)[:8]),
     ("profile", lambda cell: "profile" if cell.profile else ""),
     ("placement", lambda cell: "" if cell.placement is Placement.AUTO else str(cell.placement)),
 )
@@ -60,7 +66,8 @@ def read_cells(
         if name is None:
             continue
         known = workloads.get(name)
-        driver = known.driver if known else DEFAULT_DRIVER
+        driver = _read_driver(table, path, known, drivers, findings)
+        checkout = _read_checkout(table, path, known, reader)
         sharing = driver not in drivers or drivers[driver].shares_threads
         scales = table.scale if table.data is None else (1,)
         rates = table.rate or (Rate(),)
@@ -90,6 +97,7 @@ def read_cells(
                 driver=driver,
                 placement=table.placement,
                 data=data,
+                checkout=checkout,
             )
             cells.append((cell, index))
     return _labelled(cells, findings)
@@ -135,7 +143,7 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
     place: Path = (*path, "workload")
     if table.scripts or findings.touches((*path, "scripts")):
         return _custom_name(name, place, workloads, findings)
-    builtin = tuple(key for key, workload in workloads.items() if workload.builtin or workload.scripts)
+    builtin = tuple(key for key, workload in workloads.items() if _has_scripts(workload))
     if name is None:
         if not findings.touches(place):
             findings.add(place, "the cell has no workload", f"write one of {', '.join(builtin)}, or scripts")
@@ -151,10 +159,14 @@ def _read_workload(table: CellTable, path: Path, workloads: Mapping[str, Workloa
     return None
 
 
+def _has_scripts(workload: Workload) -> bool:
+    return bool(workload.builtin or workload.scripts or workload.checkout)
+
+
 def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload], findings: Findings) -> str | None:
     if name is None:
         return "custom"
-    if name in workloads and (workloads[name].builtin or workloads[name].scripts):
+    if name in workloads and _has_scripts(workloads[name]):
         remedy = "take out scripts, or give the workload a name of your own"
         findings.add(place, f"{name!r} is built in and has its own script", remedy)
         return None
@@ -162,6 +174,45 @@ def _custom_name(name: str | None, place: Path, workloads: Mapping[str, Workload
         findings.add(place, f"{name!r} cannot be the name of a workload", "use letters, digits, hyphens, underscores")
         return None
     return name
+
+
+def _read_driver(
+    table: CellTable,
+    path: Path,
+    workload: Workload | None,
+    drivers: Mapping[str, Capabilities],
+    findings: Findings,
+) -> str:
+    """The driver that the cell names, or that of its workload."""
+    usual = workload.driver if workload is not None else DEFAULT_DRIVER
+    if table.driver is None:
+        return usual
+    place: Path = (*path, "driver")
+    if drivers and table.driver not in drivers:
+        findings.add(place, f"there is no driver {table.driver!r}", suggest(table.driver, sorted(drivers)))
+    elif workload is not None and _has_scripts(workload) and table.driver not in workload.drivers:
+        what = f"{workload.name} has no scripts for the driver {table.driver!r}"
+        findings.add(place, what, f"leave out driver: {workload.name} is driven by {' or '.join(workload.drivers)}")
+    return table.driver
+
+
+def _read_checkout(table: CellTable, path: Path, workload: Workload | None, reader: StackReader) -> tuple[Script, ...]:
+    """The files of the checkout that the workload begins with, or requires from there."""
+    place: Path = (*path, "checkout")
+    first = workload.checkout if workload is not None else ""
+    if table.checkout is None:
+        if first and not reader.findings.touches(place):
+            what = f"the workload {table.workload!r} runs {first} of a checkout of yours, and the cell names none"
+            reader.findings.add(path, what, 'write checkout = "PATH", the folder that git clone made')
+        return ()
+    if not first:
+        reader.findings.add(place, f"the workload {table.workload!r} runs no files of a checkout", "take it out")
+        return ()
+    return read_checkout(table.checkout, first, place, reader)
+
+
+def _digest(scripts: tuple[Script, ...]) -> str:
+    return hashlib.sha256("\0".join(script.text for script in scripts).encode()).hexdigest() if scripts else ""
 
 
 def _read_scripts(table: CellTable, path: Path, reader: StackReader) -> tuple[Script, ...]:
@@ -217,9 +268,14 @@ def _read_options(
 
 def check_choice(workload: Workload | None, name: str, text: str, place: Path, findings: Findings) -> None:
     """Note a value that an option of a workload cannot have."""
-    choices = () if workload is None or name not in workload.options else tuple(workload.options[name].choices)
-    if workload is not None and choices and text not in choices:
-        findings.add(place, f"{name} of {workload.name} cannot be {text!r}", suggest(text, choices))
+    if workload is None or name not in workload.options:
+        return
+    option = workload.options[name]
+    what = f"{name} of {workload.name} cannot be {text!r}"
+    if option.choices and text not in option.choices:
+        findings.add(place, what, suggest(text, tuple(option.choices)))
+    if option.copies and not (text.isdecimal() and text.isascii() and 1 <= int(text) <= MOST_COPIES):
+        findings.add(place, what, f"write a whole number from 1 to {MOST_COPIES}")
 
 
 def _labelled(cells: list[tuple[Cell, int]], findings: Findings) -> tuple[Cell, ...]:

@@ -38,6 +38,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     lone: bool = False,
     drivers: Mapping[str, Capabilities] | None = None,
     look_at: Callable[[str], DataFile] | None = None,
+    read_program: Callable[[str], str] | None = None,
 ) -> Experiment:
     """The experiment that a file describes.
 
@@ -54,6 +55,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         drivers: what each load generator can do, by key; one that is not there shares threads.
         look_at: size, kind and digest of a file with data, by its path as written; OSError if it cannot be read. None
             knows no files.
+        read_program: as `read_file`, of files that will be executed; the same unless given.
 
     Raises:
         ExperimentError: with every problem that was found.
@@ -61,7 +63,13 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     findings = Findings(text, source)
     file = read_structure(text, source, findings)
     looking = {} if look_at is None else {"look_at": look_at}
-    reader = StackReader(findings=findings, read_file=read_file, conninfo=conninfo or {}, **looking)
+    reader = StackReader(
+        findings=findings,
+        read_file=read_file,
+        conninfo=conninfo or {},
+        read_program=read_program or read_file,
+        **looking,
+    )
     environments = read_environments(file, reader, lone=lone)
     cells = read_cells(file.cells, workloads, reader, cpus, drivers or {})
     _check_controls(file, findings)
@@ -129,19 +137,25 @@ def _check_options(
     if not cells or any(cell.scripts for cell in cells):
         return
     names = dict.fromkeys(name for environment in environments.all for name in environment.options)
-    known = {name for cell in cells if cell.workload in workloads for name in workloads[cell.workload].options}
+    builtin = [workloads[cell.workload] for cell in cells if cell.workload in workloads]
+    known = {name: option for workload in builtin for name, option in workload.options.items()}
     for name in names:
-        if name != "setup_sql" and name not in known and all(cell.workload in workloads for cell in cells):
-            table = "factors" if f"options.{name}" in environments.factors else "common"
+        place = (_table(name, environments), "options", name)
+        if name in known and known[name].copies:
+            what = f"{name} decides which data there are, so it is no option of environments"
+            findings.add(place, what, f"write options = {{ {name} = 2 }} in [[cells]]")
+        if name != "setup_sql" and name not in known and len(builtin) == len(cells):
             what = f"no workload of this experiment has an option {name!r}"
             mine = f"they have {', '.join(sorted(known))}; " if known else ""
-            remedy = f"{mine}options become variables of your own scripts: add scripts"
-            findings.add((table, "options", name), what, remedy)
+            findings.add(place, what, f"{mine}options become variables of your own scripts: add scripts")
     for environment in environments.all:
         for name, text in environment.options.items():
-            table = "factors" if f"options.{name}" in environments.factors else "common"
             for workload in {cell.workload: workloads.get(cell.workload) for cell in cells}.values():
-                check_choice(workload, name, text, (table, "options", name), findings)
+                check_choice(workload, name, text, (_table(name, environments), "options", name), findings)
+
+
+def _table(option: str, environments: Environments) -> str:
+    return "factors" if f"options.{option}" in environments.factors else "common"
 
 
 def _default_question(environments: Environments) -> str:

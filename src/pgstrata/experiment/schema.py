@@ -119,6 +119,14 @@ class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
     workload: str | None = _key(TEXT, "Name of a workload; a name of your own with `scripts`.")
+    driver: str | None = _key(
+        TEXT, "Load generator, pgbench or sysbench, of a workload with scripts for both; left out: the workload's own."
+    )
+    checkout: str | None = _key(
+        TEXT,
+        "Folder with a user's own checkout of sysbench-tpcc, relative to the experiment file; only with the workload "
+        "sysbench-tpcc.",
+    )
     scale: tuple[int, ...] = _key(SCALE, "Size of the data, in units of the workload.", absent=())
     clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
     threads: int | None = _key(

@@ -76,6 +76,7 @@ class StackReader:
     findings: Findings
     read_file: Callable[[str], str]
     conninfo: Mapping[str, Secret]
+    read_program: Callable[[str], str]
     look_at: Callable[[str], DataFile] = _look_at_nothing
 
     def read_table(self, table: Mapping[str, Any], path: Path) -> Stack:
@@ -121,10 +122,10 @@ class StackReader:
             case _:
                 return read_level(key, level)
 
-    def read_text(self, file: str, path: Path) -> str | None:
-        """Text of a file that the experiment names."""
+    def read_text(self, file: str, path: Path, *, runs: bool = False) -> str | None:
+        """Text of a file that the experiment names; `runs`: it will be executed."""
         try:
-            return self.read_file(file)
+            return (self.read_program if runs else self.read_file)(file)
         except (OSError, ValueError, PgstrataError) as error:
             remedy = "paths are relative to the experiment file"
             self.findings.add(path, f"the file {mask_conninfo(file)!r} {reason_of(error)}", remedy)

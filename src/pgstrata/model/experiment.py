@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -200,6 +201,11 @@ DEFAULT_RUN: Final = 60.0
 """Seconds of a run where a cell names none."""
 
 
+def digests(scripts: Iterable[Script]) -> Mapping[str, str]:
+    """SHA-256 of texts, in UTF-8, by the names of their files."""
+    return {script.file: hashlib.sha256(script.text.encode()).hexdigest() for script in scripts}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """workload x scale x clients (x rate x protocol): what is measured in every environment.
@@ -208,7 +214,8 @@ class Cell:
     `rate_share` a share (0.8) of the maximum of the slowest environment, which is measured before the first block.
     `latency_limit` seconds. With an `objective` the highest rate is searched that keeps it, and `run` is the length of
     the search. `driver` is the key of the load generator. `data` are the user's own, for which the scale means nothing
-    and is 1.
+    and is 1. `checkout` are files of a user's own that the workload begins with (`Workload.checkout`) or requires, by names
+    without folders.
     """
 
     workload: str
@@ -229,6 +236,7 @@ class Cell:
     placement: Placement = Placement.AUTO
     data: OwnData | None = None
     objective: Objective | None = None
+    checkout: tuple[Script, ...] = ()
 
     @property
     def paced(self) -> bool:

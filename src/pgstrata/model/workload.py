@@ -1,7 +1,7 @@
 """Descriptions of workloads and of their data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pgstrata.model.driver import DEFAULT_DRIVER
@@ -18,7 +18,8 @@ class DataKind:
     make the data, one step after the other, those of a step side by side; without any a driver makes them. `checks` is
     a query of freshly made data, and `consistency` one of the same data whatever was done to them since: a row for each
     check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them. `digest` stands for
-    all that makes the data where neither steps nor a driver do.
+    all that makes the data where neither steps nor a driver do. `copies` is the number of equal sets of tables; in both
+    queries @copy@ stands for the number of one.
     """
 
     name: str
@@ -32,10 +33,11 @@ class DataKind:
     consistency: str = ""
     sources: tuple[str, ...] = ()
     digest: str = ""
+    copies: int = 1
 
     def size(self, scale: int) -> int:
         """Bytes on disk at that scale, without those of an empty cluster."""
-        return self.fixed_bytes + self.bytes_per_scale * scale
+        return self.copies * (self.fixed_bytes + self.bytes_per_scale * scale)
 
     def steps_at(self, scale: int) -> tuple[tuple[str, ...], ...]:
         """The scripts that make the data of that scale."""
@@ -43,11 +45,16 @@ class DataKind:
 
     def checks_at(self, scale: int) -> str:
         """The query of freshly made data, empty where a driver knows it."""
-        return _at(self.checks, scale)
+        return self._of_each_copy(_at(self.checks, scale))
 
     def consistency_at(self, scale: int) -> str:
         """The query of data at any time, empty where nothing is known of them."""
-        return _at(self.consistency, scale)
+        return self._of_each_copy(_at(self.consistency, scale))
+
+    def _of_each_copy(self, query: str) -> str:
+        if "@copy@" not in query:
+            return query
+        return " UNION ALL ".join(f"({query.replace('@copy@', str(copy))})" for copy in range(1, self.copies + 1))
 
 
 _SOME_TABLE: Final = """\
@@ -79,12 +86,14 @@ class Option:
     """An option of a workload, which may be a factor.
 
     `default` stands for it where nobody gives it. `choices` are the only values of an option that has them; each says
-    what stands in the scripts for names between @ signs. Without choices any number may be given.
+    what stands in the scripts for names between @ signs. Without choices any number may be given. `copies`: it is the
+    number of equal sets of tables (`DataKind.copies`), so that it is given in cells only.
     """
 
     default: str
     meaning: str = ""
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    copies: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +101,11 @@ class WorkloadScript:
     """One of a workload's scripts.
 
     `when` are values of options with which it runs. `only_with` names options of which one must be given: then it runs
-    instead of the driver's own script.
+    instead of the driver's own script. `driver` is the key of the load generator that runs it.
     """
 
     script: Script
+    driver: str = DEFAULT_DRIVER
     when: Mapping[str, str] = field(default_factory=dict)
     only_with: tuple[str, ...] = ()
 
@@ -107,8 +117,10 @@ class Workload:
     `builtin` is the name of a script that the driver brings, empty where it runs `scripts` alone.
     `hot_row_per_scale`: every transaction updates one of `scale` rows. `reconnects`: each transaction has a connection
     of its own. `retries`: maximum number of tries of a transaction after deadlocks and serialization failures.
-    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator.
-    `long_transactions`: a transaction may last longer than a slice. `profile`: the latency of each statement is kept.
+    `settings` are given to servers where nobody gives them. `driver` is the key of its load generator where the cell
+    names none; others run it if they have scripts of it. `long_transactions`: a transaction may last longer than a
+    slice. `profile`: the latency of each statement is kept. `checkout` is the script with which files of a user's own
+    begin that the cell must name, empty without any.
     """
 
     name: str
@@ -125,21 +137,42 @@ class Workload:
     driver: str = DEFAULT_DRIVER
     long_transactions: bool = False
     profile: bool = False
+    checkout: str = ""
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """Keys of the load generators that run it, its usual one first."""
+        return tuple(dict.fromkeys((self.driver, *(each.driver for each in self.scripts))))
+
+    def data_for(self, given: Mapping[str, str]) -> DataKind:
+        """Its data with options as a cell gives them."""
+        counts = [int(value) for name, value in self.values(given).items() if self.options[name].copies]
+        return replace(self.data, copies=counts[0]) if counts else self.data
+
+    def fixed_options(self, driver: str) -> Mapping[str, frozenset[str]]:
+        """The values that options must have for scripts of that driver, by the names of options that are so limited."""
+        known = [each.when for each in self.scripts if each.driver == driver]
+        names = [name for name in self.options if known and all(name in when for when in known)]
+        return {name: frozenset(when[name] for when in known) for name in names}
 
     def values(self, given: Mapping[str, str]) -> Mapping[str, str]:
         """All its options by name: those that are given, and the defaults of the others."""
         return {name: given.get(name, option.default) for name, option in self.options.items()}
 
-    def scripts_for(self, given: Mapping[str, str]) -> tuple[Script, ...]:
-        """Its own scripts with options as they are given; none where the driver's own script runs."""
-        values = self.values(given)
+    def scripts_for(self, given: Mapping[str, str], driver: str = "") -> tuple[Script, ...]:
+        """Its own scripts with options as they are given, for its usual driver unless another one is named.
+
+        None where the driver's own script runs, or where the driver cannot run it with these options.
+        """
+        values, driver = self.values(given), driver or self.driver
         texts: dict[str, str] = {}
         for name, option in self.options.items():
             texts |= option.choices.get(values[name], {})
         return tuple(
             Script(file=each.script.file, text=_fill(each.script.text, texts), weight=each.script.weight)
             for each in self.scripts
-            if all(values.get(name) == value for name, value in each.when.items())
+            if each.driver == driver
+            and all(values.get(name) == value for name, value in each.when.items())
             and (not each.only_with or given.keys() & set(each.only_with))
         )
 

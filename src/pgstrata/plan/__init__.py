@@ -5,7 +5,7 @@ looked up: the same experiment and seed give the same plan on every machine of t
 """
 
 from pgstrata.plan.design import auto_warmup, warmup_of
-from pgstrata.plan.load import workload_of
+from pgstrata.plan.load import data_of, workload_of
 from pgstrata.plan.make import make_plan
 
-__all__ = ["auto_warmup", "make_plan", "warmup_of", "workload_of"]
+__all__ = ["auto_warmup", "data_of", "make_plan", "warmup_of", "workload_of"]

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
 from pgstrata.model.plan import Design, Plan
@@ -77,7 +78,8 @@ def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
         "profile": str(cell.profile),
         **({} if cell.rate_share is None else {"rate_share": f"{cell.rate_share:g}"}),
         **({} if cell.objective is None else {"objective": cell.objective.text}),
-        "scripts": _digest(f"{script.weight} {script.text}" for script in cell.scripts),
+        "scripts": _digest(f"{script.weight} {script.text}" for script in (*cell.scripts, *cell.checkout)),
+        **({} if cell.driver == DEFAULT_DRIVER else {"driver": cell.driver}),
         **{f"cell option {name}": _short(value) for name, value in cell.options.items()},
     }
     for field in fields(Design):

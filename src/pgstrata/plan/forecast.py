@@ -19,6 +19,7 @@ from pgstrata.plan.load import (
     MB,
     clone_bytes,
     data_bytes,
+    data_key,
     image_bytes,
     own_image,
     size_setting,
@@ -122,18 +123,10 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
     needs: dict[object, DatasetNeed] = {}
     for environment in experiment.environments:
         for cell in experiment.cells:
-            workload = workload_of(cell, workloads)
-            scripts = (cell.options.get("setup_sql"), environment.options.get("setup_sql"))
+            setup = environment.options.get("setup_sql")
             again = environment.control is ControlKind.REBUILD
-            cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), scripts, again)
-            key = (
-                environment.host,
-                environment.server.text,
-                cluster,
-                workload.data.name,
-                workload.data.size(1),
-                cell.scale,
-            )
+            cluster = (environment.checksums, tuple(sorted(environment.initdb.items())), setup, again)
+            key = (environment.host, environment.server.text, cluster, data_key(cell, workloads))
             need = DatasetNeed(
                 server=environment.server.text,
                 workload=cell.workload,

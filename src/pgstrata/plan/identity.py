@@ -26,6 +26,7 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
         "driver": DEFAULT_DRIVER,
         "placement": Placement.AUTO,
         "data": None,
+        "checkout": (),
         "objective": None,
         "rate_share": None,
     },

@@ -9,7 +9,7 @@ from typing import Final
 from pgstrata.errors import PlanRefusedError
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.storage import Medium, Role, medium_of
-from pgstrata.model.workload import Workload, own_kind
+from pgstrata.model.workload import DataKind, Workload, own_kind
 from pgstrata.units import parse_bytes
 
 MB: Final = 1024**2
@@ -43,9 +43,20 @@ def workload_of(cell: Cell, workloads: Mapping[str, Workload]) -> Workload:
     return found if cell.data is None else replace(found, data=own_kind(cell.data))
 
 
+def data_of(cell: Cell, workloads: Mapping[str, Workload]) -> DataKind:
+    """The data of a cell, by its workload and its options."""
+    return workload_of(cell, workloads).data_for(cell.options)
+
+
+def data_key(cell: Cell, workloads: Mapping[str, Workload]) -> tuple[object, ...]:
+    """Equal for cells that have the same dataset wherever they run in the same environment."""
+    kind = data_of(cell, workloads)
+    return (kind.name, kind.size(1), cell.scale, cell.options.get("setup_sql"), cell.checkout)
+
+
 def data_bytes(cell: Cell, workloads: Mapping[str, Workload]) -> int:
     """About how large the data directory of a cell is."""
-    return EMPTY_CLUSTER + workload_of(cell, workloads).data.size(cell.scale)
+    return EMPTY_CLUSTER + data_of(cell, workloads).size(cell.scale)
 
 
 def shared_buffers(environment: Environment) -> int:

@@ -44,7 +44,7 @@ def make_plan(
         PlanRefusedError: the plan would not answer the question, or does not fit; with all reasons.
     """
     refuse_size(experiment)
-    refuse_drivers(experiment, drivers)
+    refuse_drivers(experiment, workloads, drivers)
     if designs is None:
         designs = choose_designs(experiment, workloads, capacity, drivers, interleave or experiment.interleave)
     cost = forecast(experiment, workloads, designs)

@@ -53,7 +53,7 @@ def refuse(
 def refuse_size(experiment: Experiment) -> None:
     """Raises PlanRefusedError where a plan would have too many runs, or too much text in it."""
     runs = experiment.blocks * len(experiment.environments) * len(experiment.cells)
-    texts = [script.text for cell in experiment.cells for script in cell.scripts]
+    texts = [script.text for cell in experiment.cells for script in (*cell.scripts, *cell.checkout)]
     texts += [text for cell in experiment.cells if cell.data for text in (cell.data.checks, cell.data.consistency)]
     for options in (each.options for part in (experiment.environments, experiment.cells) for each in part):
         texts += options.values()
@@ -69,9 +69,30 @@ def refuse_size(experiment: Experiment) -> None:
     raise_if_any(reasons)
 
 
-def refuse_drivers(experiment: Experiment, drivers: Mapping[str, Capabilities]) -> None:
+def refuse_drivers(
+    experiment: Experiment, workloads: Mapping[str, Workload], drivers: Mapping[str, Capabilities]
+) -> None:
     """Raises PlanRefusedError where a cell asks for what its driver cannot do, or for a driver that does not exist."""
-    raise_if_any([reason for cell in experiment.cells for reason in _beyond_driver(cell, drivers)], where="[[cells]]")
+    reasons = [reason for cell in experiment.cells for reason in _beyond_driver(cell, drivers)]
+    reasons += [reason for cell in experiment.cells for reason in _beyond_scripts(experiment, cell, workloads)]
+    raise_if_any(reasons, where="[[cells]]")
+
+
+def _beyond_scripts(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:
+    """Values of options, of the cell or of an environment, with which its driver has no script of the workload."""
+    workload = workload_of(cell, workloads)
+    for name, values in workload.fixed_options(cell.driver).items():
+        given = dict.fromkeys(
+            workload.values({**cell.options, **each.options})[name] for each in experiment.environments
+        )
+        for value in given:
+            if value not in values:
+                known = " or ".join(f'{name} = "{each}"' for each in sorted(values))
+                able = [key for key in workload.drivers if value in workload.fixed_options(key).get(name, {value})]
+                yield (
+                    f'{cell.identity}: the driver {cell.driver} does not run {workload.name} with {name} = "{value}"',
+                    " or ".join([f"write {known}", *(f'driver = "{key}"' for key in able)]),
+                )
 
 
 def _beyond_driver(cell: Cell, drivers: Mapping[str, Capabilities]) -> Iterable[tuple[str, str]]:

@@ -22,13 +22,17 @@ from typing import IO, BinaryIO, Final
 
 from pgstrata.errors import HostFileError
 from pgstrata.system.users import UserIds
-from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
+from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of, find_owner
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
 _CHUNK: Final = 1 << 16
 _NULL: Final = os.makedev(1, 3)
 """The number of /dev/null."""
+_OTHERS_WRITE: Final = (
+    "root would execute it, and another user may change it (start pgstrata as the user whose it is, or copy it into a "
+    "folder of root's)"
+)
 _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 
 
@@ -148,10 +152,26 @@ def read_regular(path: Path, *, most: int) -> bytes:
     return read_as_is(str(path), most=most)
 
 
-def read_as_is(path: str, *, most: int, offset: int = 0) -> bytes:
-    """`read_regular` from `offset` on, as the user that this process acts as; files of /proc are regular too."""
+def read_own(path: Path, *, most: int) -> bytes:
+    """`read_regular` of a file that will be executed.
+
+    OSError also where this process is root's and another user could change or replace the file.
+    """
+    if find_owner(path, making=False) is not None and path.exists():
+        raise PermissionError(errno.EPERM, _OTHERS_WRITE, str(path))
+    return read_as_is(str(path), most=most, own=os.geteuid() == 0)
+
+
+def read_as_is(path: str, *, most: int, offset: int = 0, own: bool = False) -> bytes:
+    """`read_regular` from `offset` on, as the user that this process acts as; files of /proc are regular too.
+
+    `own`: OSError where another user than this process's could change it.
+    """
     descriptor = _open_regular(path)
     try:
+        status = os.fstat(descriptor)
+        if own and (status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+            raise OSError(errno.EPERM, _OTHERS_WRITE, path)
         if offset:
             os.lseek(descriptor, offset, os.SEEK_SET)
         return _read_rest(descriptor, path, max(0, os.fstat(descriptor).st_size - offset), most)

@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Any, Final
 
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Script
 from pgstrata.model.workload import DataKind, Option, Workload, WorkloadScript
 from pgstrata.workloads.repeats import unroll
@@ -41,18 +42,19 @@ def _load_data(folder: Traversable) -> DataKind:
 
 def _load_workload(folder: Traversable, kinds: Mapping[str, DataKind]) -> Workload:
     described = tomllib.loads((folder / _DESCRIPTION).read_text("utf-8"))
+    usual = {"driver": described.get("driver", DEFAULT_DRIVER)}
     described |= {
         "data": kinds[described["data"]],
         "options": MappingProxyType({name: _option(each) for name, each in described.get("options", {}).items()}),
         "settings": MappingProxyType(described.get("settings", {})),
-        "scripts": tuple(_load_script(folder, each) for each in described.get("scripts", ())),
+        "scripts": tuple(_load_script(folder, {**usual, **each}) for each in described.get("scripts", ())),
     }
     return Workload(name=folder.name, **described)
 
 
 def _option(described: Mapping[str, Any]) -> Option:
     choices = {name: MappingProxyType(texts) for name, texts in described.get("choices", {}).items()}
-    return Option(default=described["default"], meaning=described["meaning"], choices=MappingProxyType(choices))
+    return Option(**{**described, "choices": MappingProxyType(choices)})
 
 
 def _load_script(folder: Traversable, described: Mapping[str, Any]) -> WorkloadScript:
@@ -63,6 +65,7 @@ def _load_script(folder: Traversable, described: Mapping[str, Any]) -> WorkloadS
         script=Script(file=f"{folder.name}/{names[-1]}", text=text, weight=described.get("weight", 1)),
         when=MappingProxyType(described.get("when", {})),
         only_with=tuple(described.get("only_with", ())),
+        driver=described["driver"],
     )
 
 

@@ -1,12 +1,15 @@
+import hashlib
 from dataclasses import dataclass
 
 import pytest
 
 from driver_host import DriverHost
 from pgstrata.drivers.sysbench import CAPABILITIES
-from pgstrata.drivers.sysbench.driver import SysbenchDriver, find_sysbench, load_sysbench, verify_sysbench
+from pgstrata.drivers.sysbench.driver import SysbenchDriver
+from pgstrata.drivers.sysbench.loading import load_sysbench, verify_sysbench
+from pgstrata.drivers.sysbench.program import find_sysbench
 from pgstrata.errors import DiskFullError, HostNotFitError, ServerFailedError, UsageError
-from pgstrata.model.experiment import Cell, Protocol
+from pgstrata.model.experiment import Cell, Protocol, Script
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address
 from pgstrata.ports.driver import Load
@@ -18,6 +21,13 @@ HELP = b"Compiled-in database drivers:\n  mysql - MySQL driver\n  pgsql - Postgr
 EMPTY = "--db-driver=pgsql --pgsql-host= --pgsql-port= --pgsql-user= --pgsql-password="
 
 
+CHECKOUT = (Script(file="tpcc.lua", text='require("tpcc_run")'), Script(file="tpcc_run.lua", text="-- run"))
+
+
+def oltp(scale):
+    return Cell(workload="oltp-read-only", scale=scale, clients=1, threads=1, driver="sysbench")
+
+
 @dataclass
 class FakeHost(DriverHost):
     """A machine with a sysbench, `found` there, that says `help` and loads with `loaded`."""
@@ -26,6 +36,10 @@ class FakeHost(DriverHost):
     found: bytes = b"/usr/bin/sysbench\n"
     help: bytes = HELP
     loaded: Completed | None = None
+    version: bytes = b"sysbench 1.0.20\n"
+
+    def list_folder(self, path):
+        return tuple(sorted(name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")))
 
     def read_files(self, paths):
         return {path: self.files[path] for path in paths if path in self.files}
@@ -39,8 +53,8 @@ class FakeHost(DriverHost):
                 return Completed(code=0, stdout=self.help, stderr=b"")
             case ("nproc",):
                 return Completed(code=0, stdout=b"2\n", stderr=b"")
-            case ("sysbench", "--version"):
-                return Completed(code=0, stdout=b"sysbench 1.0.20\n", stderr=b"")
+            case (_, "--version"):
+                return Completed(code=0, stdout=self.version, stderr=b"")
         return self.loaded or Completed(code=0, stdout=b"", stderr=b"")
 
 
@@ -65,8 +79,8 @@ def words(given):
 class TestCommand:
     def test_names_everything_that_matters(self):
         assert words(load()) == (
-            f"sysbench {EMPTY} --pgsql-db=bench --tables=3 --table-size=100000 --threads=4 --rand-seed=42 "
-            "--db-ps-mode=auto --histogram=on --percentile=99 --rand-type=uniform --time=60 --report-interval=1 "
+            f"sysbench {EMPTY} --pgsql-db=bench --tables=3 --table-size=100000 --rand-type=uniform --threads=4 "
+            "--rand-seed=42 --db-ps-mode=auto --histogram=on --percentile=99 --time=60 --report-interval=1 "
             "oltp_read_only run"
         )
 
@@ -142,11 +156,57 @@ def test_constants_of_a_statement_that_failed_are_not_kept():
     assert kept.endswith(b"\n[ 1s ] thds: 2\n")
 
 
-def test_facts_are_the_version_and_the_digest_of_the_binary():
-    host = FakeHost(files={"/usr/bin/sysbench": b"binary"})
-    facts = SysbenchDriver(host).facts()
-    assert facts["version"] == "1.0.20"
-    assert len(facts["sha256"]) == 64
+class TestScripts:
+    def test_of_a_workload_are_written_beside_its_output_and_get_the_options_that_they_know(self):
+        given = load("tpcc", options={"scale": 2, "options": {"access": "pareto"}})
+        command, host = started(given)
+        assert command.argv[-2:] == ("/f/tpcc.lua", "run")
+        assert command.folder == "/f"
+        assert b"function event()" in host.files["/f/tpcc.lua"]
+        assert [word for word in command.argv if word.startswith(("--scale", "--access", "--statements", "--rand-type"))] == [
+            "--scale=2", "--access=pareto",
+        ]  # fmt: skip
+
+    def test_that_are_not_there_for_these_options_are_refused(self):
+        with pytest.raises(UsageError, match="nothing that sysbench could run"):
+            words(load("tpcc", options={"options": {"statements": "server"}}))
+
+    def test_of_a_checkout_are_written_as_they_are_and_the_first_is_run(self):
+        given = load("sysbench-tpcc", options={"checkout": CHECKOUT, "options": {"tables": "2"}})
+        command, host = started(given)
+        assert " --scale=3 --tables=2 --threads=4 " in " ".join(command.argv)
+        assert command.argv[-2:] == ("/f/tpcc.lua", "run")
+        assert command.folder == "/f"
+        assert host.files == {"/f/tpcc.lua": b'require("tpcc_run")', "/f/tpcc_run.lua": b"-- run"}
+
+    def test_of_a_checkout_give_way_to_the_least_load(self):
+        least = SysbenchDriver(FakeHost()).least_load(load("sysbench-tpcc", options={"checkout": CHECKOUT}))
+        command, host = started(least)
+        assert command.argv[-2:] == ("/f/least.lua", "run")
+        assert list(host.files) == ["/f/least.lua"]
+
+
+class TestFacts:
+    def test_are_the_version_and_the_digest_of_the_binary(self):
+        facts = SysbenchDriver(FakeHost(files={"/usr/bin/sysbench": b"binary"})).facts()
+        assert facts["version"] == "1.0.20"
+        assert len(facts["sha256"]) == 64
+        assert "lua_sha256" not in facts
+
+    def test_tell_by_a_digest_which_of_its_own_scripts_there_are(self):
+        binary = b"\0./?.lua;\0/usr/share/lua/5.1/?.lua;\0/usr/share/sysbench/?.lua;\0"
+        files = {
+            "/usr/bin/sysbench": binary,
+            "/usr/share/sysbench/oltp_common.lua": b"common",
+            "/usr/share/sysbench/oltp_read_only.lua": b"reads",
+            "/usr/share/sysbench/bulk_insert.lua": b"another",
+        }
+        lines = "".join(
+            f"{name} {hashlib.sha256(content).hexdigest()}\n"
+            for name, content in (("oltp_common.lua", b"common"), ("oltp_read_only.lua", b"reads"))
+        )
+        facts = SysbenchDriver(FakeHost(files=files)).facts()
+        assert facts["lua_sha256"] == hashlib.sha256(lines.encode()).hexdigest()
 
 
 class TestFinding:
@@ -161,18 +221,35 @@ class TestFinding:
             find_sysbench(FakeHost(help=text))
         assert "/usr/bin/sysbench" in caught.value.where
 
+    def test_one_from_before_1_0_is_named_with_its_version(self):
+        with pytest.raises(HostNotFitError, match=r"this sysbench is 0\.4\.12, whose scripts") as caught:
+            find_sysbench(FakeHost(version=b"sysbench 0.4.12\n"))
+        assert "1.0.20" in caught.value.remedy
+
 
 class TestLoading:
     def test_makes_a_table_for_each_unit_of_scale_in_as_many_threads_as_there_are_cpus(self):
         host = FakeHost()
-        load_sysbench(host, ADDRESS, 3)
+        load_sysbench(host, ADDRESS, oltp(3), "/d")
         text = " ".join(host.ran[-1].argv)
         assert text == (
             f"sysbench {EMPTY} --pgsql-db=bench --tables=3 --table-size=100000 --threads=2 --rand-seed=1 "
             "--rand-type=uniform oltp_read_write prepare"
         )
-        load_sysbench(host, ADDRESS, 1)
+        load_sysbench(host, ADDRESS, oltp(1), "/d")
         assert "--threads=1" in host.ran[-1].argv
+        assert not host.files
+
+    def test_has_one_session_run_prepare_of_a_checkout_in_the_folder_of_its_files(self):
+        host = FakeHost()
+        cell = Cell(workload="sysbench-tpcc", scale=2, clients=1, threads=1, checkout=CHECKOUT, options={"tables": "3"})
+        load_sysbench(host, ADDRESS, cell, "/d")
+        assert " ".join(host.ran[-1].argv) == (
+            f"sysbench {EMPTY} --pgsql-db=bench --scale=2 --tables=3 --threads=1 --rand-seed=1 --rand-type=uniform "
+            "/d/tpcc.lua prepare"
+        )
+        assert host.ran[-1].folder == "/d"
+        assert set(host.files) == {"/d/tpcc.lua", "/d/tpcc_run.lua"}
 
     @pytest.mark.parametrize(
         ("said", "kind"),
@@ -181,7 +258,7 @@ class TestLoading:
     def test_a_failure_has_what_was_said(self, said, kind):
         failed = Completed(code=1, stdout=f"Creating table 'sbtest1'...\nFATAL: {said}\n".encode(), stderr=b"")
         with pytest.raises(kind) as caught:
-            load_sysbench(FakeHost(loaded=failed), ADDRESS, 1)
+            load_sysbench(FakeHost(loaded=failed), ADDRESS, oltp(1), "/d")
         assert caught.value.details == (f"FATAL: {said}",)
 
     def test_every_table_is_checked(self):

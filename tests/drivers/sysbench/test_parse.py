@@ -39,6 +39,7 @@ class TestEveryCapture:
         assert found == pytest.approx(wanted, rel=GROUP, abs=0.5e-6)
         assert list(result.percentiles.values()) == sorted(result.percentiles.values())
         assert (result.failed, result.skipped) == (0, 0)
+        assert result.by_script == expected.get("by_script", {})
         assert result.errors == tuple(expected["errors"])
 
     def test_gives_the_expected_series(self, case):
@@ -71,6 +72,20 @@ def test_a_queue_that_grows_tells_by_how_much_the_rate_is_too_high():
         for second in range(1, 10)
     )
     assert lag_growth(parse_result({"sysbench.out": text.encode()})) == pytest.approx(0.1)
+
+
+def test_transactions_by_kind_are_those_of_all_threads():
+    lines = "Transactions of a thread: new-order 5, payment 4\n[ 1s ] thds: 2 tps: 5.00\n"
+    result = parse_result({"sysbench.out": f"{lines}{lines}".encode()})
+    assert result.by_script == {"new-order": 10, "payment": 8}
+
+
+@pytest.mark.parametrize("said", ["", "new-order", "new-order 5,payment 4", "new-order 5, payment -4"])
+def test_transactions_by_kind_of_an_unknown_shape_are_quoted(said):
+    line = f"Transactions of a thread: {said}"
+    with pytest.raises(ParseError) as error:
+        parse_result({"sysbench.out": f"{line}\n".encode()})
+    assert repr(line) in str(error.value)
 
 
 def test_connections_that_were_made_anew_are_an_error():

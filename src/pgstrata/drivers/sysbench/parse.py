@@ -35,9 +35,12 @@ _FIELD = re.compile(r"^ +(?P<key>[a-z][^:|]*): +(?P<value>\S.*)$")
 _VALUE = re.compile(rf"^(?P<number>{_NUMBER})(?:s|$| +\()")
 _BAR = re.compile(rf"^ *(?P<value>{_NUMBER}) \|\** +(?P<count>\d{{1,15}})$")
 _LIKE_BAR = re.compile(r"^ *[\d.]+ \|")
+_FIGURES: Final = (_REPORT, _FIELD, _LIKE_BAR)
 _COMPLAINT = re.compile(r"^(?:FATAL|ALERT|WARNING): |^\(last message repeated \d+ times\)$")
 _FAILED_QUERY = re.compile(r"^(?P<before>FATAL: failed query was: )(?P<query>.*)$", re.MULTILINE)
 _FATAL: Final = ("FATAL: ", "ALERT: ")
+_BY_SCRIPT: Final = "Transactions of a thread: "
+_COUNTED = re.compile(r"(?P<name>[a-z][a-z-]*) (?P<count>\d{1,15})")
 
 # sysbench counts latencies from 1e-3 to 1e5 ms in 1024 groups of equal width on a logarithmic scale, and prints the
 # middle of each (sb_histogram.c and OPER_LOG_* in sysbench.c), with three decimals.
@@ -92,8 +95,23 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         percentiles=_percentiles(groups),
         samples=sum(groups.values()),
         series=to_series(parse_progress("\n".join(lines))),
+        by_script=_by_script(lines),
         errors=errors,
     )
+
+
+def _by_script(lines: Iterable[str]) -> Mapping[str, int]:
+    """Transactions by kind, as scripts of pgstrata count them: each thread says it in one line when it ends."""
+    found: dict[str, int] = {}
+    for line in lines:
+        if not line.startswith(_BY_SCRIPT):
+            continue
+        for each in line.removeprefix(_BY_SCRIPT).split(", "):
+            counted = _COUNTED.fullmatch(each)
+            if counted is None:
+                raise ParseError(f"unknown shape of transactions by kind: {line!r}", where=OUTPUT)
+            found[counted["name"]] = found.get(counted["name"], 0) + int(counted["count"])
+    return found
 
 
 def parse_progress(text: str) -> tuple[ProgressPoint, ...]:
@@ -215,7 +233,7 @@ def _messages(lines: Iterable[str]) -> Iterable[str]:
     for line in lines:
         if _COMPLAINT.match(line):
             within = True
-        elif not line.strip() or _REPORT.match(line) or _FIELD.match(line) or _LIKE_BAR.match(line):
+        elif not line.strip() or line.startswith(_BY_SCRIPT) or any(each.match(line) for each in _FIGURES):
             within = False
         if within:
             yield line

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
@@ -113,7 +114,11 @@ def _cell(plan: Plan, cell: Cell) -> str:
         parts.append(f"latency limit {render_duration(cell.latency_limit)}")
     if claim := say_claim(cell):
         parts.append(claim)
+    if cell.driver != DEFAULT_DRIVER:
+        parts.append(f"by {cell.driver}")
     parts += [f"{script.file} (weight {script.weight})" for script in cell.scripts]
+    if cell.checkout:
+        parts.append(f"{', '.join(script.file for script in cell.checkout)} of a checkout")
     parts += [f"{key} = {value.splitlines()[0] if value else value}" for key, value in cell.options.items()]
     return ", ".join(parts)
 
