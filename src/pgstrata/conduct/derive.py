@@ -8,6 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from pgstrata.conduct.judge import DROPPING, judge_run
+from pgstrata.conduct.troughs import checkpoint_trough
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import LATENCY_QUANTILES, Measurement
@@ -53,7 +54,8 @@ def derive_record(
         window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         reported, collected = _driver_measurements(header, result), _collected(evidence, window, collectors)
-        measurements = (*reported, *collected, *sampled.measurements)
+        troughs = _troughs(result, sampled)
+        measurements = (*reported, *collected, *sampled.measurements, *troughs)
         doubts = _doubts(evidence, window, collectors)
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
@@ -123,6 +125,11 @@ def _driver_measurements(header: RunHeader, result: DriverResult | None) -> tupl
         **{_QUANTILES[quantile]: value for quantile, value in result.percentiles.items() if quantile in _QUANTILES},
     }
     return tuple(Measurement(metric=name, value=value) for name, value in named.items() if value is not None)
+
+
+def _troughs(result: DriverResult | None, sampled: Sampled) -> tuple[Measurement, ...]:
+    share = checkpoint_trough((*(result.series if result else ()), *sampled.series))
+    return () if share is None else (Measurement(metric="checkpoint_trough", value=share),)
 
 
 def _new_orders(result: DriverResult) -> float | None:
