@@ -133,6 +133,13 @@ class Placement(StrEnum):
     PAIRED = "paired"
 
 
+class Order(StrEnum):
+    """In which order the cells of a visit run; `RISING`: those with fewer clients first, in every visit."""
+
+    RANDOM = "random"
+    RISING = "rising"
+
+
 class ControlKind(StrEnum):
     """What is repeated in a control."""
 
@@ -276,6 +283,7 @@ class Experiment:
     diagnosis: bool = True
     profile_cpu: bool = False
     query_text: bool = True
+    order: Order = Order.RANDOM
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:
