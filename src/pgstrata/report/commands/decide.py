@@ -138,6 +138,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "load_findings": [],
         "statements": [],
+        "load_trends": [],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),

@@ -13,6 +13,7 @@ from pgstrata.model.answer import (
     CpuFinding,
     FactorEffect,
     LoadFinding,
+    LoadTrend,
     OrderedAxis,
     StatementShift,
     Study,
@@ -116,6 +117,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "cpu_findings": [_by_cpu(experiment, item) for item in answer.cpu_findings],
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
+        "load_trends": [_trend(experiment, item) for item in answer.load_trends],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "statements": [_statement(item) for item in answer.statement_shifts],
@@ -133,6 +135,14 @@ def _by_load(experiment: Experiment, item: LoadFinding) -> dict[str, Any]:
         "ranges": [pick_fields(each, "first last verdict effect interval blocks") for each in item.ranges],
         "drops": [pick_fields(each, "fewer more effect interval blocks") for each in item.drops],
         **pick_fields(item, "cells clients metric collapsed_from p reachable blocks"),
+    }
+
+
+def _trend(experiment: Experiment, item: LoadTrend) -> dict[str, Any]:
+    """An environment along clients or scale."""
+    return {
+        "environment": _environment(experiment.environment(item.environment)),
+        **pick_fields(item, "axis cells levels metric verdict effect interval first last blocks"),
     }
 
 
