@@ -18,20 +18,21 @@ from studies import BASE, OTHER, make_environment
 GB = 1024**3
 CAPACITY = HostCapacity(memory=32 * GB, cpus=4, free_disk=500 * GB)
 WORKLOADS = {
-    "simple-update": Workload(
-        name="simple-update",
+    name: Workload(
+        name=name,
         title="",
         data=DataKind(name="pgbench", title="", unit="", bytes_per_scale=16 * 1024**2),
-        writes=True,
-        builtin="simple-update",
+        writes=name == "simple-update",
+        builtin=name,
     )
+    for name in ("select-only", "simple-update")
 }
 make_plan = partial(make_plan_for, drivers=driver_capabilities())
 
 
-def plan(*, clients=(1, 2, 4, 8, 16, 32, 64), run=1800.0, **more):
+def plan(*, clients=(1, 2, 4, 8, 16, 32, 64), run=1800.0, workload="select-only", **more):
     environments = [make_environment(name, settings={"max_connections": "100"}) for name in (BASE, OTHER)]
-    cells = tuple(Cell(workload="simple-update", scale=1, clients=each, threads=1, run=run) for each in clients)
+    cells = tuple(Cell(workload=workload, scale=1, clients=each, threads=1, run=run) for each in clients)
     asked = records.make_experiment(environments, cells=cells, **more)
     return make_plan(asked, WORKLOADS, CAPACITY)
 
@@ -61,7 +62,7 @@ def test_a_copy_of_a_published_plan_says_how_long_it_takes_and_what_would_fit():
 
 
 def test_the_longest_run_that_fits_is_offered():
-    made = plan(budget=7200.0, interleave=Interleave.RUNS, run=120.0)
+    made = plan(budget=7200.0, workload="simple-update", run=120.0)
     lengths = [each for (each,) in offers(made) if each.startswith("run")]
     assert lengths == ['run = "30s"']
     assert all(note.seconds <= 7200.0 for note in made.notes if note.code == "offer")
@@ -69,10 +70,15 @@ def test_the_longest_run_that_fits_is_offered():
 
 
 def test_where_no_change_is_enough_alone_several_are_offered_together():
-    asked = {"interleave": Interleave.RUNS, "run": 60.0}
-    budget = 1.1 * 8 * plan(**asked, clients=(1, 4, 16, 64)).forecast.seconds_per_block / 3
-    (names,) = offers(plan(**asked, budget=budget))
-    assert len(names) > 1
+    asked = {"workload": "simple-update", "run": 60.0}
+    (names,) = offers(plan(**asked, budget=1000.0))
+    assert names == ('run = "10s"', "clients = [1, 4, 16, 64]")
+
+
+def test_where_nothing_is_enough_nothing_is_offered():
+    made = plan(workload="simple-update", budget=60.0, blocks=3)
+    assert offers(made) == []
+    assert "too_long" in codes(made)
 
 
 @pytest.mark.parametrize("interleave", [Interleave.RUNS, Interleave.SLICES])

@@ -49,7 +49,7 @@ def offer_notes(
 
     said = experiment.budget is not None and experiment.blocks >= BLOCKS_FOR_A_VERDICT  # by the note on the budget
     first = Reason(code="too_long", seconds=needed, value=BLOCKS_FOR_A_VERDICT, of=limit)
-    return (*(() if said else (first,)), *_offers(experiment, cost_of, limit))
+    return (*(() if said else (first,)), *_offers(experiment, cost_of, needed, limit))
 
 
 def _seconds(experiment: Experiment, cost: Forecast) -> float:
@@ -58,9 +58,12 @@ def _seconds(experiment: Experiment, cost: Forecast) -> float:
     return once + BLOCKS_FOR_A_VERDICT * cost.seconds_per_block
 
 
-def _offers(experiment: Experiment, cost_of: Callable[[Experiment], float], limit: float) -> Iterator[Reason]:
+def _offers(
+    experiment: Experiment, cost_of: Callable[[Experiment], float], needed: float, limit: float
+) -> Iterator[Reason]:
     changes = dict(_changes(experiment))
-    alone = {name: cost_of(change(experiment)) for name, change in changes.items()}
+    costs = {name: cost_of(change(experiment)) for name, change in changes.items()}
+    alone = {name: seconds for name, seconds in costs.items() if seconds < needed}
     enough = {name: seconds for name, seconds in alone.items() if seconds <= limit}
     # of several lengths of runs the longest that fits
     lengths = [name for name in enough if name.startswith("run")][:1]
@@ -71,10 +74,10 @@ def _offers(experiment: Experiment, cost_of: Callable[[Experiment], float], limi
         return
     names: list[str] = []
     changed = experiment
-    for name, change in changes.items():
+    for name in alone:
         names = [each for each in names if not (each.startswith("run") and name.startswith("run"))]
         names.append(name)
-        changed = change(changed)
+        changed = changes[name](changed)
         seconds = cost_of(changed)
         if seconds <= limit:
             yield Reason(code="offer", names=tuple(names), value=BLOCKS_FOR_A_VERDICT, seconds=seconds)

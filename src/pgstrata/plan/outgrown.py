@@ -22,8 +22,8 @@ def outgrown_notes(
 
     `said` is the workload, `value` the least scale of the plan that exceeds, `of` the bytes that it exceeds, `names` up
     to three environments that have so much where not all do. Sizes of data are forecasts without catalogues. Memory is
-    the limit around the server or that of its machine. Nothing is said of data without a scale, of running servers and of
-    unknown machines.
+    the limit around the server or that of its machine. Nothing is said of data without a scale, of running servers and
+    of unknown machines.
     """
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN and not each.control]
 

@@ -26,7 +26,7 @@ def say_trend(trend: LoadTrend, plan: Plan) -> str:
     metric = METRICS[trend.metric]
     sign = 1 if metric.direction is Direction.HIGHER else -1
     first, last = (sign * (ratio - 1) for ratio in (trend.first, trend.last))
-    figures = ", ".join(filter(None, (render_percent_change(trend.effect), render_interval(trend.interval))))
+    figures = f"{render_percent_change(trend.effect)} {render_interval(trend.interval)}".rstrip()
     along = f"from {_say_end(trend.first, trend, 0)} to {_say_end(trend.last, trend, -1)}"
     turn = _say_turn(first, last, metric.title, trend)
     name = f"{name_environment(experiment.environment(trend.environment), experiment)} on {_say_curve(trend, plan)}"
