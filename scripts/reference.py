@@ -115,6 +115,7 @@ WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("", "controls"): '["smae"]',
     ("", "reset"): '"clones"',
     ("", "interleave"): '"rounds"',
+    ("", "order"): '"falling"',
     ("", "seed"): "-1",
     ("", "diagnosis"): '"on"',
     ("", "profile_cpu"): '"perf"',

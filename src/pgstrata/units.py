@@ -78,6 +78,15 @@ def parse_bytes(text: str) -> int:
     return round(_finite(float(match.group("number")) * _BYTES[match.group("unit")], text))
 
 
+def parse_setting_bytes(text: str, unit: int) -> int:
+    """Bytes of a size among PostgreSQL's settings: "4GB", or a number that counts in the setting's own unit (bytes).
+
+    Raises:
+        ValueError: the text is not a size.
+    """
+    return int(text) * unit if text.strip().isdecimal() else parse_bytes(text)
+
+
 def parse_ratio(text: str) -> float:
     """A ratio from texts such as "3 %" or "0.03".
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgstrata.model.experiment import ConnectionKind, ControlKind, Interleave, Protocol, Reset, ServerKind
+from pgstrata.model.experiment import ConnectionKind, ControlKind, Interleave, Order, Protocol, Reset, ServerKind
 
 CELL = '[[cells]]\nworkload = "select-only"\nscale = 1\nclients = 2\n'
 TWO = '[factors]\nserver = ["16", "18"]\n'
@@ -244,3 +244,8 @@ def test_sources_are_called_by_their_last_part(parse):
     assert names(experiment) == ["master", "postgresql-16.3"]
     experiment = parse(f'[factors]\nserver = ["build:~/pg@REL_17_STABLE", "build:~/pg@origin/master"]\n{CELL}')
     assert names(experiment) == ["REL_17_STABLE", "origin-master"]
+
+
+def test_a_rising_order_is_read_and_random_is_usual(parse):
+    assert parse(TWO + CELL).order is Order.RANDOM
+    assert parse('order = "rising"\n' + TWO + CELL).order is Order.RISING

@@ -119,3 +119,48 @@ def test_the_load_is_drawn_on_a_logarithmic_scale_where_one_environment_would_fl
         answer = desk.answer(cells=tuple(map(desk.cell, (1, 4, 16))), blocks=1, effects=(1.0, 0.95, fast, 1.0))
         (axis,) = find_axes(answer.study.plan.experiment)
         assert ("tps, log" in draw_along(answer, axis).svg) is expected
+
+
+def test_median_latency_is_drawn_along_the_load_from_the_same_runs(desk):
+    import dataclasses
+
+    from pgstrata.model.metrics import Measurement
+    from pgstrata.report.figures.run_lines import find_axes
+    from pgstrata.report.figures.runs import draw_along
+
+    answer = desk.answer(cells=tuple(map(desk.cell, (1, 4, 16))), blocks=1)
+    (axis,) = find_axes(answer.study.plan.experiment)
+    assert draw_along(answer, axis, "latency_p60") is None
+    runs = tuple(
+        dataclasses.replace(run, measurements=(*run.measurements, Measurement(metric="latency_p60", value=0.004)))
+        for run in answer.study.runs
+    )
+    answer = dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs))
+    figure = draw_along(answer, axis, "latency_p60")
+    assert figure.title.startswith("P60 latency against clients")
+    assert "latency_p60, s" in figure.svg
+
+
+def test_charts_along_the_scale_mark_where_data_outgrow_memory(desk):
+    import dataclasses
+
+    from pgstrata.model.reasons import DATA_EXCEED, Reason
+    from pgstrata.report.answer.charts import along_load
+    from pgstrata.report.answer.document import make_document
+    from pgstrata.report.blocks.text import emit_text
+    from pgstrata.report.figures.run_lines import find_axes, outgrown_at
+    from pgstrata.report.figures.runs import draw_along
+
+    cells = tuple(dataclasses.replace(desk.cell(4), scale=scale) for scale in (10, 100, 1000))
+    answer = desk.answer(cells=cells, blocks=1)
+    (axis,) = find_axes(answer.study.plan.experiment)
+    plain = draw_along(answer, axis).svg
+    note = Reason(code=DATA_EXCEED, how="shared_buffers", said=cells[0].workload, value=100, of=2**30)
+    plan = dataclasses.replace(answer.study.plan, notes=(note,))
+    marked = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+    assert outgrown_at(marked, axis) == (100,)
+    assert draw_along(marked, axis).svg != plain
+    said = f"{cells[0].workload}: data exceed shared_buffers (1 GB) from scale 100 on"
+    (section,) = along_load(marked)
+    assert said in section.blocks[0].plain
+    assert said in " ".join(emit_text(make_document(marked)).split())

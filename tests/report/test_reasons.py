@@ -269,6 +269,40 @@ OF_PLANS = [
         "fewer than 9 blocks cannot give an interval, only large effects show: 10 min would hold 9 blocks",
     ),
     (
+        Reason(code="data_exceed", how="shared_buffers", said="tpcc", value=100, of=2**32),
+        "tpcc: data exceed shared_buffers (4 GB) from scale 100 on",
+    ),
+    (
+        Reason(code="data_exceed", how="shared_buffers of some", names=("a", "b"), said="tpcc", value=100, of=2**32),
+        "tpcc: data exceed shared_buffers of a, b (4 GB) from scale 100 on",
+    ),
+    (
+        Reason(code="data_exceed", how="memory", said="tpcc", value=1000, of=2**33),
+        "tpcc: data exceed the memory of the server (8 GB) from scale 1000 on",
+    ),
+    (
+        Reason(code="data_exceed", how="memory of some", names=("a",), said="tpcc", value=1000, of=2**33),
+        "tpcc: data exceed the memory of a (8 GB) from scale 1000 on",
+    ),
+    (
+        Reason(code="too_long", value=8, seconds=172800, of=86400),
+        (
+            "8 blocks, the fewest that give an interval, take 48 h, longer than 24 h; shorter ways to an answer follow, if "
+            "there are any"
+        ),
+    ),
+    (
+        Reason(code="offer", names=('run = "30s"', "clients = [1, 64]"), value=8, seconds=3600),
+        'with run = "30s", clients = [1, 64] 8 blocks would take 1 h',
+    ),
+    (
+        Reason(code="rising_load"),
+        (
+            'order = "rising": in every visit fewer clients come first, so that load and time are confounded; what builds up '
+            "during a visit looks like an effect of the load; environments are still compared step by step"
+        ),
+    ),
+    (
         Reason(code="floor_ahead", said="2026-03-03"),
         "it was measured on 2026-03-03, which is in the future: check the clock",
     ),

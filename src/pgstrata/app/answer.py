@@ -30,6 +30,7 @@ from pgstrata.compare.environments.surroundings import surrounding_warnings
 from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.statements import find_statement_shifts
+from pgstrata.compare.trends import find_trends
 from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.model.answer import Answer, Study
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
@@ -125,6 +126,7 @@ def load_answer(
         effects=find_effects(loaded.plan, loaded.runs),
         axes=find_axes(loaded.plan, loaded.runs),
         load_findings=find_by_load(loaded.plan, loaded.runs),
+        load_trends=find_trends(loaded.plan, loaded.runs),
         anomalies=find_anomalies(loaded.plan, loaded.runs),
         shifts=find_shifts(loaded.plan, loaded.runs) if shifts else (),
         statement_shifts=find_statement_shifts(loaded.plan, loaded.runs),

@@ -6,8 +6,8 @@ where observations come from (`pgstrata.sources`), the formulas (`pgstrata.stats
 layout (`pgstrata.report`).
 
 What is asked of a whole study or import has a file here: `study`, `one_look`, `progress`, `anomalies`, `shifts`,
-`cpu`, `gate`. Rooms hold what they are made of: `pairing`, `verdicts`, and beside these `factors`, `environments`,
-`noise`, `causes`.
+`cpu`, `trends`, `gate`. Rooms hold what they are made of: `pairing`, `verdicts`, and beside these `factors`,
+`environments`, `noise`, `causes`.
 """
 
 from pgstrata.compare.environments.differences import exclusive_settings, is_volatile, undeclared_differences

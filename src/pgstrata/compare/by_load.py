@@ -31,26 +31,29 @@ FEWEST_POINTS: Final = 3
 _DRAWS: Final = 999
 
 
-def find_curves(experiment: Experiment, fewest: int = FEWEST_POINTS) -> tuple[tuple[Cell, ...], ...]:
-    """Curves over clients: cells that differ in nothing else (but threads), fewest clients first.
+def find_curves(
+    experiment: Experiment, fewest: int = FEWEST_POINTS, axis: str = "clients"
+) -> tuple[tuple[Cell, ...], ...]:
+    """Curves over clients or scale: cells that differ in nothing else (but threads), the lowest level first.
 
     Args:
         experiment: its cells.
         fewest: points below which cells make no curve.
+        axis: "clients" or "scale".
     """
     groups: list[list[Cell]] = []
     for cell in experiment.cells:
-        alike = next((group for group in groups if _without_clients(group[0]) == _without_clients(cell)), None)
+        alike = next((group for group in groups if _without(group[0], axis) == _without(cell, axis)), None)
         if alike is None:
             groups.append([cell])
         else:
             alike.append(cell)
-    curves = (tuple(sorted(group, key=lambda cell: cell.clients)) for group in groups)
+    curves = (tuple(sorted(group, key=lambda cell: getattr(cell, axis))) for group in groups)
     return tuple(curve for curve in curves if len(curve) >= fewest)
 
 
-def _without_clients(cell: Cell) -> Cell:
-    return replace(cell, clients=1, threads=1, label="")
+def _without(cell: Cell, axis: str) -> Cell:
+    return replace(cell, scale=1, label="") if axis == "scale" else replace(cell, clients=1, threads=1, label="")
 
 
 def find_by_load(plan: Plan, runs: Sequence[RunRecord]) -> tuple[LoadFinding, ...]:

@@ -27,6 +27,7 @@ SECONDARY_METRICS: Final = (
     "latency_p50",
     "latency_p95",
     "latency_p99",
+    "checkpoint_trough",
 )
 
 

@@ -9,6 +9,7 @@ from statistics import fmean
 
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.conduct.steps import doubt_crossing, find_sustained, parse_execution
+from pgstrata.conduct.troughs import checkpoint_trough
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
 from pgstrata.model.metrics import LATENCY_QUANTILES, SCHEDULE_LAG, SUSTAINED_RATE, Measurement
@@ -56,7 +57,8 @@ def derive_record(
         window = _window(header, driver.name, result, evidence, collectors) if result and header.seconds > 0 else None
         sampled = _sampled(evidence, window, samplers)
         reported, collected = _driver_measurements(header, result), _collected(evidence, window, collectors)
-        measurements = (*reported, *_sustained(crossing), *collected, *sampled.measurements)
+        troughs = _troughs(result, sampled)
+        measurements = (*reported, *_sustained(crossing), *collected, *sampled.measurements, *troughs)
         doubts = (*_doubts(evidence, window, collectors), *_unbounded(header, crossing))
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
@@ -148,6 +150,11 @@ def _mean_lag(result: DriverResult) -> float | None:
     lags, rates = by_metric.get(SCHEDULE_LAG, {}), by_metric.get("tps", {})
     made = math.fsum(rates.get(time, 0.0) for time in lags)
     return math.fsum(lag * rates.get(time, 0.0) for time, lag in lags.items()) / made if made > 0 else None
+
+
+def _troughs(result: DriverResult | None, sampled: Sampled) -> tuple[Measurement, ...]:
+    share = checkpoint_trough((*(result.series if result else ()), *sampled.series))
+    return () if share is None else (Measurement(metric="checkpoint_trough", value=share),)
 
 
 def _new_orders(result: DriverResult) -> float | None:

@@ -10,16 +10,18 @@ from typing import Final
 
 from pgstrata.experiment.checkouts import read_checkout
 from pgstrata.experiment.findings import Findings
-from pgstrata.experiment.keys import MOST, Path, slug, suggest
+from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest
 from pgstrata.experiment.own_data import read_data
 from pgstrata.experiment.schema import CellTable
 from pgstrata.experiment.stacks import StackReader, flatten
+from pgstrata.experiment.tiers import Tier, resolve_scale
 from pgstrata.experiment.values import Rate
 from pgstrata.model.draft import LOOK
 from pgstrata.model.driver import DEFAULT_DRIVER, Capabilities
-from pgstrata.model.experiment import Cell, Placement, Script
+from pgstrata.model.experiment import Cell, Environment, Placement, Script
 from pgstrata.model.objective import LEAST_STEP, LIMITS_IN_A_STEP, STEPS, Objective, step_seconds
 from pgstrata.model.workload import Workload
+from pgstrata.units import render_bytes
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _THREADS_PER_CPU: Final = 8
@@ -48,13 +50,18 @@ def read_cells(
     reader: StackReader,
     cpus: int,
     drivers: Mapping[str, Capabilities],
-) -> tuple[Cell, ...]:
-    """Cells of the file in order; all that is wrong with them is noted."""
+    baseline: Environment | None,
+) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
+    """Cells of the file in order, and notes on scales that follow from tiers; all that is wrong with them is noted.
+
+    `baseline` is what tiers are resolved by, None where something is wrong with the environments.
+    """
     findings = reader.findings
     if not tables and not findings.touches(("cells",)):
         remedy = 'add [[cells]] with workload = "simple-update", scale = 10, clients = 4'
         findings.add(("cells",), "the experiment measures nothing: there are no cells", remedy)
     cells: list[tuple[Cell, int]] = []
+    notes: list[str] = []
     number = 0
     for index, table in enumerate(tables):
         path: Path = ("cells", index)
@@ -69,7 +76,8 @@ def read_cells(
         driver = _read_driver(table, path, known, drivers, findings)
         checkout = _read_checkout(table, path, known, reader)
         sharing = driver not in drivers or drivers[driver].shares_threads
-        scales = table.scale if table.data is None else (1,)
+        data_of = workloads.get("custom" if table.scripts else name)
+        scales = (1,) if table.data is not None else _resolve_scales(table, path, data_of, baseline, findings, notes)
         rates = table.rate or (Rate(),)
         number += len(scales) * len(table.clients) * len(rates)
         if number > MOST:
@@ -100,7 +108,35 @@ def read_cells(
                 checkout=checkout,
             )
             cells.append((cell, index))
-    return _labelled(cells, findings)
+    return _labelled(cells, findings), tuple(dict.fromkeys(notes))
+
+
+def _resolve_scales(
+    table: CellTable,
+    path: Path,
+    workload: Workload | None,
+    baseline: Environment | None,
+    findings: Findings,
+    notes: list[str],
+) -> tuple[int, ...]:
+    """The scales of a table as numbers; a note for each tier, and no scale where it cannot be resolved."""
+    scales: list[int] = []
+    for tier in table.scale:
+        if not isinstance(tier, Tier):
+            scales.append(tier)
+        elif workload is not None and baseline is not None:
+            try:
+                scale, reference = resolve_scale(tier, workload.data, baseline)
+            except WrongValueError as error:
+                findings.add((*path, "scale"), error.what, error.remedy)
+                continue
+            scales.append(scale)
+            size = render_bytes(workload.data.size(scale))
+            notes.append(
+                f"scale {scale} of {table.workload or 'custom'} = {tier.text} ({size} of data, {tier.of} of the "
+                f"baseline is {render_bytes(reference)}), the same in all environments"
+            )
+    return tuple(scales)
 
 
 def _auto_threads(clients: int, cpus: int) -> int:

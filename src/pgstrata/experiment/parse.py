@@ -71,7 +71,8 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         **looking,
     )
     environments = read_environments(file, reader, lone=lone)
-    cells = read_cells(file.cells, workloads, reader, cpus, drivers or {})
+    baseline = next((each for each in environments.all if each.name == environments.baseline), None)
+    cells, tiers = read_cells(file.cells, workloads, reader, cpus, drivers or {}, baseline)
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()
@@ -93,10 +94,11 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         factors=environments.factors,
         allow=Allow(**asdict(file.allow)),
         text=mask_text(text),
-        notes=(*notes, *notes_on_data(cells)),
+        notes=(*notes, *tiers, *notes_on_data(cells)),
         diagnosis=file.diagnosis,
         profile_cpu=file.profile_cpu,
         query_text=file.query_text,
+        order=file.order,
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
 from pgstrata.experiment.registry import factor_keys
+from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
     BASELINE,
     CLIENTS,
@@ -25,7 +26,6 @@ from pgstrata.experiment.values import (
     RATE,
     RUN,
     SCALAR,
-    SCALE,
     SECONDS,
     SIZE,
     TABLE,
@@ -39,7 +39,7 @@ from pgstrata.experiment.values import (
     choice,
     count,
 )
-from pgstrata.model.experiment import ControlKind, Interleave, Placement, Protocol, Reset
+from pgstrata.model.experiment import ControlKind, Interleave, Order, Placement, Protocol, Reset
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
@@ -127,7 +127,12 @@ class CellTable:
         "Folder with a user's own checkout of sysbench-tpcc, relative to the experiment file; only with the workload "
         "sysbench-tpcc.",
     )
-    scale: tuple[int, ...] = _key(SCALE, "Size of the data, in units of the workload.", absent=())
+    scale: tuple[int | Tier, ...] = _key(
+        SCALE,
+        "Size of the data, in units of the workload; or a multiple of the baseline's memory, "
+        '"0.5 × shared_buffers" or "1.5 × memory limit" (`limits.memory`), the same scale in all environments.',
+        absent=(),
+    )
     clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
     threads: int | None = _key(
         THREADS, "Threads of the client; auto: one per client, with pgbench at most eight per CPU.", usual="auto"
@@ -216,6 +221,12 @@ class ExperimentFile:
         choice("interleave", Interleave),
         "How environments alternate; auto: in slices where that is honest.",
         usual="auto",
+    )
+    order: Order = _key(
+        choice("order", Order),
+        "In which order the cells of a visit run. rising: fewer clients first, a staircase, in which time and load "
+        "cannot be told apart.",
+        usual="random",
     )
     seed: int = _key(count("seed", 0, 2**63 - 1), "What the order of the runs is drawn from.", usual=1)
     diagnosis: bool = _key(

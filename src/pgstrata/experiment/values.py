@@ -268,15 +268,14 @@ def count(noun: str, low: int, high: int | None = None) -> Kind[int]:
     return Kind(read, {"type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
 
 
-def counts(noun: str, high: int) -> Kind[tuple[int, ...]]:
-    """One integer from 1 to `high`, or a list of different ones."""
-    one = count(noun, 1, high)
+def one_or_list(noun: str, one: Kind[_T], item: str = "integer") -> Kind[tuple[_T, ...]]:
+    """One value, or a list of different ones; `item` is what each is called."""
 
-    def read(value: object) -> tuple[int, ...]:
+    def read(value: object) -> tuple[_T, ...]:
         if not isinstance(value, list):
             return (one.read(value),)
         if not value:
-            raise WrongValueError(f"the list of {noun} is empty", "write at least one integer")
+            raise WrongValueError(f"the list of {noun} is empty", f"write at least one {item}")
         numbers = tuple(one.read(item) for item in value)
         double = next((number for number, times in Counter(numbers).items() if times > 1), None)
         if double is not None:
@@ -318,7 +317,7 @@ def sweep(low: int, high: int, steps: int, shape: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(value) for value in values))
 
 
-_LIST: Final = counts("clients", _MOST_CLIENTS)
+_LIST: Final = one_or_list("clients", count("clients", 1, _MOST_CLIENTS))
 _FROM: Final = count("clients.from", 1, _MOST_CLIENTS)
 _TO: Final = count("clients.to", 1, _MOST_CLIENTS)
 _STEPS: Final = count("clients.steps", 2, MAX_SWEEP)
@@ -397,6 +396,5 @@ RATE: Final = Kind(
     _read_rates,
     {"anyOf": [*_RATES, {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"anyOf": list(_RATES)}}]},
 )
-SCALE: Final = counts("scale", 2**31 - 1)
 CLIENTS: Final = Kind(_read_clients, {"anyOf": [*_LIST.schema["anyOf"], _SWEEP_SCHEMA]})
 THREADS: Final = or_auto(count("threads", 1, _MOST_CLIENTS))

@@ -330,6 +330,34 @@ class LoadFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTrend:
+    """How the difference of one environment from the baseline changes along clients or scale (`axis`); exploratory.
+
+    `levels` are those of `cells`, ascending. `effect` is a ratio of ratios: (value / baseline value) at the last level
+    divided by that at the first, along a line through all levels; with `interval` as in `Comparison`. The `verdict` is
+    of that change: BETTER where the environment gains along the axis. `first` and `last` are the median ratios at
+    either end. `blocks` are those that have all levels.
+    """
+
+    environment: str
+    axis: str
+    cells: tuple[str, ...]
+    levels: tuple[int, ...]
+    metric: str
+    verdict: Verdict
+    effect: float
+    interval: Interval | None
+    first: float
+    last: float
+    blocks: int
+
+    @property
+    def changes(self) -> bool:
+        """Whether the difference certainly depends on the level, by more than is negligible."""
+        return self.verdict in {Verdict.BETTER, Verdict.WORSE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Everything that one experiment has measured so far, without the raw evidence."""
 
@@ -367,6 +395,8 @@ class Answer:
     axes: tuple[OrderedAxis, ...] = ()
     load_findings: tuple[LoadFinding, ...] = ()
     """By curve over clients, then by environment, the baseline first."""
+    load_trends: tuple[LoadTrend, ...] = ()
+    """By axis (clients, then scale), curve and environment."""
     anomalies: tuple[Anomaly, ...] = ()
     """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()

@@ -135,6 +135,13 @@ class Placement(StrEnum):
     PAIRED = "paired"
 
 
+class Order(StrEnum):
+    """In which order the cells of a visit run; `RISING`: those with fewer clients first, in every visit."""
+
+    RANDOM = "random"
+    RISING = "rising"
+
+
 class ControlKind(StrEnum):
     """What is repeated in a control."""
 
@@ -214,8 +221,8 @@ class Cell:
     `rate_share` a share (0.8) of the maximum of the slowest environment, which is measured before the first block.
     `latency_limit` seconds. With an `objective` the highest rate is searched that keeps it, and `run` is the length of
     the search. `driver` is the key of the load generator. `data` are the user's own, for which the scale means nothing
-    and is 1. `checkout` are files of a user's own that the workload begins with (`Workload.checkout`) or requires, by names
-    without folders.
+    and is 1. `checkout` are files of a user's own that the workload begins with (`Workload.checkout`) or requires, by
+    names without folders.
     """
 
     workload: str
@@ -301,6 +308,7 @@ class Experiment:
     diagnosis: bool = True
     profile_cpu: bool = False
     query_text: bool = True
+    order: Order = Order.RANDOM
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+DATA_EXCEED: Final = "data_exceed"
+"""Note of a plan: from a scale on the data of a workload are larger than some memory."""
+RISING_LOAD: Final = "rising_load"
+"""Note of a plan: in every visit fewer clients come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from pgstrata.errors import PlanRefusedError
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.model.workload import DataKind, Workload, own_kind
-from pgstrata.units import parse_bytes
+from pgstrata.units import parse_setting_bytes
 
 MB: Final = 1024**2
 EMPTY_CLUSTER: Final = 40 * MB
@@ -110,10 +110,7 @@ def image_bytes(asked: str, needed: int) -> int:
 
 def size_setting(environment: Environment, setting: str, default: int, *, unit: int) -> int:
     """A size setting in bytes; numbers without a unit count in the setting's own unit."""
-    text = environment.settings.get(setting, "")
-    if text.strip().isdecimal():
-        return int(text) * unit
     try:
-        return parse_bytes(text)
+        return parse_setting_bytes(environment.settings.get(setting, ""), unit)
     except ValueError:
         return default

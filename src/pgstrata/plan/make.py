@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Experiment, HostSpec, Interleave
+from pgstrata.model.experiment import Experiment, HostSpec, Interleave, Order
 from pgstrata.model.floor import Floor
 from pgstrata.model.plan import HORIZON, Design, HostCapacity, Plan
-from pgstrata.model.reasons import Reason
+from pgstrata.model.reasons import RISING_LOAD, Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import choose_designs
 from pgstrata.plan.forecast import budget_notes, forecast, verdict_notes
 from pgstrata.plan.identity import identify
+from pgstrata.plan.offers import offer_notes
 from pgstrata.plan.order import lay_out
+from pgstrata.plan.outgrown import outgrown_notes
 from pgstrata.plan.refusals import refuse, refuse_drivers, refuse_size
 
 
@@ -45,12 +48,15 @@ def make_plan(
     """
     refuse_size(experiment)
     refuse_drivers(experiment, workloads, drivers)
+    wanted, chosen = interleave or experiment.interleave, designs
     if designs is None:
-        designs = choose_designs(experiment, workloads, capacity, drivers, interleave or experiment.interleave)
+        designs = choose_designs(experiment, workloads, capacity, drivers, wanted)
     cost = forecast(experiment, workloads, designs)
     here = experiment.on_host(HostSpec())
     cost_here = forecast(here, workloads, designs) if here.environments else None
     refuse(experiment, workloads, capacity, drivers, cost_here, designs, say)
+    asked = replace(experiment, interleave=wanted)
+    offers = offer_notes(asked, workloads, capacity, drivers, cost) if chosen is None else ()
     return Plan(
         identity=identify(experiment, designs),
         experiment=experiment,
@@ -59,8 +65,20 @@ def make_plan(
         forecast=cost,
         floors=dict(floors or {}),
         horizon=HORIZON,
-        notes=(*verdict_notes(experiment, designs), *budget_notes(experiment, cost), *_host_notes(experiment)),
+        notes=(
+            *verdict_notes(experiment, designs),
+            *_order_notes(experiment),
+            *budget_notes(experiment, cost),
+            *offers,
+            *outgrown_notes(experiment, workloads, capacity),
+            *_host_notes(experiment),
+        ),
     )
+
+
+def _order_notes(experiment: Experiment) -> tuple[Reason, ...]:
+    several = len({cell.clients for cell in experiment.cells}) > 1
+    return (Reason(code=RISING_LOAD),) if several and experiment.order is Order.RISING else ()
 
 
 def _host_notes(experiment: Experiment) -> tuple[Reason, ...]:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Collection, Sequence
 from typing import TypeVar
 
-from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.experiment import Cell, Environment, Experiment, Order
 from pgstrata.model.plan import Block, Design, PlannedRun, Stage, Visit
 
 _T = TypeVar("_T")
@@ -30,7 +30,7 @@ def _turns(experiment: Experiment, number: int, together: Collection[str]) -> tu
     if not alone:
         return ()
     for environment in _shuffled(experiment.environments, experiment.seed, number, "environments"):
-        cells = _shuffled(alone, experiment.seed, number, "cells", environment.name)
+        cells = _in_order(experiment, alone, number, "cells", environment.name)
         stages = tuple(_stage(experiment, number, (environment,), cell) for cell in cells)
         identity = f"b{number:02d}/{environment.name}"
         visits.append(Visit(identity=identity, residents=(environment.name,), stages=stages))
@@ -41,7 +41,7 @@ def _slices(experiment: Experiment, number: int, together: Collection[str]) -> V
     """One visit with all environments up; for each cell one run for each of them, in random order."""
     cells = tuple(cell for cell in experiment.cells if cell.identity in together)
     stages = []
-    for cell in _shuffled(cells, experiment.seed, number, "cells"):
+    for cell in _in_order(experiment, cells, number, "cells"):
         order = _shuffled(experiment.environments, experiment.seed, number, "environments", cell.identity)
         stages.append(_stage(experiment, number, order, cell))
     residents = tuple(environment.name for environment in experiment.environments)
@@ -62,6 +62,14 @@ def _stage(experiment: Experiment, number: int, order: Sequence[Environment], ce
         for environment in order
     )
     return Stage(cell=cell.identity, runs=runs)
+
+
+def _in_order(experiment: Experiment, cells: Sequence[Cell], *source: object) -> tuple[Cell, ...]:
+    """Random from the seed; where the load is to rise, fewer clients first, and random among as many."""
+    shuffled = _shuffled(cells, experiment.seed, *source)
+    if experiment.order is Order.RISING:
+        return tuple(sorted(shuffled, key=lambda cell: cell.clients))
+    return shuffled
 
 
 def _shuffled(items: Sequence[_T], *source: object) -> tuple[_T, ...]:

@@ -55,6 +55,7 @@ from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.report.sentences.factors import primary_effects
 from pgstrata.report.sentences.limits import unmeasured
 from pgstrata.report.sentences.names import count, name_cell, name_place
+from pgstrata.report.sentences.reasons import say_order, say_outgrown
 from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
@@ -178,7 +179,9 @@ def _cells(answer: Answer) -> Section:
     drawn = drawable_cells(answer, marks=len(experiment.cells) * len(experiment.environments), most=MOST_PANELS)
     cells = [_cell(answer, cell, drawn=cell.cell in drawn) for cell in arrange_cells(answer)]
     title = "Cell by cell" if explored else "What was measured"
-    return Section(title, (_help(explained), *cells), brief=True)
+    plan = answer.study.plan
+    noted = _notes((*say_order(plan), *say_outgrown(plan)))
+    return Section(title, (_help(explained), *noted, *cells), brief=True)
 
 
 def _cell(answer: Answer, cell: CellRows, *, drawn: bool) -> Section:

@@ -22,7 +22,16 @@ from pgstrata.units import render_bytes, render_value
 _FIRST = ("cpu", "cpus", "memory", "kernel", "os", "model")
 _RANKS = {name: place for place, name in enumerate((*_FIRST, "", "cmdline"))}
 # The parts of a transaction's cost that belong beside every throughput, and what TPC-C counts.
-COSTS = ("server_cpu_per_tx", "client_cpu_per_tx", "client_share", "latency_p95", "wal_per_tx", "new_orders", "power")
+COSTS = (
+    "server_cpu_per_tx",
+    "client_cpu_per_tx",
+    "client_share",
+    "latency_p95",
+    "wal_per_tx",
+    "new_orders",
+    "power",
+    "checkpoint_trough",
+)
 COST_TITLES: Mapping[str, str] = {
     "server_cpu_per_tx": "server CPU",
     "client_cpu_per_tx": "client CPU",
@@ -31,6 +40,7 @@ COST_TITLES: Mapping[str, str] = {
     "wal_per_tx": "WAL",
     "new_orders": "new orders",
     "power": "queries by geometric mean",
+    "checkpoint_trough": "checkpoint trough",
 }
 
 

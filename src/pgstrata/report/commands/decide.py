@@ -140,6 +140,7 @@ def decision_json(answer: ImportAnswer) -> str:
         "rates": [],
         "load_findings": [],
         "statements": [],
+        "load_trends": [],
         "anomalies": [],
         "shift": [],
         "warnings": warning_fields(answer.warnings),

@@ -14,7 +14,7 @@ from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import Axis, break_label, label_environments
+from pgstrata.report.figures.run_lines import Axis, break_label, label_environments, outgrown_at
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
 from pgstrata.report.sentences.names import name_environment, name_factor, name_place
@@ -148,6 +148,7 @@ def draw_effects_along(answer: Answer, axis: Axis) -> Figure | None:
     layers = [
         *vega.threshold_band(experiment.threshold, "y"),
         *vega.lines_along(experiment, y, low, strokes=(1.4, 1.4)),
+        *vega.edges_along(outgrown_at(answer, axis)),
     ]
     shared = {"x": vega.steps_along(axis), **vega.by_environment(experiment, "color")}
     heading = f"Difference against {axis.name}: {axis.title}"

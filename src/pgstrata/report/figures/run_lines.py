@@ -9,6 +9,7 @@ from typing import TypeVar
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS, Series
+from pgstrata.model.reasons import DATA_EXCEED
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.environment_rows import median_of, usable_runs
 from pgstrata.report.sentences.names import name_environment, say_rate
@@ -165,18 +166,28 @@ def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
         yield Axis(title=f"{cell.workload}, {fixed}{rate}", name=name, cells=tuple(steps))
 
 
-def take_steps(answer: Answer, axis: Axis) -> tuple[Step, ...]:
-    """The primary metric along an axis."""
+def outgrown_at(answer: Answer, axis: Axis) -> tuple[float, ...]:
+    """Scales of an axis from which on data are larger than shared_buffers or memory, ascending; none along clients."""
+    if axis.name != "scale":
+        return ()
+    workload, scales = axis.cells[0].workload, {cell.scale for cell in axis.cells}
+    notes = (each for each in answer.study.plan.notes if each.code == DATA_EXCEED and each.said == workload)
+    return tuple(sorted({note.value for note in notes if note.value in scales}))
+
+
+def take_steps(answer: Answer, axis: Axis, metric: str = "") -> tuple[Step, ...]:
+    """A metric along an axis, by default the primary one."""
     experiment = answer.study.plan.experiment
+    metric = metric or experiment.metric
     runs = usable_runs(answer.study)
     steps = []
     for cell in axis.cells:
         for environment in experiment.environments:
             found = runs[environment.name, cell.identity]
-            value = median_of(found, experiment.metric)
+            value = median_of(found, metric)
             if value is None:
                 continue
-            values = [item for run in found for item in (run.value(experiment.metric),) if item is not None]
+            values = [item for run in found for item in (run.value(metric),) if item is not None]
             at = float(getattr(cell, axis.name))
             steps.append(Step(environment=environment.name, at=at, value=value, low=min(values), high=max(values)))
     return tuple(steps)

@@ -22,12 +22,14 @@ from pgstrata.report.figures.run_lines import (
     Step,
     choose_lines,
     label_environments,
+    outgrown_at,
     place_dots,
     spread,
     take_steps,
 )
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
+from pgstrata.units import Unit
 
 # A panel is split where its span is more than so many times what the runs of one environment scatter over.
 _MOST_SCATTERS = 12
@@ -223,23 +225,28 @@ def _baseline_layers(answer: Answer, cell: str, panel: Panel, scale: Spec) -> li
     return [vega.mark("rule", look, row={"at": median(runs)}, x=None, y=vega.number("at", scale=scale))]
 
 
-def draw_along(answer: Answer, axis: Axis) -> Figure | None:
-    """The primary metric along clients or scale: medians of the runs, whiskers from the smallest to the largest."""
+def draw_along(answer: Answer, axis: Axis, metric: str = "") -> Figure | None:
+    """A metric along clients or scale: medians of the runs, whiskers from the smallest to the largest.
+
+    Without a name the primary one, which alone has kinks. None where nothing was measured of it.
+    """
     experiment = answer.study.plan.experiment
+    name = metric or experiment.metric
     labels = label_environments(experiment)
-    steps = take_steps(answer, axis)
+    steps = take_steps(answer, axis, name)
     if not steps:
         return None
-    kinks = _places_of_kinks(answer, axis)
+    kinks = _places_of_kinks(answer, axis) if name == experiment.metric else set()
     rows = [
         {"name": labels[step.environment], **asdict(step), "kink": (step.environment, step.at) in kinks}
         for step in steps
     ]
-    described = {"title": experiment.metric, "scale": {"zero": True}, "axis": {"format": "~s", "tickCount": 5}}
+    unit = ", s" if METRICS[name].unit is Unit.SECONDS else ""
+    described = {"title": f"{name}{unit}", "scale": {"zero": True}, "axis": {"format": "~s", "tickCount": 5}}
     if _is_flattened(steps):
         ticks = choose_ticks(min(step.low for step in steps), max(step.high for step in steps))
         described = {
-            "title": f"{experiment.metric}, log",
+            "title": f"{name}{unit}, log",
             "scale": {"type": "log", "nice": False, "padding": 8},
             "axis": {"format": "~s", "values": list(ticks)},
         }
@@ -248,9 +255,10 @@ def draw_along(answer: Answer, axis: Axis) -> Figure | None:
     if kinks:
         ring = {"size": 260, "strokeWidth": 1.4, "opacity": 1}
         layers.append(vega.mark("point", ring, where="datum.kink", y=y, color={"value": INK}))
+    layers += vega.edges_along(outgrown_at(answer, axis))
     shared = {"x": vega.steps_along(axis), **vega.by_environment(experiment, "color")}
     chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    title = f"{begin(METRICS[experiment.metric].title)} against {axis.name}: {axis.title}"
+    title = f"{begin(METRICS[name].title)} against {axis.name}: {axis.title}"
     label = f"{title}: median of the runs, whiskers from the smallest to the largest"
     title, label = (f"{text}; rings mark kinks" for text in (title, label)) if kinks else (title, label)
     return vega.figure(title, label, chart, rows)

@@ -111,6 +111,12 @@ def lines_along(experiment: Experiment, y: Spec, low: Spec, strokes: tuple[float
     ]
 
 
+def edges_along(places: Sequence[float]) -> list[Spec]:
+    """Dashed lines across a chart, at places of its other axis."""
+    look = {"strokeDash": [4, 3], "strokeWidth": 1.2, "opacity": 1}
+    return [mark("rule", look, row={"at": at}, x=number("at"), y=None, color={"value": INK}) for at in places]
+
+
 def number(field: str, **more: Any) -> Spec:
     """A channel of numbers; `more` is its title, scale and axis, which one mark of several has to give."""
     return {"field": field, "type": "quantitative", **more}

@@ -14,6 +14,7 @@ from pgstrata.model.answer import (
     CpuFinding,
     FactorEffect,
     LoadFinding,
+    LoadTrend,
     OrderedAxis,
     StatementShift,
     Study,
@@ -121,6 +122,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "sustained": [_sustained(item) for item in find_sustained_rates(study)],
         "rates": [_rate(study, cell) for cell in experiment.cells if cell.rate_share is not None],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
+        "load_trends": [_trend(experiment, item) for item in answer.load_trends],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
         "shift": _shifts(answer),
         "statements": [_statement(item) for item in answer.statement_shifts],
@@ -149,6 +151,14 @@ def _by_load(experiment: Experiment, item: LoadFinding) -> dict[str, Any]:
         "ranges": [pick_fields(each, "first last verdict effect interval blocks") for each in item.ranges],
         "drops": [pick_fields(each, "fewer more effect interval blocks") for each in item.drops],
         **pick_fields(item, "cells clients metric collapsed_from p reachable blocks"),
+    }
+
+
+def _trend(experiment: Experiment, item: LoadTrend) -> dict[str, Any]:
+    """An environment along clients or scale."""
+    return {
+        "environment": _environment(experiment.environment(item.environment)),
+        **pick_fields(item, "axis cells levels metric verdict effect interval first last blocks"),
     }
 
 

@@ -17,7 +17,7 @@ from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
 from pgstrata.report.sentences.names import say_claim, say_objective
-from pgstrata.report.sentences.reasons import say_notes, say_reason, say_warnings, say_why_so
+from pgstrata.report.sentences.reasons import say_notes, say_outgrown, say_reason, say_warnings, say_why_so
 from pgstrata.units import render_bytes, render_count, render_duration
 
 _WIDTH = 100
@@ -37,7 +37,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         plan: the plan, with the floors that are known.
         file: the experiment file as the user named it, for commands to give next.
     """
-    warnings = say_warnings(plan)
+    warnings, outgrown = say_warnings(plan), say_outgrown(plan)
     sections = (
         _head(plan),
         ("Warnings", *(f"  {text}" for text in warnings)),
@@ -46,7 +46,7 @@ def render_plan(plan: Plan, file: str = "FILE") -> str:
         ("Order", *_order(plan)),
         ("Forecast", *_forecast(plan)),
         ("What it can see", *(f"  {text}" for text in _say_sensitivity(plan, file))),
-        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan) if note not in warnings)),
+        ("Chosen and noted", *(f"  {note}" for note in say_notes(plan) if note not in {*warnings, *outgrown})),
     )
     told = ("\n".join(line for text in section for line in _wrap(text)) for section in sections if len(section) > 1)
     return "\n\n".join(told) + "\n"
@@ -153,6 +153,7 @@ def _forecast(plan: Plan) -> Iterator[str]:
     for need in forecast.datasets:
         at = f" at scale {need.scale}" if need.scale else ""
         yield f"    server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
+    yield from (f"  {text}" for text in say_outgrown(plan))
     yield f"  a block takes about {block}; all {experiment.blocks} with the datasets about {whole}"
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"
@@ -228,6 +229,7 @@ def plan_json(plan: Plan) -> str:
         **pick_fields(experiment, "question metric threshold seed budget"),
         "reset": str(experiment.reset),
         "interleave": str(plan.interleave),
+        "order": str(experiment.order),
         "designs": [_design_json(plan.design(cell.identity)) for cell in experiment.cells],
         "baseline": experiment.baseline,
         "factors": list(experiment.factors),

@@ -38,6 +38,7 @@ from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
 from pgstrata.report.sentences.statements import statement_sentences
+from pgstrata.report.sentences.trends import trend_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
 from pgstrata.units import render_percent_change
 
@@ -78,7 +79,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     if not asked:
         texts = [f"nothing to compare: {name_baseline(answer.study.plan.experiment)} is the only environment"]
     common = say_common(answer.study.plan.experiment)
-    texts = [*load_sentences(answer), *texts]
+    texts = [*trend_sentences(answer), *load_sentences(answer), *texts]
     beside = [
         *statement_sentences(answer),
         *drop_sentences(answer),

@@ -8,7 +8,7 @@ from typing import Final
 
 from pgstrata.model.experiment import Placement
 from pgstrata.model.plan import Design, Plan
-from pgstrata.model.reasons import Reason
+from pgstrata.model.reasons import DATA_EXCEED, RISING_LOAD, Reason
 from pgstrata.units import render_bytes, render_duration
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
@@ -118,6 +118,13 @@ _OF_PLANS: Final = {
     'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
     "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
     "{seconds:duration} would hold {value:.0f} blocks",
+    "data_exceed memory": "{said}: data exceed the memory of the server ({of:bytes}) from scale {value:.0f} on",
+    "data_exceed memory of some": "{said}: data exceed the memory of {names} ({of:bytes}) from scale {value:.0f} on",
+    "data_exceed shared_buffers": "{said}: data exceed shared_buffers ({of:bytes}) from scale {value:.0f} on",
+    "data_exceed shared_buffers of some": "{said}: data exceed shared_buffers of {names} ({of:bytes}) from scale "
+    "{value:.0f} on",
+    "too_long": "{value:.0f} blocks, the fewest that give an interval, take {seconds:duration}, longer than "
+    "{of:duration}; shorter ways to an answer follow, if there are any",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
     "floor_few": "it is made of {value:.0f} differences, and {of:.0f} are the fewest",
     "floor_few single": "it is made of 1 difference, and {of:.0f} are the fewest",
@@ -128,6 +135,9 @@ _OF_PLANS: Final = {
     "floor_old": "it was measured on {said}, more than {value:.0f} days ago",
     "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, of which it says nothing",
     "floor_zero": "it is zero: most of its differences are exactly zero, which no real noise is",
+    "offer": "with {names} {value:.0f} blocks would take {seconds:duration}",
+    "rising_load": 'order = "rising": in every visit fewer clients come first, so that load and time are confounded; '
+    "what builds up during a visit looks like an effect of the load; environments are still compared step by step",
     "room_unknown": "{together}: the room there is found out at the start of the run",
 }
 _OF_NOTICES: Final = {
@@ -181,13 +191,23 @@ def say_reason(reason: Reason) -> str:
     )
 
 
-_WARNINGS: Final = frozenset({"few_blocks", "run_unused", "budget_verdict"})
+_WARNINGS: Final = frozenset({"few_blocks", "run_unused", "budget_verdict", "too_long", "offer", RISING_LOAD})
 """Notes that are warnings: the plan will not answer, or not measure as the author expects."""
 
 
 def say_warnings(plan: Plan) -> tuple[str, ...]:
     """Reasons why the plan may not answer its question."""
     return tuple(say_reason(note) for note in plan.notes if note.code in _WARNINGS)
+
+
+def say_outgrown(plan: Plan) -> tuple[str, ...]:
+    """From which scales on data are larger than shared_buffers and memory; nothing where all fit."""
+    return tuple(say_reason(note) for note in plan.notes if note.code == DATA_EXCEED)
+
+
+def say_order(plan: Plan) -> tuple[str, ...]:
+    """That load and time are confounded, where the author asked for a staircase."""
+    return tuple(say_reason(note) for note in plan.notes if note.code == RISING_LOAD)
 
 
 def say_notes(plan: Plan) -> tuple[str, ...]:
