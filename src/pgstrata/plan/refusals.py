@@ -80,6 +80,8 @@ def refuse_drivers(
 
 def _beyond_scripts(experiment: Experiment, cell: Cell, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:
     """Values of options, of the cell or of an environment, with which its driver has no script of the workload."""
+    if cell.scripts:
+        return
     workload = workload_of(cell, workloads)
     for name, values in workload.fixed_options(cell.driver).items():
         given = dict.fromkeys(
