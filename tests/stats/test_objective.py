@@ -102,3 +102,9 @@ def test_a_level_is_that_at_which_all_runs_together_keep_the_limit():
     assert fmean((found.value / rate) ** 20 for rate in runs) == pytest.approx(1.0, abs=0.02)
     assert found.value < median(runs)
     assert found.low < found.value < found.high
+
+
+def test_a_run_that_strays_far_does_not_bend_the_level_beyond_where_the_law_holds():
+    found = level_interval([3448.0, 3719.0, 3232.0, 1750.0])
+    assert 2400 < found.value < 2900
+    assert 1000 < found.low < found.high < 6000

@@ -217,7 +217,8 @@ def level_interval(values: Sequence[float]) -> LevelInterval | None:
     many runs together reach the limit at the power mean of v with exponent -slope: slow runs count for more, and so
     does the error of single searches, which makes their typical value too high by slope / 2 times the variance of
     ln(v). For normal logarithms with mean m and variance s2 that is exp(m - slope / 2 s2); the interval is Cox's (Land
-    1972; Zhou & Gao, Statistics in Medicine 1997), with Student's t in place of the normal distribution.
+    1972; Zhou & Gao, Statistics in Medicine 1997), with Student's t in place of the normal distribution. The power law
+    holds near the limit only: of a standard deviation above `_NEAR` no more than that counts for it.
 
     Args:
         values: one for each run, above zero.
@@ -228,8 +229,9 @@ def level_interval(values: Sequence[float]) -> LevelInterval | None:
     logs = [math.log(value) for value in values]
     mean = math.fsum(logs) / number
     variance = math.fsum((each - mean) ** 2 for each in logs) / (number - 1)
-    centre = mean - _USUAL_SLOPE / 2 * variance
-    error = math.sqrt(variance / number + (_USUAL_SLOPE * variance) ** 2 / (2 * (number - 1)))
+    bent = _USUAL_SLOPE * min(variance, _NEAR**2)
+    centre = mean - bent / 2
+    error = math.sqrt(variance / number + bent**2 / (2 * (number - 1)))
     half = two_sided_point(_LEVEL, number - 1) * error
     return LevelInterval(
         value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half), confidence=1 - _LEVEL

@@ -7,6 +7,7 @@ from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import Answer, FactorEffect, QuantileShift, StatementShift
 from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
 from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table
@@ -78,7 +79,8 @@ def _sustained_columns(answer: Answer, cell: CellRows) -> list[Column]:
     if not known:
         return []
     spans = [item.interval if (item := known.get(row.environment.name)) else None for row in cell.rows]
-    texts = tuple("-" if span is None else f"{span.low:,.4g} to {span.high:,.4g}" for span in spans)
+    ends = [() if span is None else (span.low, span.high) for span in spans]
+    texts = tuple(" to ".join(render_measurement(end, SUSTAINED_RATE.name) for end in pair) or "-" for pair in ends)
     return [Column(title="95 % interval", cells=texts, place=ColumnPlace.LEAD)]
 
 
