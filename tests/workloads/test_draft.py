@@ -116,7 +116,7 @@ def test_ranges_come_from_statistics():
         ("SELECT 1 FROM orders LIMIT $1", "limit is the number of rows of a LIMIT"),
         ("SELECT 1 FROM orders WHERE id = ANY ($1)", "is an array"),
         ("SELECT 1 FROM orders WHERE id IN ($1 /*, ... */)", "list of constants"),
-        ("SELECT 1 FROM orders WHERE empty = $1", "no statistics: ANALYZE"),
+        ("SELECT 1 FROM orders WHERE empty = $1", "without statistics here: ANALYZE"),
         ("SELECT 1 FROM orders JOIN customers ON true WHERE id = $1", "which table has that column is not clear"),
         ("SELECT 1 FROM nobody WHERE id = $1", "not visible"),
         ("INSERT INTO orders (id, customer) VALUES ($1, $2)", "in a unique index"),
