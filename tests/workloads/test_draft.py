@@ -69,6 +69,7 @@ def script(text, **counts):
         ),
         ("SELECT 1 FROM t WHERE lower(a) = $1", {1: (How.UNKNOWN, "", "")}),
         ("SELECT 1 FROM t WHERE a + b = $1", {1: (How.UNKNOWN, "", "")}),
+        ("SELECT 1 FROM t WHERE a = $1 / $2", {1: (How.UNKNOWN, "", ""), 2: (How.UNKNOWN, "", "")}),
         ("SELECT 1 FROM t WHERE a = -$1", {1: (How.UNKNOWN, "", "")}),
         ("SELECT 1 FROM t WHERE a > now() - interval $1", {1: (How.UNKNOWN, "", "")}),
         ("SELECT count(*) > $1 FROM t WHERE a->>$2 = $3", dict.fromkeys((1, 2, 3), (How.UNKNOWN, "", ""))),
