@@ -17,6 +17,7 @@ from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
 from pgstrata.model.courses import COURSES, EVENTS
+from pgstrata.model.own_data import DataFile, DumpForm
 from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
 from pgstrata.workloads import builtin_workloads
@@ -65,6 +66,10 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(linked.read_text()), match["target"]
 
 
+def a_dump(name):
+    return DataFile(name=name, path=f"/{name}", digest="digest", bytes=1 << 30, form=DumpForm.CUSTOM)
+
+
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_experiments_in_the_documentation_can_be_planned(text):
     assert "cells" in tomllib.loads(text), "show whole experiments, or mark the block differently"
@@ -74,6 +79,7 @@ def test_experiments_in_the_documentation_can_be_planned(text):
         "docs",
         read_file=lambda _: "SELECT 1;",
         read_program=lambda _: "scale = {1},\ntables = {1},\n-- pgsql\n",
+        look_at=a_dump,
         workloads=workloads,
         cpus=16,
     )

@@ -113,6 +113,12 @@ def test_a_scale_does_not_apply(own):
     assert "the scale does not apply" in told(own, '{ dump = "prod.dump" }', "scale = 10")
 
 
+def test_data_stay_on_this_machine(parse):
+    text = CELL.format(data='{ dump = "prod.dump" }', more="") + '[common]\nhost = "ssh:db1"\n'
+    with pytest.raises(ExperimentError, match=r"8: cells.1..data: data of your own are not sent to other hosts"):
+        parse(text, look_at=look_at)
+
+
 def test_data_need_scripts(problems):
     found = problems(
         '[factors]\nserver = ["16", "18"]\n[[cells]]\nworkload = "select-only"\nclients = 1\ndata = { sql = "a" }\n'

@@ -111,7 +111,7 @@ def test_without_the_extension_or_the_right_to_see_there_is_a_remedy(shop, draft
     ask(shop, "postgres", "GRANT pg_read_all_stats TO watcher")
     _, done = draft(dsn=dsn(shop, "shop").replace("user=boss", "user=watcher"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "not visible" in "".join(path.read_text() for path in (draft()[0] / "scripts").iterdir())
+    assert "let this role read it" in "".join(path.read_text() for path in (draft()[0] / "scripts").iterdir())
 
 
 def test_a_library_that_is_not_loaded_has_a_remedy(running_server, draft):

@@ -490,7 +490,7 @@ def test_scripts_run_on_the_data_of_custom():
         workload_of(cell("mine"), WORKLOADS)
 
 
-def test_data_of_ones_own_have_no_scale_and_stay_on_this_machine():
+def test_data_of_ones_own_have_no_scale_and_are_known_by_their_contents():
     sql = DataFile(name="make.sql", path="/x/make.sql", digest="abc", bytes=2 * GB)
     mine = cell("mine", scale=1, scripts=(Script(file="a.sql", text="SELECT 1;"),), data=OwnData(sql=sql))
     made = plan(cells=(mine,))
@@ -500,9 +500,6 @@ def test_data_of_ones_own_have_no_scale_and_stay_on_this_machine():
     assert plan(cells=(again,)).identity == made.identity
     other = replace(mine, data=OwnData(sql=replace(sql, digest="def")))
     assert plan(cells=(other,)).identity != made.identity
-    there = HostSpec(kind=HostKind.SSH, destination="db1")
-    with pytest.raises(PlanRefusedError, match="not sent to other hosts"):
-        plan(cells=(mine,), environments=(environment("a"), environment("b", "18", host=there)))
 
 
 @pytest.mark.parametrize(

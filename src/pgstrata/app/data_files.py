@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from pgstrata.app.places import expand_home
 from pgstrata.model import sizes
 from pgstrata.model.own_data import DataFile, DumpForm
 from pgstrata.system.files import open_regular, read_regular, write_atomically
@@ -43,10 +44,10 @@ class DataFiles:
         self._sure = sure
 
     def __call__(self, name: str) -> DataFile:
-        """OSError; ValueError for a name that cannot stand in a command."""
+        """OSError; ValueError for a name that cannot stand in a command, UsageError for an unknown home folder."""
         if any(character in name for character in "\n\r\0"):
             raise ValueError(name)
-        path = Path(os.path.normpath(self._folder / Path(name).expanduser()))
+        path = Path(os.path.normpath(self._folder / expand_home(name)))
         if path.is_dir():
             return self._look_at_folder(name, path)
         with open_regular(path) as stream:

@@ -1,4 +1,4 @@
-"""`pgstrata workload draft`: read the statistics of a running server, which nothing is changed on, and write a draft."""
+"""`pgstrata workload draft`: read the statistics of a running server, change nothing there, and write a draft."""
 
 from __future__ import annotations
 

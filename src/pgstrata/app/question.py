@@ -144,7 +144,7 @@ def parse_text(
     sure: bool = True,
     **given: Unpack[Given],
 ) -> Experiment:
-    """The experiment that is given as text, its paths absolute; large files with data are read where it must be sure."""
+    """The experiment that is given as text, its paths absolute; to be `sure`, large files with data are read."""
     reader = _ScriptReader(folder)
     looking = DataFiles(folder, Path(find_machine_places().cache) / "digests.json", sure=sure)
     experiment = parse_experiment(

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import PgstrataError
+from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.schema import CellTable, DataTable
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader, reason_of
-from pgstrata.model.experiment import Cell
+from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.own_data import CopiedFile, DataFile, DumpForm, OwnData
 from pgstrata.units import render_bytes
 
@@ -118,6 +119,18 @@ class _Data:
                     "words are kept with the study: let the command read secrets from a file or a variable",
                 )
                 return
+
+
+def check_hosts(tables: Sequence[CellTable], environments: Iterable[Environment], findings: Findings) -> None:
+    """Note data that would have to be sent to another machine."""
+    apart = next((each.host.text for each in environments if each.host.remote), None)
+    index = next((index for index, table in enumerate(tables) if table.data is not None), None)
+    if apart is not None and index is not None:
+        findings.add(
+            ("cells", index, "data"),
+            f"data of your own are not sent to other hosts, and a server runs on {apart}",
+            "start pgstrata on that host, or measure a workload whose data pgstrata makes",
+        )
 
 
 def notes_on_data(cells: Iterable[Cell]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pgstrata.experiment.cells import check_choice, read_cells
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
-from pgstrata.experiment.own_data import notes_on_data
+from pgstrata.experiment.own_data import check_hosts, notes_on_data
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
@@ -73,6 +73,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     environments = read_environments(file, reader, lone=lone)
     baseline = next((each for each in environments.all if each.name == environments.baseline), None)
     cells, tiers = read_cells(file.cells, workloads, reader, cpus, drivers or {}, baseline)
+    check_hosts(file.cells, environments.all, findings)
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
     findings.raise_if_any()

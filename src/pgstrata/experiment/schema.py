@@ -88,7 +88,7 @@ class ScriptTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataTable:
-    """Data of your own: a dump, SQL (with files to be copied), or a command; paths are relative to the experiment file."""
+    """Data of your own: a dump, SQL (with files for COPY), or a command; paths are relative to the experiment file."""
 
     dump: str | None = _key(
         TEXT, "A dump of pg_dump in custom, directory or tar format, restored by the server's build."

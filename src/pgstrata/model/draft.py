@@ -11,7 +11,7 @@ LOOK: Final = "-- LOOK:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedStatement:
-    """A statement as pg_stat_statements counts it; `seconds` in total. `text` is None where this role may not see it."""
+    """A statement as pg_stat_statements counts it; `seconds` in total. `text` is None where it is not shown."""
 
     identity: str
     text: str | None

@@ -41,7 +41,6 @@ def refuse(
             *_hot_rows(experiment, workloads),
             *_growing_data(experiment, workloads),
             *_too_few_connections(experiment),
-            *_own_data_elsewhere(experiment),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
             *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs, say),
             *_not_to_be_paired(experiment, workloads, drivers, say),
@@ -181,16 +180,6 @@ def _growing_data(experiment: Experiment, workloads: Mapping[str, Workload]) -> 
         yield (
             f'{writing[0]} writes, and with reset = "{experiment.reset}" later runs would work on other data',
             'write reset = "clone", or measure a workload that only reads',
-        )
-
-
-def _own_data_elsewhere(experiment: Experiment) -> Iterable[tuple[str, str]]:
-    apart = [each.host.text for each in experiment.environments if each.host.remote]
-    cell = next((cell for cell in experiment.cells if cell.data is not None), None)
-    if apart and cell is not None:
-        yield (
-            f"{cell.identity}: data of your own are not sent to other hosts, and a server runs on {apart[0]}",
-            "start pgstrata on that host, or measure a workload whose data pgstrata makes",
         )
 
 

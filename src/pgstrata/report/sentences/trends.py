@@ -60,7 +60,7 @@ def _say_curve(trend: LoadTrend, plan: Plan) -> str:
     parts = [cell.workload]
     if trend.axis == "clients":
         parts += [f"at scale {cell.scale}"] if len({each.scale for each in experiment.cells}) > 1 else []
-        parts += _say_fit(plan, cell.workload, cell.scale)
+        parts += _say_fit(plan, cell.workload, cell.scale) if cell.data is None else []
     elif len({each.clients for each in experiment.cells}) > 1:
         parts.append(f"with {count(cell.clients, 'client')}")
     label = {each.label for each in experiment.cells if each.workload == cell.workload}

@@ -17,9 +17,7 @@ _FINEST: Final = 1000
 _FEW: Final = 10
 _ADDED: Final = 100
 _SHOWN: Final = 60
-_CATALOGUES: Final = re.compile(
-    r"\bpg_(?:catalog|stat|class|namespace|attribute|settings|extension|database|locks)", re.IGNORECASE
-)
+_CATALOGUES: Final = frozenset({"pg_catalog", "information_schema"})
 _LONGEST: Final = 64 << 10
 
 Facts = Mapping[TableName, Sequence[ColumnFacts]]
@@ -75,9 +73,16 @@ def _reason_against(one: CountedStatement, parsed: Statement | None) -> str:
     rendered = parsed.render(dict.fromkeys(parsed.parameters, "p"))
     if "\\" in rendered or ";" in rendered or "\0" in rendered:
         return "it holds a backslash or a semicolon, which pgbench would read as its own"
-    if _CATALOGUES.search(rendered):
+    if _asks_catalogues(parsed):
         return "it asks the catalogues"
     return ""
+
+
+def _asks_catalogues(parsed: Statement) -> bool:
+    """Whether it names a catalogue, or nothing but functions that are called by their whole names."""
+    if not parsed.tables:
+        return any(token.folded in _CATALOGUES for token in parsed.tokens)
+    return any(table.schema in _CATALOGUES or table.name.startswith("pg_") for _, table in parsed.tables)
 
 
 def _shorten(text: str) -> str:
@@ -215,7 +220,8 @@ class _Variable:
         if self.parameter.how is How.INSERTED and facts.unique:
             return f"is a new value of {_say(facts)}, which is in a unique index: take DEFAULT, or numbers not in use"
         if facts.low is None or facts.high is None or math.ceil(facts.low) > math.floor(facts.high):
-            return f"is a value of {_say(facts)}, which has no statistics: ANALYZE its table, or give it a range"
+            remedy = "ANALYZE its table, let this role read it, or give a range"
+            return f"is a value of {_say(facts)}, without statistics here: {remedy}"
         return ""
 
 

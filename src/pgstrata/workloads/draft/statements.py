@@ -319,6 +319,8 @@ class _Reader:
 
     def _compared(self, left: int, right: int) -> Parameter:
         before, after = self._at(left), self._at(right)
+        if after.text in _ADDING:
+            return Parameter(number=0)  # a part of what is compared, not the value itself
         if before.text in _COMPARING or before.word in _COMPARING_WORDS:
             return self._column_before(left, How.COMPARED)
         if before.word == "between":
