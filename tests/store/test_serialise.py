@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pgstrata.errors import StudyError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.floor import Floor
+from pgstrata.model.objective import QUANTILES, Objective
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.ports.store import RunHeader
@@ -23,6 +24,9 @@ from pgstrata.store.serialise import (
 )
 
 st.register_type_strategy(ServerSpec, st.builds(ServerSpec, conninfo=st.none()))
+st.register_type_strategy(
+    Objective, st.builds(Objective, of=st.sampled_from(sorted(QUANTILES)), limit=st.floats(1e-6, 3600))
+)
 st.register_type_strategy(float, st.floats(allow_nan=False))
 
 _SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
