@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pgstrata.errors import StudyError
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.floor import Floor
-from pgstrata.model.objective import QUANTILES, Objective
+from pgstrata.model.objective import QUANTILES, Objective, Search
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.ports.store import RunHeader
@@ -26,6 +26,15 @@ from pgstrata.store.serialise import (
 st.register_type_strategy(ServerSpec, st.builds(ServerSpec, conninfo=st.none()))
 st.register_type_strategy(
     Objective, st.builds(Objective, of=st.sampled_from(sorted(QUANTILES)), limit=st.floats(1e-6, 3600))
+)
+st.register_type_strategy(
+    Search,
+    st.builds(
+        Search,
+        objective=st.from_type(Objective),
+        seconds=st.floats(0, 3600),
+        rates=st.lists(st.floats(0, 1e9)).map(tuple),
+    ),
 )
 st.register_type_strategy(float, st.floats(allow_nan=False))
 
