@@ -18,7 +18,7 @@ from pgstrata.compare.pairing.pairs import median, pair_metric
 from pgstrata.compare.verdicts.judging import Judged, ask, judge_family
 from pgstrata.model.answer import StatementShift, Verdict
 from pgstrata.model.plan import Plan
-from pgstrata.model.runs import RunRecord, StatementLatency
+from pgstrata.model.runs import RunRecord, name_of_statement
 from pgstrata.sources.runs import observe_runs
 
 LEAST_SECONDS: Final = 10e-6
@@ -60,7 +60,7 @@ def open_statements(plan: Plan, runs: Sequence[RunRecord]) -> frozenset[tuple[st
     return frozenset(
         (judged.pairing.environment, judged.pairing.cell)
         for key, judged in asked
-        if name_of(key.text) and judged.pairing.is_estimable and not judged.decision.decided
+        if name_of_statement(key.text) and judged.pairing.is_estimable and not judged.decision.decided
     )
 
 
@@ -73,11 +73,6 @@ def latencies_of(run: RunRecord) -> Mapping[tuple[str, int], float]:
             found[item.text, seen[item.text]] = item.seconds
         seen[item.text] += 1
     return found
-
-
-def name_of(text: str) -> str:
-    """The name of a statement, empty where its text has none."""
-    return StatementLatency(text=text, seconds=0.0).name
 
 
 def _judge_all(plan: Plan, runs: Sequence[RunRecord]) -> Iterator[tuple[_Key, Judged]]:

@@ -18,6 +18,7 @@ from typing import Final
 LONGEST: Final = 400
 """Characters of a normalised text that are kept."""
 _HASHED: Final = 12
+_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 # What the server leaves of a quoted identifier and of a comment, each with a question mark behind it.
 _MARKED: Final = re.compile(r'("(?:[^"]|"")*"?)\??|(?:--|/\*)\??')
 _TOKEN: Final = re.compile(
@@ -78,6 +79,18 @@ def _hide(found: re.Match[str]) -> str:
     if found.lastgroup == "constant":
         return token if re.fullmatch(r"\$\d+", token) else "?"
     return " " if token.startswith(("--", "/*")) else token
+
+
+def end_of_comment(text: str, place: int) -> int:
+    """Where a comment ends that begins before `place`; comments nest."""
+    depth = 1
+    while depth:
+        mark = _COMMENT_MARK.search(text, place)
+        if mark is None:
+            return len(text)
+        depth += 1 if mark[0] == "/*" else -1
+        place = mark.end()
+    return place
 
 
 def hash_query(normalised: str) -> str:

@@ -36,6 +36,12 @@ class Validity(StrEnum):
     INVALID = "invalid"
 
 
+def name_of_statement(text: str) -> str:
+    """Its name: a comment of small letters, spaces and hyphens in front of it; empty where there is none."""
+    found = _NAMED.match(text)
+    return found["name"] if found else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLatency:
     """Mean latency in seconds of one statement of the workload's scripts over a run, as the driver reports it."""
@@ -45,9 +51,8 @@ class StatementLatency:
 
     @property
     def name(self) -> str:
-        """Its name: a comment of small letters, spaces and hyphens in front of it; empty where there is none."""
-        found = _NAMED.match(self.text)
-        return found["name"] if found else ""
+        """As `name_of_statement`."""
+        return name_of_statement(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

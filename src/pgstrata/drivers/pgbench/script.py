@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pgstrata.diagnosis.query_text import end_of_comment
 from pgstrata.libpq import quote_literal
 from pgstrata.ports.driver import Statement
 
@@ -31,7 +32,6 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 _SET: Final = re.compile(r"\\set\s+(?P<name>\w+)\s+(?:random\w*\s*\(\s*)?(?P<value>[-+]?\d+(?:\.\d+)?)?")
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
@@ -91,23 +91,11 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         place = match.end()
         kind = "verbatim" if match["verbatim"] is not None else match.lastgroup or "other"
         if kind == "block":
-            place = _end_of_comment(text, place)
+            place = end_of_comment(text, place)
         if kind in {"comment", "block", "space"}:
             yield "space", " "
         else:
             yield kind, match[kind] if kind == "variable" else match[0]
-
-
-def _end_of_comment(text: str, place: int) -> int:
-    """Where a comment ends that begins before `place`; comments nest."""
-    depth = 1
-    while depth:
-        mark = _COMMENT_MARK.search(text, place)
-        if mark is None:
-            return len(text)
-        depth += 1 if mark[0] == "/*" else -1
-        place = mark.end()
-    return place
 
 
 def _literal(value: str) -> str:

@@ -8,8 +8,8 @@ from typing import Final
 from pgstrata.compare.statements import LEAST_SECONDS, latencies_of
 from pgstrata.compare.verdicts.judging import threshold_of
 from pgstrata.model.answer import Answer, StatementShift
+from pgstrata.model.runs import name_of_statement
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.statements import name_statement
 from pgstrata.report.sentences.verdicts import render_threshold
 from pgstrata.sources.runs import may_enter
 
@@ -32,7 +32,7 @@ class StatementRow:
     @property
     def title(self) -> str:
         """Its name, or its text where it has none."""
-        return name_statement(self.text) or self.text
+        return name_of_statement(self.text) or self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

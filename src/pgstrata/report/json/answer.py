@@ -25,6 +25,7 @@ from pgstrata.model.doubts import Doubt
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.model.runs import name_of_statement
 from pgstrata.report.answer.environment_rows import host_facts
 from pgstrata.report.answer.notes import find_scatter, seconds_json
 from pgstrata.report.answer.queries import plan_fields, query_fields
@@ -33,7 +34,6 @@ from pgstrata.report.planning.floor import floor_json, floors_json, visible_effe
 from pgstrata.report.sentences.causes import say_obstacle
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.reasons import say_reason, say_why_so
-from pgstrata.report.sentences.statements import name_statement
 from pgstrata.sources.rates import maximum_key
 from pgstrata.units import Direction
 
@@ -267,7 +267,7 @@ def _statement(item: StatementShift) -> dict[str, Any]:
     """A statement of a cell with a profile, of one environment against the baseline."""
     return {
         **pick_fields(item, "environment cell statement number"),
-        "name": name_statement(item.statement) or None,
+        "name": name_of_statement(item.statement) or None,
         **pick_fields(item, "metric verdict effect interval level blocks decided_at value baseline_value"),
     }
 

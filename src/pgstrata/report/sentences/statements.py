@@ -5,7 +5,7 @@ from typing import Final
 
 from pgstrata.compare.verdicts.judging import threshold_of
 from pgstrata.model.answer import Answer, StatementShift, Verdict
-from pgstrata.model.runs import StatementLatency
+from pgstrata.model.runs import name_of_statement
 from pgstrata.report.sentences.names import count, name_cell, name_environment
 from pgstrata.report.sentences.verdicts import render_threshold
 from pgstrata.units import render_percent_change
@@ -20,14 +20,9 @@ def statement_sentences(answer: Answer) -> tuple[str, ...]:
     groups: dict[tuple[str, str], list[StatementShift]] = {}
     controls = {each.name for each in answer.study.plan.experiment.environments if each.control is not None}
     for shift in answer.statement_shifts:
-        if shift.environment not in controls and name_statement(shift.statement):
+        if shift.environment not in controls and name_of_statement(shift.statement):
             groups.setdefault((shift.cell, shift.environment), []).append(shift)
     return tuple(_say(answer, *place, shifts) for place, shifts in groups.items())[:_MOST_SAID]
-
-
-def name_statement(text: str) -> str:
-    """The name of a statement, empty where it has none."""
-    return StatementLatency(text=text, seconds=0.0).name
 
 
 def _say(answer: Answer, cell: str, environment: str, shifts: Sequence[StatementShift]) -> str:
@@ -50,7 +45,7 @@ def _number(shifts: Iterable[StatementShift], *verdicts: Verdict) -> int:
 def _name_all(word: str, shifts: Sequence[StatementShift], verdict: Verdict) -> str:
     """2 faster (market share -12.3 %, best supplier -8.1 %), the largest changes first."""
     found = sorted((each for each in shifts if each.verdict is verdict), key=lambda each: -abs(_log_size(each)))
-    named = [f"{name_statement(each.statement)} {render_percent_change(each.effect or 1.0)}" for each in found]
+    named = [f"{name_of_statement(each.statement)} {render_percent_change(each.effect or 1.0)}" for each in found]
     more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"{len(found)} {word} ({', '.join(named[:_MOST_NAMED])}{more})"
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
+from pgstrata.diagnosis.query_text import end_of_comment
+
 _TOKEN: Final = re.compile(
     r"""
       (?P<comment> --[^\n]* )
@@ -29,7 +31,6 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 _PREPARED: Final = re.compile(r"\s*prepare\s+\S+\s+(?:\([^)]*\)\s*)?as\s+", re.IGNORECASE)
 
 QUERIES: Final = frozenset({"select", "insert", "update", "delete", "merge", "values", "with", "table"})
@@ -149,7 +150,7 @@ def _tokens(text: str) -> Iterator[Token]:
             piece = _operator(piece)
             place = match.start() + len(piece)
         if kind == "block":
-            end = _end_of_comment(text, place)
+            end = end_of_comment(text, place)
             yield Token(kind="space", text=" ", several="..." in text[place:end])
             place = end
         elif kind == "comment":
@@ -163,17 +164,6 @@ def _operator(text: str) -> str:
     while len(text) > 1 and text[-1] in "+-" and not set(text) & set("~!@#%^&|?"):
         text = text[:-1]
     return text
-
-
-def _end_of_comment(text: str, place: int) -> int:
-    depth = 1
-    while depth:
-        mark = _COMMENT_MARK.search(text, place)
-        if mark is None:
-            return len(text)
-        depth += 1 if mark[0] == "/*" else -1
-        place = mark.end()
-    return place
 
 
 def _untyped(tokens: list[Token]) -> Iterator[Token]:
