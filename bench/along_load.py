@@ -99,7 +99,7 @@ def _study(folder: Path, script: str) -> LoadFinding:
     file.write_text(EXPERIMENT.format(blocks=REAL_BLOCKS, clients=list(CLIENTS)))
     study = StudyFolder(folder / "study")
     run_experiment(replace(load_plan(file), floors={}), study, Silence(), stop_early=False)
-    loaded = load_study(folder / "study")
+    loaded = load_study(folder / "study", series=True)
     (finding,) = [each for each in find_by_load(loaded.plan, loaded.runs) if each.ranges]
     return finding
 
