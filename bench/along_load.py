@@ -53,7 +53,7 @@ def measure_along_load() -> Iterator[Figure]:
 
 # ------------------------------------------------------------------------------------------------ real
 
-_SESSIONS: Final = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name = 'pgbench'"
+_SESSIONS: Final = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()"
 _SLOW: Final = f"(:slow = 1 AND (SELECT count(*) {_SESSIONS}) > 6)"
 SCRIPTS: Final = {
     "pauses": f"SELECT pg_sleep(CASE WHEN {_SLOW} THEN 0.0107 ELSE 0.01 END);\n",
