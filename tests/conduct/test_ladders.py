@@ -42,7 +42,7 @@ def test_an_environment_that_has_fallen_is_climbed_no_further():
     _, rig = carry_out(make_plan(cells=LADDER), world)
     climbed = runs(world, "maximum")
     assert {clients for name, clients in climbed if name == "b"} == {1, 2, 4}
-    assert [each for each in climbed if each == ("b", 4)] == [("b", 4)] * 2, "what has fallen is measured twice"
+    assert climbed.count(("b", 4)) == 3, "what has fallen is measured twice more"
     assert rig.store.fingerprint(MAXIMA).facts[f"b/{LADDER[2].identity}"] == "150.0"
 
 

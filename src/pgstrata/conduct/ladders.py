@@ -7,6 +7,7 @@ environments have the same cells: a ladder ends where throughput has fallen in e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pgstrata.compare.ladders import find_ladders, has_fallen
 from pgstrata.conduct.arm import ActiveArm
@@ -19,6 +20,9 @@ from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 from pgstrata.sources.ladders import LADDERS, LEFT_OUT, MEASURED
 from pgstrata.sources.rates import maximum_key
+
+# A moment in which others work passes; twice as many clients are as slow again.
+_CONFIRMED: Final = 2
 
 Ends = dict[tuple[str, str], int]
 """Clients at which throughput has fallen, by environment and identity of the ladder's first cell."""
@@ -52,16 +56,24 @@ def _climb(rig: Rig, rungs: Sequence[ActiveArm], server: RunningServer, maxima: 
         rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="ladder"))
         tps = measure_tps(rig, arm, server)
         if has_fallen(tps, most):
-            # others may have been at work for a moment: both once more
-            again, below = measure_tps(rig, best, server), measure_tps(rig, arm, server)
-            if has_fallen(below, again):
+            again = _again(rig, best, arm, server)
+            if again is None:
                 maxima[_key(arm)] = tps
                 return arm.cell.clients
-            tps = max(tps, below)
+            tps = max(tps, again)
         maxima[_key(arm)] = tps
         if tps > most:
             best, most = arm, tps
     return rungs[-1].cell.clients
+
+
+def _again(rig: Rig, best: ActiveArm, arm: ActiveArm, server: RunningServer) -> float | None:
+    """Both once more in turns, as others may have been at work for a moment; None where an arm has fallen each time."""
+    for _ in range(_CONFIRMED):
+        most, tps = measure_tps(rig, best, server), measure_tps(rig, arm, server)
+        if not has_fallen(tps, most):
+            return tps
+    return None
 
 
 def _key(arm: ActiveArm) -> str:

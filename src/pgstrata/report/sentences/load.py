@@ -41,11 +41,9 @@ def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
     where = f"{end.cells[-1].workload}, {end.cells[-1].size}"
     if not end.fallen:
         return f"{where}: throughput has not fallen in all environments with {last}, where the ladder ends ({best})"
-    beyond = (
-        f"; cells with {' and '.join(str(cell.clients) for cell in end.beyond)} clients are left out"
-        if end.beyond
-        else ""
-    )
+    *some, most = [str(cell.clients) for cell in end.beyond] or [""]
+    names = f"{', '.join(some)} and {most}" if some else most
+    beyond = f"; cells with {names} clients are left out" if names else ""
     return (
         f"{where}: the ladder ends at {last}, where every environment has lost a tenth of its best throughput "
         f"({best}; measured before the first block){beyond}"
