@@ -36,8 +36,8 @@ OF_RUNS = [
     (
         Reason(code="objective_kept", names=("p99 < 20ms",), value=1234.4),
         (
-            "p99 < 20ms was kept at every rate that was tried, up to 1234 transactions per second: the limit may be "
-            "at a higher one"
+            "p99 < 20ms was kept at every rate that was tried, up to 1234 transactions per second: the highest rate "
+            "may be above that"
         ),
     ),
     (
@@ -191,7 +191,7 @@ OF_DESIGNS = [
     (Reason(code="profile"), "a profile of statements would count the pauses"),
     (Reason(code="reset", names=("restart",)), 'reset = "restart" keeps a server from run to run'),
     (Reason(code="running"), "servers that are running already are not pgstrata's to pause and resume"),
-    (Reason(code="searched"), "the highest rate within the objective is searched in one environment at a time"),
+    (Reason(code="searched"), "the search for the highest rate within the objective runs in one environment at a time"),
     (Reason(code="runs_asked"), "run by run, as asked"),
     (
         Reason(code="several_machines"),
@@ -287,7 +287,7 @@ OF_PLANS = [
     (
         Reason(code="too_long", value=8, seconds=172800, of=86400),
         (
-            "8 blocks, the fewest that give an interval, take 48 h, longer than 24 h; shorter ways to an answer follow, if "
+            "8 blocks, the fewest that give an interval, take 48 h, longer than 24 h; changes that shorten this follow, if "
             "there are any"
         ),
     ),

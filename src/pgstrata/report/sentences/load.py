@@ -28,7 +28,7 @@ def drop_sentences(answer: Answer) -> tuple[str, ...]:
 def say_load(finding: LoadFinding, experiment: Experiment) -> str:
     """18 on select-only: no difference larger than 3 % up to 16 clients, -12 % [-14, -10] throughput from 32 on."""
     said = [f"{_say_range(each, finding, experiment)} {_say_place(each, finding)}" for each in finding.ranges]
-    turns = ", ahead at some loads and behind at others" if finding.turns else ""
+    turns = ", better at some loads and worse at others" if finding.turns else ""
     chance = f"p = {finding.p:.2g}, " if finding.p is not None else ""
     return f"{_name(finding, experiment)}{turns}: {', '.join(said)} ({chance}exploratory)"
 

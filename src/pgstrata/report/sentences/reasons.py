@@ -47,7 +47,7 @@ _OF_RUNS: Final = {
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
     "no_transactions": "no transaction was completed",
     "objective_kept": "{names} was kept at every rate that was tried, up to {value:.0f} transactions per second: the "
-    "limit may be at a higher one",
+    "highest rate may be above that",
     "objective_missed": "{names} was missed at every rate, down to {value:.3g} transactions per second",
     "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: it cannot do so many "
     "transactions, and latencies are those of a queue without end",
@@ -104,7 +104,7 @@ _OF_DESIGNS: Final = {
     "one_profile": "a profile of statements comes from one client process",
     "parallel_free": "{names}: parallel workers run where the kernel puts them",
     "rate_free": "at a fixed rate CPUs are not the limit",
-    "searched": "the highest rate within the objective is searched in one environment at a time",
+    "searched": "the search for the highest rate within the objective runs in one environment at a time",
     "sessions_end": "each transaction has a session of its own",
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
@@ -124,7 +124,7 @@ _OF_PLANS: Final = {
     "data_exceed shared_buffers of some": "{said}: data exceed shared_buffers of {names} ({of:bytes}) from scale "
     "{value:.0f} on",
     "too_long": "{value:.0f} blocks, the fewest that give an interval, take {seconds:duration}, longer than "
-    "{of:duration}; shorter ways to an answer follow, if there are any",
+    "{of:duration}; changes that shorten this follow, if there are any",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
     "floor_few": "it is made of {value:.0f} differences, and {of:.0f} are the fewest",
     "floor_few single": "it is made of 1 difference, and {of:.0f} are the fewest",
