@@ -123,9 +123,7 @@ class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
     workload: str | None = _key(TEXT, "Name of a built-in workload; with `scripts` a name of your own.")
-    driver: str | None = _key(
-        TEXT, "Load generator, pgbench or sysbench, if the workload can be run by both."
-    )
+    driver: str | None = _key(TEXT, "Load generator, pgbench or sysbench, if the workload can be run by both.")
     checkout: str | None = _key(
         TEXT,
         "Folder with your checkout of sysbench-tpcc, relative to the experiment file. Only for the workload "
