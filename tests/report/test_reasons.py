@@ -233,6 +233,10 @@ NOTICES = [
         "ssh:db1 is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
+    (
+        Notice(code="ladder_ends", names=("x-c8", "x-c16")),
+        "throughput has fallen in every environment: x-c8, x-c16 left out",
+    ),
     (Notice(code="no_plans", names=("b01/a/c",), said="no room"), "no plans of b01/a/c: no room"),
     (Notice(code="preflight", names=("b",)), "the preflight of b"),
     (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is there again: what was lost is repeated"),

@@ -34,6 +34,7 @@ from pgstrata.experiment.values import (
     THRESHOLD,
     WARMUP,
     WORDS,
+    Clients,
     Kind,
     Rate,
     choice,
@@ -135,7 +136,12 @@ class CellTable:
         '"0.5 × shared_buffers" or "1.5 × memory limit" (`limits.memory`). All environments have the same scale.',
         absent=(),
     )
-    clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
+    clients: Clients = _key(
+        CLIENTS,
+        "Number of connections: one, a list, or a sweep; with until, the sweep ends where all environments have lost a "
+        "tenth of their best throughput, measured before the first block.",
+        absent=Clients(),
+    )
     threads: int | None = _key(
         THREADS, "Threads of the client; auto: one per client, with pgbench at most eight per CPU.", usual="auto"
     )

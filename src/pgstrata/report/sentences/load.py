@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Verdict
+from pgstrata.compare.ladders import LadderEnd, find_ladder_ends
+from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Study, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import count, name_environment
@@ -23,6 +24,32 @@ def drop_sentences(answer: Answer) -> tuple[str, ...]:
     """Drops and collapses as clients are added, each from one environment's own figures."""
     experiment = answer.study.plan.experiment
     return tuple(text for each in answer.load_findings for text in _say_drops(each, experiment))[:_MOST_SAID]
+
+
+def ladder_sentences(study: Study) -> tuple[str, ...]:
+    """Where each ladder until throughput falls has ended."""
+    return tuple(_say_ladder(end, study.plan.experiment) for end in find_ladder_ends(study))
+
+
+def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
+    best = "; ".join(
+        f"{name_environment(experiment.environment(name), experiment)}: most with "
+        f"{count(max(rates, key=lambda clients: rates[clients]), 'client')}"
+        for name, rates in end.climbed.items()
+    )
+    last = count(end.cells[-1].clients, "client")
+    where = f"{end.cells[-1].workload}, {end.cells[-1].size}"
+    if not end.fallen:
+        return f"{where}: throughput has not fallen in all environments with {last}, where the ladder ends ({best})"
+    beyond = (
+        f"; cells with {' and '.join(str(cell.clients) for cell in end.beyond)} clients are left out"
+        if end.beyond
+        else ""
+    )
+    return (
+        f"{where}: the ladder ends at {last}, where every environment has lost a tenth of its best throughput "
+        f"({best}; measured before the first block){beyond}"
+    )
 
 
 def say_load(finding: LoadFinding, experiment: Experiment) -> str:

@@ -148,6 +148,7 @@ _OF_NOTICES: Final = {
     "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
     "them",
     "host_still_lost": "{names}: {said}",
+    "ladder_ends": "throughput has fallen in every environment: {names} left out",
     "no_plans": "no plans of {names}: {said}",
     "preflight": "the preflight of {names}",
     "reconnected": "{names} is there again: what was lost is repeated",
