@@ -138,8 +138,8 @@ class CellTable:
     )
     clients: Clients = _key(
         CLIENTS,
-        "Number of connections: one, a list, or a sweep; with until, the sweep ends where all environments have lost a "
-        "tenth of their best throughput, measured before the first block.",
+        "Number of connections: one, a list, or a sweep. With until, the sweep ends where all environments have lost a "
+        "tenth of their best throughput, which is measured before the first block.",
         absent=Clients(),
     )
     threads: int | None = _key(

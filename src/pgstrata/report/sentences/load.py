@@ -32,15 +32,15 @@ def ladder_sentences(study: Study) -> tuple[str, ...]:
 
 
 def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
-    best = "; ".join(
-        f"{name_environment(experiment.environment(name), experiment)}: most with "
+    best = "highest throughput: " + "; ".join(
+        f"{name_environment(experiment.environment(name), experiment)} with "
         f"{count(max(rates, key=lambda clients: rates[clients]), 'client')}"
         for name, rates in end.climbed.items()
     )
     last = count(end.cells[-1].clients, "client")
     where = f"{end.cells[-1].workload}, {end.cells[-1].size}"
     if not end.fallen:
-        return f"{where}: throughput has not fallen in all environments with {last}, where the ladder ends ({best})"
+        return f"{where}: the ladder ends at {last}, though throughput has not fallen in every environment ({best})"
     beyond = (
         f"; cells with {' and '.join(str(cell.clients) for cell in end.beyond)} clients are left out"
         if end.beyond
