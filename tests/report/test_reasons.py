@@ -270,7 +270,7 @@ OF_PLANS = [
     ),
     (
         Reason(code="budget_verdict", seconds=600, value=9),
-        "fewer than 9 blocks cannot give an interval, only large effects show: 10 min would hold 9 blocks",
+        "the budget is too short for an interval, which needs at least 9 blocks: they take 10 min",
     ),
     (
         Reason(code="data_exceed", how="shared_buffers", said="tpcc", value=100, of=2**32),
@@ -297,13 +297,13 @@ OF_PLANS = [
     ),
     (
         Reason(code="offer", names=('run = "30s"', "clients = [1, 64]"), value=8, seconds=3600),
-        'with run = "30s", clients = [1, 64] 8 blocks would take 1 h',
+        'with run = "30s", clients = [1, 64], 8 blocks would take 1 h',
     ),
     (
         Reason(code="rising_load"),
         (
             'order = "rising": in every visit fewer clients come first, so that load and time are confounded; what builds up '
-            "during a visit looks like an effect of the load; environments are still compared step by step"
+            "during a visit looks like an effect of the load; environments are still compared at the same load"
         ),
     ),
     (

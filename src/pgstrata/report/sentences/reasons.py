@@ -116,8 +116,8 @@ _OF_PLANS: Final = {
     "out, and measuring stops once the question is answered",
     "run_unused": "run = {seconds:duration} has no effect on {names}: environments take turns in slices, and a visit "
     'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
-    "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
-    "{seconds:duration} would hold {value:.0f} blocks",
+    "budget_verdict": "the budget is too short for an interval, which needs at least {value:.0f} blocks: they take "
+    "{seconds:duration}",
     "data_exceed memory": "{said}: data exceed the memory of the server ({of:bytes}) from scale {value:.0f} on",
     "data_exceed memory of some": "{said}: data exceed the memory of {names} ({of:bytes}) from scale {value:.0f} on",
     "data_exceed shared_buffers": "{said}: data exceed shared_buffers ({of:bytes}) from scale {value:.0f} on",
@@ -135,9 +135,9 @@ _OF_PLANS: Final = {
     "floor_old": "it was measured on {said}, more than {value:.0f} days ago",
     "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, of which it says nothing",
     "floor_zero": "it is zero: most of its differences are exactly zero, which no real noise is",
-    "offer": "with {names} {value:.0f} blocks would take {seconds:duration}",
+    "offer": "with {names}, {value:.0f} blocks would take {seconds:duration}",
     "rising_load": 'order = "rising": in every visit fewer clients come first, so that load and time are confounded; '
-    "what builds up during a visit looks like an effect of the load; environments are still compared step by step",
+    "what builds up during a visit looks like an effect of the load; environments are still compared at the same load",
     "room_unknown": "{together}: the room there is found out at the start of the run",
 }
 _OF_NOTICES: Final = {
