@@ -53,7 +53,7 @@ def measure_along_load() -> Iterator[Figure]:
 
 # ------------------------------------------------------------------------------------------------ real
 
-_SESSIONS: Final = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name = 'pgbench'"
+_SESSIONS: Final = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()"
 _SLOW: Final = f"(:slow = 1 AND (SELECT count(*) {_SESSIONS}) > 6)"
 SCRIPTS: Final = {
     "pauses": f"SELECT pg_sleep(CASE WHEN {_SLOW} THEN 0.0107 ELSE 0.01 END);\n",
@@ -99,7 +99,7 @@ def _study(folder: Path, script: str) -> LoadFinding:
     file.write_text(EXPERIMENT.format(blocks=REAL_BLOCKS, clients=list(CLIENTS)))
     study = StudyFolder(folder / "study")
     run_experiment(replace(load_plan(file), floors={}), study, Silence(), stop_early=False)
-    loaded = load_study(folder / "study")
+    loaded = load_study(folder / "study", series=True)
     (finding,) = [each for each in find_by_load(loaded.plan, loaded.runs) if each.ranges]
     return finding
 

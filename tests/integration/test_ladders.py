@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 SLOW_FROM_FOUR = """
 SELECT pg_sleep(CASE WHEN count(*) > 3 THEN 0.1 ELSE 0.01 END)
-FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name = 'pgbench';
+FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database();
 """
 LADDER = """
 question = "?"
