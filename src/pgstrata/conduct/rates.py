@@ -80,9 +80,9 @@ def choose_rates(rig: Rig, plan: Plan, maxima: Mapping[str, float]) -> None:
         slowest = min(found, key=lambda title: found[title])
         if not found[slowest] > 0:
             raise ServerFailedError(
-                f"the rate of {cell.identity} is a share of the slowest maximum, and {slowest} did no transaction",
+                f"the rate of {cell.identity} is a share of the slowest maximum, but {slowest} had no transaction",
                 where=slowest,
-                remedy="write the rate as a number, or see why this environment does nothing",
+                remedy="write the rate as a number, or find out why this environment had none",
             )
         rig.rates[cell.identity] = float(max(1, math.floor(found[slowest] * (cell.rate_share or 0.0))))
     if maxima:

@@ -251,11 +251,11 @@ def _read_checkout(table: CellTable, path: Path, workload: Workload | None, read
     first = workload.checkout if workload is not None else ""
     if table.checkout is None:
         if first and not reader.findings.touches(place):
-            what = f"the workload {table.workload!r} runs {first} of a checkout of yours, and the cell names none"
+            what = f"the workload {table.workload!r} runs {first} from a checkout, and the cell names no checkout"
             reader.findings.add(path, what, 'write checkout = "PATH", the folder that git clone made')
         return ()
     if not first:
-        reader.findings.add(place, f"the workload {table.workload!r} runs no files of a checkout", "take it out")
+        reader.findings.add(place, f"the workload {table.workload!r} uses no checkout", "take it out")
         return ()
     return read_checkout(table.checkout, first, place, reader)
 

@@ -242,7 +242,7 @@ def _read_rate(value: object) -> Rate:
         raise WrongValueError(f"{value!r} is no rate", _RATE_EXAMPLES)
     percent = float(match[1])
     if not 0 < percent <= 100:  # noqa: PLR2004 - percent
-        what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate of 0 % of maximum is none"
+        what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate cannot be 0 % of maximum"
         raise WrongValueError(what, 'write a share above 0 and at most 100 %, such as "80 % of maximum"')
     return Rate(share=percent / 100)
 

@@ -32,15 +32,15 @@ def ladder_sentences(study: Study) -> tuple[str, ...]:
 
 
 def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
-    best = "; ".join(
-        f"{name_environment(experiment.environment(name), experiment)}: most with "
+    best = "highest throughput: " + "; ".join(
+        f"{name_environment(experiment.environment(name), experiment)} with "
         f"{count(max(rates, key=lambda clients: rates[clients]), 'client')}"
         for name, rates in end.climbed.items()
     )
     last = count(end.cells[-1].clients, "client")
     where = f"{end.cells[-1].workload}, {end.cells[-1].size}"
     if not end.fallen:
-        return f"{where}: throughput has not fallen in all environments with {last}, where the ladder ends ({best})"
+        return f"{where}: the ladder ends at {last}, though throughput has not fallen in every environment ({best})"
     *some, most = [str(cell.clients) for cell in end.beyond] or [""]
     names = f"{', '.join(some)} and {most}" if some else most
     beyond = f"; cells with {names} clients are left out" if names else ""
@@ -53,7 +53,7 @@ def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
 def say_load(finding: LoadFinding, experiment: Experiment) -> str:
     """18 on select-only: no difference larger than 3 % up to 16 clients, -12 % [-14, -10] throughput from 32 on."""
     said = [f"{_say_range(each, finding, experiment)} {_say_place(each, finding)}" for each in finding.ranges]
-    turns = ", ahead at some loads and behind at others" if finding.turns else ""
+    turns = ", better at some loads and worse at others" if finding.turns else ""
     chance = f"p = {finding.p:.2g}, " if finding.p is not None else ""
     return f"{_name(finding, experiment)}{turns}: {', '.join(said)} ({chance}exploratory)"
 
