@@ -166,6 +166,23 @@ def test_weights_are_the_ratio_of_calls_and_the_rest_is_listed():
     assert (chosen.more, chosen.more_share) == (1, pytest.approx(0.01))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER ROLE shop PASSWORD 'hunter2'",
+        "ALTER ROLE shop PASSWORD E'hun\\'hunter2'",
+        "ALTER ROLE shop PASSWORD $a$hunter2$a$",
+        "ALTER ROLE shop PASSWORD 'hunter2",
+        "CREATE SUBSCRIPTION s CONNECTION 'password=hunter2' PUBLICATION p -- hunter2",
+    ],
+)
+def test_what_is_left_out_is_shown_without_its_constants(text):
+    chosen = choose([CountedStatement(identity="1", text=text, calls=1, seconds=1.0)], 3)
+    (left,) = chosen.left_out
+    assert left.text.startswith(text[:10])
+    assert "hunter2" not in left.text
+
+
 def test_the_command_for_the_dump_shows_no_password_and_quotes_names():
     command = dump_command(Address(host="db", port=5433, user="me", database=""), "my shop'\n")
     assert command.startswith("pg_dump --format=custom --no-owner --no-privileges --file=my-shop.dump")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.model.draft import LOOK, ColumnFacts, CountedStatement, DraftScript, LeftOut
 from pgstrata.workloads.draft.statements import QUERIES, How, Parameter, Statement, TableName, parse_statement
 
@@ -86,6 +87,8 @@ def _asks_catalogues(parsed: Statement) -> bool:
 
 
 def _shorten(text: str) -> str:
+    """One line without constants: pg_stat_statements keeps those of utility statements, passwords among them."""
+    text = hide_constants(text[:_LONGEST])
     line = " ".join(re.sub(r"[^\x20-\x7e\xa0-\uffff]+", " ", text).split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
