@@ -646,3 +646,12 @@ def test_order_entry_is_called_no_audited_result_before_anything_is_measured():
     )
     shown = " ".join(render_plan(make_plan(planned, builtin_workloads(), CAPACITY)).split())
     assert "order entry as in TPC-C, but no audited TPC result" in shown
+
+
+def test_data_of_ones_own_have_no_scale_in_json():
+    own = cell(
+        workload="custom", scale=1, data=OwnData(command=("./fill",)), scripts=(Script(file="a.sql", text="SELECT 1;"),)
+    )
+    document = json.loads(plan_json(plan(cells=(own, cell()))))
+    assert [each["scale"] for each in document["cells"]] == [None, 10]
+    assert [need["scale"] for need in document["forecast"]["datasets"]] == [None, 10] * 2
