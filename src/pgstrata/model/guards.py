@@ -144,7 +144,7 @@ _SUSPECT: Final = (
          "the wall clock moved against the monotonic one by more than 0.5 s"),
         ("skipped", "the transactions that were in time are taken for all",
          "more than 1 % skipped under a latency limit: latencies are dropped"),
-        ("retried", "work that was done twice is taken for a slow server", "pgbench counts retried transactions"),
+        ("retried", "work that was done twice is taken for a slow server", "the driver counts retried transactions"),
         ("no_checkpoint", "a checkpoint falls into some runs only",
          "a running server does not allow CHECKPOINT to this user"),
         ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
