@@ -78,7 +78,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetNeed:
-    """A dataset that the plan needs: one per server build and workload data; sizes are estimates in bytes."""
+    """A dataset that the plan needs: one per server build and workload data; sizes are estimates in bytes.
+
+    `scale` is 0 for data of one's own, which have none.
+    """
 
     server: str
     workload: str

@@ -92,7 +92,7 @@ def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str
     }
 
 
-_CELL = "identity workload scale clients threads protocol run rate rate_share objective=objective_text"
+_CELL = "identity workload scale=stated_scale clients threads protocol run rate rate_share objective=objective_text"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
 
 

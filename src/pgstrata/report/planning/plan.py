@@ -12,7 +12,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
-from pgstrata.model.plan import Design, Plan
+from pgstrata.model.plan import DatasetNeed, Design, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
@@ -24,8 +24,8 @@ _WIDTH = 100
 _LIST: Final = " " * 6
 """Indent of names with their values."""
 _CELL: Final = (
-    "identity workload scale clients until_falls threads protocol run warmup rate rate_share latency_limit "
-    "objective=objective_text"
+    "identity workload scale=stated_scale clients until_falls threads protocol run warmup rate rate_share "
+    "latency_limit objective=objective_text"
 )
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -256,7 +256,7 @@ def plan_json(plan: Plan) -> str:
         ],
         "forecast": {
             **pick_fields(forecast, "seconds_per_block seconds_building seconds_total disk_bytes"),
-            "datasets": [pick_fields(need, "server workload scale bytes") for need in forecast.datasets],
+            "datasets": [_dataset_json(need) for need in forecast.datasets],
             **_from_floors(plan),
             "floor_seconds": floor_seconds(plan),
             "refresh": None,
@@ -265,6 +265,10 @@ def plan_json(plan: Plan) -> str:
         "notes": list(say_notes(plan)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _dataset_json(need: DatasetNeed) -> dict[str, Any]:
+    return {**pick_fields(need, "server workload"), "scale": need.scale or None, "bytes": need.bytes}
 
 
 def _from_floors(plan: Plan) -> dict[str, Any]:

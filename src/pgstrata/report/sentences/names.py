@@ -97,8 +97,12 @@ def _common_parts(experiment: Experiment) -> list[str]:
 def _parts(cell: Cell) -> list[str]:
     rate = [f"at {say_rate(cell)}"] if cell.paced else []
     limit = [f"keeping {cell.objective.text}"] if cell.objective is not None else []
-    size = f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
-    return [size, f"with {count(cell.clients, 'client')}", *rate, *limit]
+    return [say_size(cell), f"with {count(cell.clients, 'client')}", *rate, *limit]
+
+
+def say_size(cell: Cell) -> str:
+    """At scale 10; on data by the dump prod.dump."""
+    return f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
 
 
 def say_rate(cell: Cell) -> str:
