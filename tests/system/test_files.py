@@ -69,8 +69,8 @@ def test_a_folder_is_not_read_and_its_descriptor_is_closed(tmp_path):
 
 
 def test_a_stream_that_has_nothing_now_is_empty():
-    reading, writing = os.pipe2(os.O_NONBLOCK)
-    with open(reading, "rb", buffering=0) as stream:
+    end, writing = os.pipe2(os.O_NONBLOCK)
+    with open(end, "rb", buffering=0) as stream:
         assert reading.read_bounded(stream, "pipe", most=1) == b""
     os.close(writing)
 
