@@ -17,7 +17,7 @@ from pgstrata.ports.server import QueryResult
 CAPTURES = Path(__file__).parents[1] / "captures" / "pg_stat_statements"
 CASES = sorted(CAPTURES.glob("*/*.json"))
 IDS = [f"{case.parent.name}-{case.stem}" for case in CASES]
-UNTOLD = "this server does not tell statements in functions from those of clients"
+UNTOLD = "this server does not distinguish statements in functions from those of clients"
 COLUMNS = ("given", "schema", "table", "column", "type", "numeric", "whole", "distinct", "low", "high", "unique")
 FACTS = {
     "orders": [("id", "integer", "-1", "1", "5000", "t"), ("customer", "integer", "500", "1", "500", "f"),

@@ -126,7 +126,9 @@ def test_files_may_be_for_other_hosts(parse, data):
 
 def test_a_command_stays_on_this_machine(parse):
     text = CELL.format(data='{ command = ["./fill"] }', more="") + ELSEWHERE
-    with pytest.raises(ExperimentError, match=r"8: cells.1..data.command: a command of your own is not run on other hosts"):
+    with pytest.raises(
+        ExperimentError, match=r"8: cells.1..data.command: a command of your own is not run on other hosts"
+    ):
         parse(text, look_at=look_at)
 
 

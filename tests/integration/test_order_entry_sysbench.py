@@ -208,17 +208,18 @@ function event()
    number = number + 1
    _G[number % 4 == 0 and "new_order" or "payment"]()
 end
-function new_order()
-   ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
-   payment()
-end
-function payment()
+local function pay()
    local set = sysbench.rand.uniform(1, sysbench.opt.tables)
    con:query("BEGIN")
    con:query(string.format("UPDATE warehouse%d SET w_ytd = w_ytd + 7 WHERE w_id = 1", set))
    con:query(string.format("UPDATE district%d SET d_ytd = d_ytd + {paid} WHERE d_w_id = 1 AND d_id = 3", set))
    con:query("COMMIT")
 end
+function new_order()
+   ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+   pay()
+end
+function payment() pay() end
 function thread_done() con:disconnect() end
 """
 CHECKOUT = """

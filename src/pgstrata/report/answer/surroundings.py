@@ -3,7 +3,7 @@
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.model.answer import Study
+from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
     differing_facts,

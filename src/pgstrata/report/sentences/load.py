@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgstrata.compare.ladders import LadderEnd, find_ladder_ends
-from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Study, Verdict
+from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.study import Study
 from pgstrata.report.sentences.names import count, name_environment, say_size
 from pgstrata.report.sentences.verdicts import render_interval, render_threshold
 from pgstrata.units import render_percent_change
