@@ -5,11 +5,15 @@ import re
 
 import pytest
 
+from desk import CELLS, DEMO
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt, Unstable
 from pgstrata.model.experiment import ControlKind
+from pgstrata.model.metrics import Measurement
 from pgstrata.model.objective import Objective
+from pgstrata.model.runs import Validity
 from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
+from pgstrata.report.sentences.rates import rate_sentences
 
 _COMMON = "All at scale 10 with 2 clients"
 
@@ -418,3 +422,29 @@ def test_a_rate_within_an_objective_is_said_as_transactions_that_are_sustained(d
     found = say_comparison(answer, comparison)
     assert found.startswith(f"18 sustains more transactions per second than 16 {text}")
     assert "+12.0 % [+10.0, +14.0]" in found
+
+
+def test_rates_within_an_objective_are_in_the_answer_with_the_figures_of_the_table(desk):
+    answer = desk.answer(environments=DEMO[:2], cells=CELLS[:1], blocks=3)
+    plan = answer.study.plan
+    cell = dataclasses.replace(plan.experiment.cells[0], objective=Objective(of="p99", limit=0.02))
+    experiment = dataclasses.replace(plan.experiment, cells=(cell,), metric="sustained_rate")
+    rates = {DEMO[0].name: [590.0, 600.0, 610.0], DEMO[1].name: [3000.0, 3300.0]}
+    runs = tuple(
+        dataclasses.replace(
+            run,
+            cell=cell.identity,
+            validity=Validity.VALID,
+            measurements=(Measurement(metric="sustained_rate", value=rate),),
+        )
+        for name, values in rates.items()
+        for run, rate in zip([run for run in answer.study.runs if run.environment == name], values, strict=False)
+    )
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment), runs=runs)
+    (text,) = rate_sentences(dataclasses.replace(answer, study=study))
+    assert re.fullmatch(
+        r"transactions per second with p99 below 20 ms \(median of the runs, 95 % interval\): "
+        r"600 \[5\d\d, 6\d\d\] in 16, 3,150 in 18",
+        text,
+    )
+    assert rate_sentences(answer) == []

@@ -37,6 +37,7 @@ from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
+from pgstrata.report.sentences.rates import rate_sentences
 from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.trends import trend_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
@@ -48,7 +49,7 @@ _MOST_EXPLORED = 3
 # With these a sentence may begin; anything else is the name of an environment.
 _FIRST_WORDS = (
     "no ", "the ", "too ", "nothing ", "an ", "a ", "all ", "not ", "stopped ", "both ", "median ", "single ",
-    "effect ", "along ", "factors, ", "found ", "this ",
+    "effect ", "along ", "factors, ", "found ", "this ", "transactions ",
 )  # fmt: skip
 # These warnings only repeat what the sentence about the comparison says already.
 SAID = frozenset({"undecided", "insufficient_blocks", "control_differs", *BASELINE_COLLAPSED})
@@ -66,7 +67,8 @@ class Sentence:
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     """The answer: alarms, what depends on the load, headlines, and what stands beside them.
 
-    Beside them stand statements, drops, what CPU alone shows, factors, single cells and controls.
+    Beside them stand rates within an objective, statements, drops, what CPU alone shows, factors, single cells and
+    controls.
 
     Few sentences, for many cells too. Where there is only one cell, it is the headline. What all cells have in common
     is said once, in a sentence of its own.
@@ -81,6 +83,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     common = say_common(answer.study.plan.experiment)
     texts = [*trend_sentences(answer), *load_sentences(answer), *texts]
     beside = [
+        *rate_sentences(answer),
         *statement_sentences(answer),
         *drop_sentences(answer),
         *cpu_sentences(answer),
