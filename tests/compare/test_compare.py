@@ -327,9 +327,7 @@ def test_wal_that_differs_is_told_by_the_medians_that_tables_show():
         for name, values in wal.items()
         for block, value in enumerate(values, 1)
     ]
-    (found,) = [
-        each for each in compare_study(make_plan(blocks=3), runs, metrics=()) if each.environment == "pg18"
-    ]
+    (found,) = [each for each in compare_study(make_plan(blocks=3), runs, metrics=()) if each.environment == "pg18"]
     (doubt,) = [each for each in found.warnings if each.code == "wal_differs"]
     assert doubt.values == (3000.0, 1300.0)
 
