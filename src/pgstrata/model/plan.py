@@ -78,12 +78,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetNeed:
-    """A dataset that the plan needs: one per server build and workload data; sizes are estimates in bytes."""
+    """A dataset that the plan needs: one per host, server build and workload data; sizes are estimates in bytes.
+
+    `environments` are the names of those that share it, empty in plans of former versions.
+    """
 
     server: str
     workload: str
     scale: int
     bytes: int
+    environments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

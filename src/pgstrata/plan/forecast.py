@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from pgstrata.model.experiment import DEFAULT_RUN, Cell, ControlKind, Environment, Experiment
@@ -121,6 +121,7 @@ class _Images:
 def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
     """One for each server, kind of cluster, kind of data and scale; environments that differ in settings share it."""
     needs: dict[object, DatasetNeed] = {}
+    names: dict[object, dict[str, None]] = {}
     for environment in experiment.environments:
         for cell in experiment.cells:
             setup = environment.options.get("setup_sql")
@@ -134,7 +135,8 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
                 bytes=data_bytes(cell, workloads),
             )
             needs.setdefault(key, need)
-    return tuple(needs.values())
+            names.setdefault(key, {})[environment.name] = None
+    return tuple(replace(need, environments=tuple(names[key])) for key, need in needs.items())
 
 
 def _disk(

@@ -12,7 +12,7 @@ from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
-from pgstrata.model.plan import Design, Plan
+from pgstrata.model.plan import DatasetNeed, Design, Plan
 from pgstrata.model.reasons import Reason
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.known_floor import floor_fields
@@ -150,14 +150,20 @@ def _forecast(plan: Plan) -> Iterator[str]:
         for seconds in (forecast.seconds_building, forecast.seconds_per_block, forecast.seconds_total)
     )
     yield f"  {render_count(len(forecast.datasets), 'dataset')}, about {size}: built once, about {building}"
-    for need in forecast.datasets:
-        at = f" at scale {need.scale}" if need.scale else ""
-        yield f"    server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
+    lines = [_dataset(need) for need in forecast.datasets]
+    for line, need in zip(lines, forecast.datasets, strict=True):
+        whose = f" ({', '.join(need.environments)})" if need.environments and lines.count(line) > 1 else ""
+        yield f"    {line}{whose}"
     yield from (f"  {text}" for text in say_outgrown(plan))
     yield f"  a block takes about {block}; all {experiment.blocks} with the datasets about {whole}"
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
+
+
+def _dataset(need: DatasetNeed) -> str:
+    at = f" at scale {need.scale}" if need.scale else ""
+    return f"server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
 
 
 def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
@@ -253,7 +259,7 @@ def plan_json(plan: Plan) -> str:
         ],
         "forecast": {
             **pick_fields(forecast, "seconds_per_block seconds_building seconds_total disk_bytes"),
-            "datasets": [pick_fields(need, "server workload scale bytes") for need in forecast.datasets],
+            "datasets": [pick_fields(need, "server workload scale bytes environments") for need in forecast.datasets],
             **_from_floors(plan),
             "floor_seconds": floor_seconds(plan),
             "refresh": None,
