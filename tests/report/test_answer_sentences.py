@@ -199,7 +199,29 @@ def test_a_doubt_is_told_once_with_its_cells(desk):
         for name in ("pg18", "pg18-async")
     ]
     assert doubt_sentences(desk.verdict_answer(*comparisons, cells=cells)) == (
-        "1 of 9 runs of pg16 are suspect and in the estimate (simple-update, scale 10, 1 client)",
+        "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 1 client)",
+    )
+
+
+def test_runs_that_a_headline_counts_are_not_counted_again_for_its_cells(desk):
+    def suspect(number, of, environment="pg18"):
+        return CountedDoubt(code="suspect_runs", number=number, of=of, environment=environment)
+
+    stopped = CountedDoubt(code="incomplete", number=4, of=9)
+    answer = desk.headlines(desk.answer(environments=DEMO[:2]), warnings=(suspect(7, 18), stopped))
+    headline, *cells = answer.comparisons
+    cells = [
+        dataclasses.replace(item, warnings=(suspect(3 + place, 9), suspect(1, 9, "pg16"), stopped))
+        for place, item in enumerate(cells)
+    ]
+    answer = dataclasses.replace(answer, comparisons=(headline, *cells))
+    assert doubt_sentences(answer) == (
+        "7 of 18 runs of pg18 are suspect and in the estimate (all cells together)",
+        "Stopped early: 4 of 9 planned blocks were measured (all cells together)",
+        (
+            "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "
+            "scale 10, 2 clients)"
+        ),
     )
 
 

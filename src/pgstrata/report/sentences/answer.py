@@ -1,6 +1,7 @@
 """The answer in sentences: what is claimed, how sure, what puts it in doubt, and what looks wrong; never more."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,8 @@ from pgstrata.compare.headlines import (
     primary_comparisons,
 )
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
-from pgstrata.model.answer import Answer, Comparison, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
+from pgstrata.model.doubts import CountedDoubt, Doubt
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.sentences.comparisons import (
     BASELINE_COLLAPSED,
@@ -168,13 +170,15 @@ _MOST_PLACES = 2
 
 
 def doubt_sentences(answer: Answer) -> tuple[str, ...]:
-    """All warnings once, each with the cells that it concerns."""
+    """All warnings once, each with its cells; runs that a headline counts are not counted by cell too."""
     experiment = answer.study.plan.experiment
     primary = primary_comparisons(answer)
     leads = lead_comparisons(answer)
     places: dict[str, list[str]] = {}
+    whole = {key for item in primary if item.cell == ALL_CELLS for key in map(_counted, item.warnings) if key}
     for comparison in primary:
-        for text in _doubts(comparison, led=comparison in leads):
+        left_out = whole if comparison.cell != ALL_CELLS else set()
+        for text in _doubts(comparison, left_out, led=comparison in leads):
             found = places.setdefault(text, [])
             place = name_place(comparison.cell, experiment)
             if place not in found:
@@ -184,12 +188,20 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
 
 
-def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
+def _counted(doubt: Doubt) -> tuple[str, str] | None:
+    """Code and environment of a doubt whose number over all cells says more than those of the cells."""
+    if isinstance(doubt, CountedDoubt) and doubt.code in {"incomplete", "suspect_runs"}:
+        return doubt.code, doubt.environment
+    return None
+
+
+def _doubts(comparison: Comparison, left_out: AbstractSet[tuple[str, str]], *, led: bool) -> Iterable[str]:
     """What the sentence of the answer does not say already."""
     said = SAID | {SMALL_AND_EARLY} if led else SAID
     if comparison.verdict is Verdict.UNSTABLE:
         said |= {"unstable"}
-    return (say_doubt(doubt) for doubt in comparison.warnings if doubt.code not in said)
+    told = (doubt for doubt in comparison.warnings if doubt.code not in said and _counted(doubt) not in left_out)
+    return (say_doubt(doubt) for doubt in told)
 
 
 def _where(found: Sequence[str], cells: int) -> str:
