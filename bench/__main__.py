@@ -27,6 +27,7 @@ from live import measure_live, measure_live_runs, measure_live_writing
 from loading import measure_loading
 from objective import measure_objective
 from observer import measure_observer, measure_overhead
+from order_entry import measure_order_entry
 from ordered import measure_ordered
 from percentiles import measure_percentiles
 from perf import measure_perf
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,
+    "order-entry": measure_order_entry,
     "overhead": measure_overhead,
     "observer": measure_observer,
     "percentiles": measure_percentiles,

@@ -1,9 +1,9 @@
 """Whether the interval of a rate within an objective covers the truth: of simulated servers, and of real ones.
 
-The truth of a real server comes from runs of a minute at fixed rates around the limit, measured between the first half
-of the repetitions and the second. A repetition is five searches of an environment, one in each block of a study of the
-baseline and itself (`controls = ["same"]`), so that a study makes two. Studies are kept in KEEP: the same call goes on
-where it was interrupted.
+The truth of a real server comes from long runs at fixed rates around the limit: after the first repetitions, in the
+middle, and at the end. A repetition is five searches of an environment, one in each block of a study of the baseline
+and itself (`controls = ["same"]`), so that a study makes two. Studies are kept in KEEP: the same call goes on where it
+was interrupted.
 """
 
 from __future__ import annotations
@@ -184,11 +184,11 @@ KINDS: Final = {
 }
 LIMITS: Final = {"sleep": Objective(of="p99", limit=0.02), "select-only": Objective(of="p99", limit=0.005)}
 SLEEP: Final = "SELECT pg_sleep(0.001 + 0.006 * random());\n"
-GRID: Final = (0.88, 0.92, 0.96, 1.0, 1.04, 1.08, 1.12)
-# A minute at each rate, in pieces, so that drift of the machine is the same for all.
+GRID: Final = (0.9, 0.95, 1.0, 1.05, 1.1)
+# A minute and a half at each rate, in pieces apart, so that drift of the machine is in the truth as in the repetitions.
 PIECES: Final = 3
-PIECE: Final = 20
-REAL_RUN: Final = round(STEPS * SECONDS)
+PIECE: Final = 15
+REAL_RUN: Final = 2 * STEPS
 
 
 def _measure_real(wanted: int) -> Iterator[Figure]:
@@ -199,11 +199,14 @@ def _measure_real(wanted: int) -> Iterator[Figure]:
         folder = root / kind
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "sleep.sql").write_text(SLEEP)
-        half = math.ceil(wanted / 2)
-        studies = [_repeat(kind, folder, number, left) for number in range((half + 1) // 2)]
-        middle = _middle([each for study in studies for each in study.values() if each])
-        truth = _measure_truth(kind, folder, middle, left) if middle else None
-        studies += [_repeat(kind, folder, number, left) for number in range((half + 1) // 2, half)]
+        number = math.ceil(wanted / 2)
+        pauses = {0: 1, (number - 1) // 2: 2, number - 1: PIECES}
+        studies, truth = list[Mapping[str, list[float]]](), None
+        for place in range(number):
+            studies.append(_repeat(kind, folder, place, left))
+            middle = _middle([each for study in studies for each in study.values() if each])
+            if place in pauses and middle:
+                truth = _measure_truth(kind, folder, middle, pauses[place], left)
         rates = [each for study in studies for each in study.values()]
         yield from _judge(kind, [each for each in rates if len(each) == RUNS][:wanted], truth, wanted)
 
@@ -251,8 +254,8 @@ def _middle(each: Sequence[Sequence[float]]) -> float:
     return statistics.median([rate for rates in each for rate in rates]) if each else 0.0
 
 
-def _measure_truth(kind: str, folder: Path, middle: float, left: _Left) -> float | None:
-    """From a minute at each rate of a grid in both environments; the grid stays as the first call chose it."""
+def _measure_truth(kind: str, folder: Path, middle: float, pieces: int, left: _Left) -> float | None:
+    """So many pieces at each rate of a grid in both environments; the grid stays as the first call chose it."""
     kept = folder / "middle.txt"
     if not kept.exists():
         kept.write_text(repr(middle))
@@ -260,7 +263,7 @@ def _measure_truth(kind: str, folder: Path, middle: float, left: _Left) -> float
     cells = "\n".join(f'[[cells]]\n{KINDS[kind]}\nrate = {rate}\nrun = "{PIECE}s"\nwarmup = "2s"\n' for rate in rates)
     if left.seconds <= 0 and not (folder / "truth").exists():
         return None
-    study = _run(SEARCH.format(blocks=PIECES, seed=1, cells=cells), folder, "truth", left)
+    study = _run(SEARCH.format(blocks=pieces, seed=1, cells=cells), folder, "truth", left)
     objective, shares = LIMITS[kind], list[tuple[float, float]]()
     for run in study.runs:
         log = folder / "truth" / "evidence" / run.identity / "transactions.log.gz"
@@ -268,7 +271,7 @@ def _measure_truth(kind: str, folder: Path, middle: float, left: _Left) -> float
         counts = count_late(gzip.decompress(log.read_bytes()), limit=objective.limit, lead=1.0)
         if rate and counts.transactions:
             shares.append((rate, counts.late / counts.transactions))
-    if len(study.runs) < 2 * PIECES * len(GRID):
+    if len(study.runs) < 2 * pieces * len(GRID):
         return None
     print("    " + ", ".join(f"{rate:.0f}/s: {100 * share:.2f} % late" for rate, share in sorted(shares)))
     return interpolate([rate for rate, _ in shares], [share for _, share in shares], objective.late_share or 0.01)
@@ -287,7 +290,7 @@ def _judge(kind: str, repetitions: Sequence[Sequence[float]], truth: float | Non
     half = statistics.median(math.log(level.high / level.low) / 2 for level in levels)
     notes = [
         f"{len(levels)} of {wanted} repetitions of {RUNS} runs of {REAL_RUN} s; half an interval: {100 * half:.1f} %",
-        f"truth {truth:.0f}/s, from a minute at each of {len(GRID)} rates, twice",
+        f"truth {truth:.0f}/s, from {2 * PIECES * PIECE} s at each of {len(GRID)} rates",
     ]
     yield Figure(
         name=f"objective, real {kind} server: interval covers the truth",

@@ -93,15 +93,15 @@ DEFAULTS: Final[Mapping[tuple[str, str], str]] = {
     ("cells", "workload"): "required, unless there are `scripts`",
     ("cells", "driver"): "the workload's own",
     ("cells", "checkout"): "none; required with `sysbench-tpcc`",
-    ("cells", "scale"): "required",
+    ("cells", "scale"): "required, unless the cell has `data`",
     ("cells", "clients"): "required",
-    ("cells", "rate"): "none: as fast as it goes",
+    ("cells", "rate"): "none: as fast as possible",
     ("cells", "latency_limit"): "none",
     ("cells", "objective"): "none",
     ("cells", "scripts"): "none",
     ("cells", "data"): "none: the tables of pgbench at `scale`",
     ("cells.scripts", "file"): "required",
-    ("cells.data", "checks"): "a query that asks whether there is a table",
+    ("cells.data", "checks"): "a query that checks that there is a table",
     ("cells.data", "size"): "six times a dump in custom or directory format, 1.5 times other files, 1 GB for a command",
 }
 
@@ -214,6 +214,8 @@ def _type(node: Mapping[str, Any]) -> str:
         return "one of " + ", ".join(f"`{choice}`" for choice in node["enum"])
     if "const" in node:
         return f'`"{node["const"]}"`'
+    if "$ref" in node:
+        return "table"
     kind = node.get("type")
     if isinstance(kind, list):
         return ", ".join(kind[:-1]) + f" or {kind[-1]}"
@@ -259,6 +261,8 @@ def _provoke(path: str, name: str, wrong: str) -> tuple[str, str]:
     else:
         if name == "scripts":
             tables["cells"]["workload"] = '"mine"'
+        if name == "data":
+            tables["cells"] = {"clients": "1", "scripts": '[{ file = "missing.sql" }]'}
         tables[path][name] = wrong
     text = "".join(_render_table(table, entries) for table, entries in tables.items())
     try:

@@ -65,8 +65,8 @@ def test_a_gain_that_grows_with_clients_is_found_with_its_size():
         ((-0.02, -0.05, -0.08, -0.11), "the loss in throughput grows with clients"),
         ((-0.11, -0.08, -0.05, -0.02), "the loss in throughput shrinks with clients"),
         ((0.11, 0.08, 0.05, 0.02), "the gain in throughput shrinks with clients"),
-        ((-0.10, -0.03, 0.03, 0.10), "pulls ahead in throughput with more clients"),
-        ((0.10, 0.03, -0.03, -0.10), "falls behind in throughput with more clients"),
+        ((-0.10, -0.03, 0.03, 0.10), "overtakes the baseline in throughput with more clients"),
+        ((0.10, 0.03, -0.03, -0.10), "falls behind the baseline in throughput with more clients"),
     ],
 )
 def test_the_sentence_says_which_way_it_goes(sizes, said):

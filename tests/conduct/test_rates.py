@@ -45,6 +45,6 @@ def test_a_resumed_study_has_the_rate_that_it_began_with():
 
 def test_an_environment_that_does_nothing_is_named():
     world = fakes.World(rates={"a": 1000, "b": 0})
-    with pytest.raises(ServerFailedError, match="b did no transaction"):
+    with pytest.raises(ServerFailedError, match="b had no transaction"):
         carry_out(make_plan(cells=(CELL,)), world)
     assert not [folder for folder, _ in world.loads if "/run" in folder]

@@ -63,13 +63,13 @@ def test_its_first_file_and_all_that_it_requires_from_there_become_part_of_the_p
 @pytest.mark.parametrize(
     ("more", "what", "remedy"),
     [
-        ("", "runs tpcc.lua of a checkout of yours, and the cell names none", "the folder that git clone made"),
+        ("", "runs tpcc.lua from a checkout, and the cell names no checkout", "the folder that git clone made"),
         ('checkout = "nowhere"', "the file 'nowhere/tpcc.lua' does not exist", "relative to the experiment file"),
         ('checkout = "half"', "the file 'half/tpcc_common.lua' does not exist", "relative"),
-        ('checkout = "old"', "the files of 'old' know nothing of PostgreSQL", "2020 or later"),
+        ('checkout = "old"', "the files of 'old' lack support for PostgreSQL", "2020 or later"),
         (
             'checkout = "other"',
-            "the files of 'other' know nothing of option --scale and option --tables and PostgreSQL",
+            "the files of 'other' lack the option --scale, the option --tables, support for PostgreSQL",
             "Percona-Lab/sysbench-tpcc",
         ),
         ('checkout = "mine"\noptions.tables = 0', "tables of sysbench-tpcc cannot be '0'", "from 1 to 100"),
@@ -86,7 +86,7 @@ def test_what_is_wrong_is_named_with_a_remedy(read, more, what, remedy):
 def test_other_workloads_have_none(read):
     text = CELL.replace("sysbench-tpcc", "tpcc").format(more='checkout = "mine"')
     found = problem(read, 'checkout = "mine"', text=ENVIRONMENT + text)
-    assert found.what == "the workload 'tpcc' runs no files of a checkout"
+    assert found.what == "the workload 'tpcc' uses no checkout"
 
 
 def test_how_many_tables_there_are_is_no_option_of_environments(read):

@@ -31,7 +31,7 @@ def test_a_list_of_rates_makes_a_cell_of_each(read):
 @pytest.mark.parametrize(
     ("rate", "what"),
     [
-        ('"0 % of maximum"', "a rate of 0 % of maximum is none"),
+        ('"0 % of maximum"', "a rate cannot be 0 % of maximum"),
         ('"150 % of maximum"', "150 % of maximum cannot be kept"),
         ('"-5 % of maximum"', "is no rate"),
         ('"fast"', "'fast' is no rate"),

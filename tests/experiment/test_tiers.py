@@ -52,7 +52,7 @@ def test_the_baseline_counts_and_a_note_says_so(parse):
 @pytest.mark.parametrize(
     ("text", "line", "what", "remedy"),
     [
-        (HEAD + cells('"0.5 × shared_buffers"'), 5, "shared_buffers of the baseline pg16 are not known", "[common.settings]"),
+        (HEAD + cells('"0.5 × shared_buffers"'), 5, "shared_buffers of the baseline pg16 is not known", "[common.settings]"),
         (HEAD + cells('"1.5 × memory limit"'), 5, "the baseline pg16 has no memory limit", "limits.memory"),
         (HEAD + BUFFERS + cells('"half"'), 7, "'half' is not a size of data", "0.5 × shared_buffers"),
         (HEAD + BUFFERS + cells('"10"'), 7, "'10' is not a size of data", "integer without quotes"),
@@ -60,7 +60,7 @@ def test_the_baseline_counts_and_a_note_says_so(parse):
         (HEAD + BUFFERS + cells(f'"{"9" * 500} x shared_buffers"'), 7, "cannot be 999", "up to 1000"),
         (HEAD + BUFFERS + cells('"0.001 × shared_buffers"'), 7, "smallest data of pgbench take 16 MB", "larger factor"),
         (HEAD + BUFFERS + cells('["1 x shared_buffers", "1.0 × shared_buffers"]'), 7, "stands twice", "take one"),
-        (HEAD + BUFFERS.replace("4GB", "lots") + cells('"1 x shared_buffers"'), 7, "are no size: 'lots'", "4GB"),
+        (HEAD + BUFFERS.replace("4GB", "lots") + cells('"1 x shared_buffers"'), 7, "is not a size: 'lots'", "4GB"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_resolved_is_refused_with_line_and_remedy(problems, text, line, what, remedy):

@@ -81,4 +81,6 @@ def test_a_share_of_the_slowest_maximum_is_one_rate_for_all_and_kept(sandbox):
     assert again.returncode == 0, again.stdout + again.stderr
     assert show(sandbox, study)["rates"] == [found]
     text = " ".join(sandbox.pgstrata("show", study).stdout.split())
-    assert f"Rate: {found['rate']:,.0f} transactions/s in all environments, 50 % of the slowest maximum" in text
+    assert (
+        f"Rate: {found['rate']:,.0f} transactions/s in all environments, 50 % of the maximum of the slowest one" in text
+    )

@@ -58,7 +58,7 @@ def test_a_copy_of_a_published_plan_says_how_long_it_takes_and_what_would_fit():
     assert ('run = "60s"',) in names
     shown = " ".join(render_plan(made).split())
     assert "8 blocks, the fewest that give an interval, take" in shown
-    assert shown.index('with run = "60s" 8 blocks would take') < shown.index("Environments")
+    assert shown.index('with run = "60s", 8 blocks would take') < shown.index("Environments")
 
 
 def test_the_longest_run_that_fits_is_offered():

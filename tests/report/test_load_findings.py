@@ -48,7 +48,7 @@ class Answered:
         ),
         (
             (replace(EQUAL, verdict=Verdict.BETTER, effect=1.1, interval=Interval(low=1.08, high=1.12)), SLOWER),
-            (", ahead at some loads and behind at others: +10.0 % [+8.0, +12.0] throughput up to 8 clients, "
+            (", better at some loads and worse at others: +10.0 % [+8.0, +12.0] throughput up to 8 clients, "
             "-12.0 % [-15.0, -9.0] throughput from 64 clients on"),
         ),
     ],

@@ -36,8 +36,8 @@ OF_RUNS = [
     (
         Reason(code="objective_kept", names=("p99 < 20ms",), value=1234.4),
         (
-            "p99 < 20ms was kept at every rate that was tried, up to 1234 transactions per second: the limit may be "
-            "at a higher one"
+            "p99 < 20ms was kept at every rate that was tried, up to 1234 transactions per second: the highest rate "
+            "may be above that"
         ),
     ),
     (
@@ -191,7 +191,7 @@ OF_DESIGNS = [
     (Reason(code="profile"), "a profile of statements would count the pauses"),
     (Reason(code="reset", names=("restart",)), 'reset = "restart" keeps a server from run to run'),
     (Reason(code="running"), "servers that are running already are not pgstrata's to pause and resume"),
-    (Reason(code="searched"), "the highest rate within the objective is searched in one environment at a time"),
+    (Reason(code="searched"), "the search for the highest rate within the objective runs in one environment at a time"),
     (Reason(code="runs_asked"), "run by run, as asked"),
     (
         Reason(code="several_machines"),
@@ -233,6 +233,10 @@ NOTICES = [
         "ssh:db1 is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
+    (
+        Notice(code="ladder_ends", names=("x-c8", "x-c16")),
+        "throughput has fallen in every environment: x-c8, x-c16 left out",
+    ),
     (Notice(code="no_plans", names=("b01/a/c",), said="no room"), "no plans of b01/a/c: no room"),
     (Notice(code="preflight", names=("b",)), "the preflight of b"),
     (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is there again: what was lost is repeated"),
@@ -266,7 +270,7 @@ OF_PLANS = [
     ),
     (
         Reason(code="budget_verdict", seconds=600, value=9),
-        "fewer than 9 blocks cannot give an interval, only large effects show: 10 min would hold 9 blocks",
+        "the budget is too short for an interval, which needs at least 9 blocks: they take 10 min",
     ),
     (
         Reason(code="data_exceed", how="shared_buffers", said="tpcc", value=100, of=2**32),
@@ -287,19 +291,19 @@ OF_PLANS = [
     (
         Reason(code="too_long", value=8, seconds=172800, of=86400),
         (
-            "8 blocks, the fewest that give an interval, take 48 h, longer than 24 h; shorter ways to an answer follow, if "
+            "8 blocks, the fewest that give an interval, take 48 h, longer than 24 h; changes that shorten this follow, if "
             "there are any"
         ),
     ),
     (
         Reason(code="offer", names=('run = "30s"', "clients = [1, 64]"), value=8, seconds=3600),
-        'with run = "30s", clients = [1, 64] 8 blocks would take 1 h',
+        'with run = "30s", clients = [1, 64], 8 blocks would take 1 h',
     ),
     (
         Reason(code="rising_load"),
         (
             'order = "rising": in every visit fewer clients come first, so that load and time are confounded; what builds up '
-            "during a visit looks like an effect of the load; environments are still compared step by step"
+            "during a visit looks like an effect of the load; environments are still compared at the same load"
         ),
     ),
     (

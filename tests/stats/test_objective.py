@@ -104,6 +104,11 @@ def test_a_level_is_that_at_which_all_runs_together_keep_the_limit():
     assert found.low < found.value < found.high
 
 
+def test_the_interval_reaches_farther_down_because_rare_stalls_may_have_been_missed():
+    found = level_interval([690.0, 700.0, 710.0, 720.0, 730.0])
+    assert math.log(found.value / found.low) > 1.2 * math.log(found.high / found.value)
+
+
 def test_a_run_that_strays_far_does_not_bend_the_level_beyond_where_the_law_holds():
     found = level_interval([3448.0, 3719.0, 3232.0, 1750.0])
     assert 2400 < found.value < 2900

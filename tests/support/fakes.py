@@ -250,6 +250,8 @@ class FakeDriver:
     def collect(self, folder):
         rates = self.world.rates
         rate = rates.get((self.environment, self.clients), rates.get(self.environment, 100))
+        if callable(rate):
+            rate = rate(folder)
         if self.ceiling:
             rate *= self.world.ceiling
         output = self.world.outputs.get(self.environment) if self.measured else None

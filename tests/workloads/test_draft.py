@@ -117,8 +117,8 @@ def test_ranges_come_from_statistics():
         ("SELECT 1 FROM orders LIMIT $1", "limit is the number of rows of a LIMIT"),
         ("SELECT 1 FROM orders WHERE id = ANY ($1)", "is an array"),
         ("SELECT 1 FROM orders WHERE id IN ($1 /*, ... */)", "list of constants"),
-        ("SELECT 1 FROM orders WHERE empty = $1", "without statistics here: ANALYZE"),
-        ("SELECT 1 FROM orders JOIN customers ON true WHERE id = $1", "which table has that column is not clear"),
+        ("SELECT 1 FROM orders WHERE empty = $1", "has no statistics here: ANALYZE"),
+        ("SELECT 1 FROM orders JOIN customers ON true WHERE id = $1", "compared with id, but its table is not clear"),
         ("SELECT 1 FROM nobody WHERE id = $1", "not visible"),
         ("INSERT INTO orders (id, customer) VALUES ($1, $2)", "in a unique index"),
         ("SELECT 1 FROM orders WHERE created > now() - interval $1", "not compared with a column (interval)"),
@@ -164,6 +164,23 @@ def test_weights_are_the_ratio_of_calls_and_the_rest_is_listed():
     assert [any(word in reason for reason in reasons) for word in ("utility", "not shown", "function", "catalogues")]
     assert "backslash" in reasons[-1]
     assert (chosen.more, chosen.more_share) == (1, pytest.approx(0.01))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER ROLE shop PASSWORD 'hunter2'",
+        "ALTER ROLE shop PASSWORD E'hun\\'hunter2'",
+        "ALTER ROLE shop PASSWORD $a$hunter2$a$",
+        "ALTER ROLE shop PASSWORD 'hunter2",
+        "CREATE SUBSCRIPTION s CONNECTION 'password=hunter2' PUBLICATION p -- hunter2",
+    ],
+)
+def test_what_is_left_out_is_shown_without_its_constants(text):
+    chosen = choose([CountedStatement(identity="1", text=text, calls=1, seconds=1.0)], 3)
+    (left,) = chosen.left_out
+    assert left.text.startswith(text[:10])
+    assert "hunter2" not in left.text
 
 
 def test_the_command_for_the_dump_shows_no_password_and_quotes_names():

@@ -85,11 +85,11 @@ def _make(asked: _Asked, top: int) -> tuple[WorkloadDraft, str]:
     chosen = choose(asked.counted(database), top)
     if not chosen.statements:
         raise HostNotFitError(
-            "pg_stat_statements has no statement of this database that could be a script",
+            "pg_stat_statements has no statement of this database that a script could run",
             where=f"database {database}",
             details=tuple(f"{one.text}: {one.reason}" for one in chosen.left_out[:5]),
-            remedy="let the load run for a while first, and name the database that it uses; what other roles did is "
-            "shown to members of pg_read_all_stats",
+            remedy="let the load run for a while first, and connect to the database that it uses; only members of "
+            "pg_read_all_stats see statements of other roles",
         )
     facts = asked.columns(chosen.tables)
     draft = WorkloadDraft(
@@ -113,11 +113,11 @@ def _write(folder: Path, draft: WorkloadDraft, experiment: str) -> None:
         create(folder / "experiment.toml", experiment.encode())
     except FileExistsError:
         raise UsageError(
-            "there is such a folder already; nothing in it is overwritten", where=str(folder), remedy="name another one"
+            "the folder exists already; nothing in it is overwritten", where=str(folder), remedy="name another one"
         ) from None
     except OSError as error:
         raise UsageError(
-            f"the draft cannot be written: {error.strerror}", where=str(folder), remedy="name another place"
+            f"the draft cannot be written: {error.strerror}", where=str(folder), remedy="name another folder"
         ) from None
 
 
@@ -134,9 +134,9 @@ class _Asked:
         asked = "SELECT pg_catalog.current_setting('default_transaction_read_only') AS said"
         if self.sql.query(self.address, asked).value() != "on":
             raise HostNotFitError(
-                "the sessions would not be read-only: a service or a pooler replaces the options of the connection",
+                "the sessions would not be read-only: a service or a pooler overrides the options of the connection",
                 where="DSN",
-                remedy="take options out of the service, or connect to the server itself",
+                remedy="remove options from the service, or connect directly to the server",
             )
 
     def facts(self) -> tuple[str, str, str, int]:
@@ -156,7 +156,7 @@ class _Asked:
         time = "total_exec_time" if "total_exec_time" in known else "total_time"
         top_level = "s.toplevel" if "toplevel" in known else "true"
         if "toplevel" not in known:
-            self.warnings.append("this server does not tell statements in functions from those of clients")
+            self.warnings.append("this server does not distinguish statements in functions from those of clients")
         statement = f"""\
 SELECT s.queryid::text AS id, pg_catalog.left(s.query, {_LONGEST_TEXT}) AS query, {top_level} AS top,
        pg_catalog.sum(s.calls) AS calls, pg_catalog.sum(s.{time}) / 1000 AS seconds
@@ -174,8 +174,8 @@ GROUP BY 1, 2, 3 ORDER BY 5 DESC LIMIT {_MOST_STATEMENTS}"""
         if hidden:
             share = hidden / (sum(one.seconds for one in found) or 1)
             self.warnings.append(
-                f"texts of statements with {share * 100:.0f} % of the time are not shown to this role: "
-                "GRANT pg_read_all_stats TO it (PostgreSQL 10 and later) shows them"
+                f"this role may not see the texts of statements with {share * 100:.0f} % of the time: "
+                "from PostgreSQL 10 on, GRANT pg_read_all_stats TO the role shows them"
             )
         return found
 
@@ -220,7 +220,7 @@ def _missing(what: str, database: str) -> HostNotFitError:
     return HostNotFitError(
         what,
         where=f"database {database}",
-        remedy=f"have shared_preload_libraries = '{_NEEDED}' in postgresql.conf, restart the server, then "
+        remedy=f"add {_NEEDED} to shared_preload_libraries in postgresql.conf, restart the server, run "
         f"CREATE EXTENSION {_NEEDED}; in that database, and let the load run for a while",
     )
 

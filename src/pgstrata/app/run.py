@@ -24,6 +24,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.report.sentences.reasons import say_reason
+from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
 from pgstrata.workloads import builtin_workloads
 
 
@@ -83,16 +84,23 @@ def run_experiment(
             conduct, ending = _carry_out(plan, hosts, store, events, limits)
         except KeyboardInterrupt:
             raise InterruptedByUserError(
-                f"stopped: {len(store.committed())} of {len(plan.runs)} runs are kept",
+                f"stopped: {len(store.committed())} of {len(_remaining(plan, store).runs)} runs are kept",
                 where=str(study),
                 remedy="give the same command again to go on",
             ) from None
         done = len(store.committed())
+        plan = _remaining(plan, store)
     if done > before and has_control(plan):
         _keep_noise(plan, study, events)
     events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
     return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
                       block_seconds=conduct.block_seconds, preparing=conduct.preparing)  # fmt: skip
+
+
+def _remaining(plan: Plan, store: Store) -> Plan:
+    """The plan as far as its ladders go."""
+    ladders = store.fingerprint(LADDERS)
+    return without_cells(plan, cells_beyond(plan, ladders.facts)) if ladders else plan
 
 
 def _teller(events: Events) -> Callable[[str], None]:

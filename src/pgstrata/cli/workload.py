@@ -21,12 +21,12 @@ def workload_draft(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="A new folder; default draft-DATABASE.")
     ] = None,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="At most so many statements.")] = 10,
+    top: Annotated[int, typer.Option("--top", metavar="N", help="Maximum number of scripts.")] = 10,
 ) -> None:
     """Draft a workload from pg_stat_statements of a running server: scripts with weights, and an experiment file.
 
-    It only reads there. Variables get ranges from the statistics of the columns that they are compared with, which are
-    values of rows. Where a person must look a script says so, and `pgstrata plan` names the line.
+    It only reads there. Variables get ranges from statistics of columns; the ends of these ranges are values of rows.
+    Where a person must look, a script says so, and `pgstrata plan` names the line.
     """
     from pgstrata.app.draft import draft_workload
     from pgstrata.report.commands.draft import render_draft

@@ -20,6 +20,7 @@ from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.ports.events import Event, EventKind
+from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
 
 # So many failures in a row are no property of one environment any more.
 _FAILURES_IN_A_ROW: Final = 6
@@ -69,13 +70,15 @@ class Conduct:
         """Do what is missing; ServerFailedError where nothing works, otherwise how it ended."""
         self._since = self._now() if self.begun is None else self.begun
         self.done = set(self.rig.store.committed())
+        self._end_ladders()
         if all(run.identity in self.done for run in self.plan.runs):
             return Ending.COMPLETE
         self.records = list(self.rig.store.records())
         self._before = UnmeasuredTime.of(self.rig.store.fingerprint(SPENT))
         self._costs.recall(self.records, self._before)
         prepared = False
-        for block in self.plan.blocks:
+        for number in range(len(self.plan.blocks)):
+            block = self.plan.blocks[number]
             todo = self._todo(block)
             if todo is None:
                 return Ending.DECIDED
@@ -94,6 +97,8 @@ class Conduct:
             if not prepared:
                 self._prepare(block, todo)
                 prepared = True
+                block = self.plan.blocks[number]
+                todo &= {run.identity for run in block.runs}
                 # what that took was not known before
                 if not self._affordable(block, todo):
                     return Ending.BUDGET
@@ -106,6 +111,16 @@ class Conduct:
                 preflight(self.rig, self.plan, [run for run in block.runs if run.identity in todo], self._losses)
             finally:
                 self.preparing = self._used()
+        self._end_ladders()
+
+    def _end_ladders(self) -> None:
+        """The plan goes on without the cells beyond the end of their ladder, once it is known."""
+        kept = self.rig.store.fingerprint(LADDERS)
+        beyond = cells_beyond(self.plan, kept.facts) if kept is not None else ()
+        if beyond:
+            self.plan = without_cells(self.plan, beyond)
+            names = tuple(cell.identity for cell in beyond)
+            self.rig.note(Notice(code="ladder_ends", names=names))
 
     @contextmanager
     def _spending(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import EMULATION
+from pgstrata.conduct.ladders import Ends, choose_ends, climb_ladders
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
@@ -67,15 +68,17 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
         again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
     choose_rates(rig, plan, tried.maxima)
+    choose_ends(rig, plan, tried.ends)
     _choose_sampling(rig, plan, tried.fastest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tried:
-    """What trials showed: transactions per second of the fastest environment by cell, and maxima for shares of them."""
+    """What trials showed: transactions per second of the fastest environment by cell, maxima, ends of ladders."""
 
     fastest: dict[str, float] = field(default_factory=dict)
     maxima: Maxima = field(default_factory=dict)
+    ends: Ends = field(default_factory=dict)
 
 
 def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], tried: _Tried, entered: set[HostSpec]) -> None:
@@ -86,7 +89,7 @@ def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], tried: _T
         if environment.host not in entered:
             _warn_of_emulation(rig, environment)
             entered.add(environment.host)
-        _try_datasets(rig, arms, tried)
+        _try_datasets(rig, plan, arms, tried)
 
 
 def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
@@ -97,7 +100,7 @@ def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
             rig.warn(Notice(code="emulated_host", said=how))
 
 
-def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], tried: _Tried) -> None:
+def _try_datasets(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], tried: _Tried) -> None:
     supply = rig.supply(arms[0].environment)
     together: dict[str, tuple[Dataset, list[ActiveArm]]] = {}
     for arm in arms:
@@ -107,10 +110,10 @@ def _try_datasets(rig: Rig, arms: Sequence[ActiveArm], tried: _Tried) -> None:
         together.setdefault(dataset.identity, (dataset, []))[1].append(arm)
     for dataset, users in together.values():
         with layers_undone(rig, [arms[0].environment]):
-            _try_dataset(rig, users, dataset, tried)
+            _try_dataset(rig, plan, users, dataset, tried)
 
 
-def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, tried: _Tried) -> None:
+def _try_dataset(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], dataset: Dataset, tried: _Tried) -> None:
     environment = arms[0].environment
     supply = rig.supply(environment)
     launch = prepare_layers(rig, arms[0], supply, dataset)
@@ -120,6 +123,7 @@ def _try_dataset(rig: Rig, arms: Sequence[ActiveArm], dataset: Dataset, tried: _
         try:
             with naming_the_disk({environment.name: server}, "while the environment {} was tried"):
                 _try_cells(rig, arms, server, tried)
+                climb_ladders(rig, plan, arms, server, tried.maxima, tried.ends)
         finally:
             to_the_end(partial(supply.control.stop, server))
     finally:

@@ -19,13 +19,13 @@ from pgstrata.errors import ServerFailedError
 from pgstrata.model.metrics import TPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Fingerprint
+from pgstrata.plan.forecast import SECONDS_OF_MAXIMUM
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.steps import finish_all
 from pgstrata.sources.rates import MAXIMA, RATES, maximum_key
 
-_SECONDS: Final = 6.0
 # Seconds at the beginning of which connections, plans and caches are the reason.
 _OPENING: Final = 2
 
@@ -48,12 +48,18 @@ def measure_maximum(rig: Rig, arm: ActiveArm, server: RunningServer, maxima: Max
     if key in maxima:
         return
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="maximum"))
+    maxima[key] = measure_tps(rig, arm, server)
+
+
+def measure_tps(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
+    """Transactions per second of an arm alone, as fast as it goes, its data in memory: of a typical second."""
     finish_all([touching(rig, arm, server)])
-    load = make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 3)
+    load = make_load(rig, arm, server, seconds=SECONDS_OF_MAXIMUM, seed=arm.planned.seed + 3)
     drive(rig, arm, load, "maximum")
     driver = rig.driver(arm.cell)
-    maxima[key] = _typical(driver.parse(driver.collect(scratch_folder(rig, arm, "maximum"))))
+    tps = _typical(driver.parse(driver.collect(scratch_folder(rig, arm, "maximum"))))
     rig.client.remove_tree(scratch_folder(rig, arm))
+    return tps
 
 
 def _typical(result: DriverResult) -> float:
@@ -74,11 +80,12 @@ def choose_rates(rig: Rig, plan: Plan, maxima: Mapping[str, float]) -> None:
         slowest = min(found, key=lambda title: found[title])
         if not found[slowest] > 0:
             raise ServerFailedError(
-                f"the rate of {cell.identity} is a share of the slowest maximum, and {slowest} did no transaction",
+                f"the rate of {cell.identity} is a share of the slowest maximum, but {slowest} had no transaction",
                 where=slowest,
-                remedy="write the rate as a number, or see why this environment does nothing",
+                remedy="write the rate as a number, or find out why this environment had none",
             )
         rig.rates[cell.identity] = float(max(1, math.floor(found[slowest] * (cell.rate_share or 0.0))))
-    if cells:
+    if maxima:
         rig.store.keep_fingerprint(MAXIMA, Fingerprint(facts={key: repr(value) for key, value in maxima.items()}))
+    if cells:
         rig.store.keep_fingerprint(RATES, Fingerprint(facts={key: repr(rate) for key, rate in rig.rates.items()}))

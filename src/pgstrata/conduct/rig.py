@@ -69,6 +69,10 @@ class Rig:
         """Tell those who watch."""
         self.events.emit(Event(kind=EventKind.WARNING, text=self.say_reason(notice)))
 
+    def note(self, notice: Notice) -> None:
+        """Tell those who watch what is no reason to worry."""
+        self.events.emit(Event(kind=EventKind.NOTE, text=self.say_reason(notice)))
+
     def server_host(self, environment: Environment) -> ServerHost:
         """The machine on which the server of an environment runs, which has been entered."""
         return self.server_hosts[environment.host]

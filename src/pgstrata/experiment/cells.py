@@ -39,6 +39,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[Cell], str]], ...]] = (
     ("data", lambda cell: "" if cell.data is None else slug(cell.data.title)),
     ("checkout", lambda cell: _digest(cell.checkout)[:8]),
     ("profile", lambda cell: "profile" if cell.profile else ""),
+    ("until_falls", lambda cell: "ladder" if cell.until_falls else ""),
     ("placement", lambda cell: "" if cell.placement is Placement.AUTO else str(cell.placement)),
 )
 """What may tell cells of one workload, scale and number of clients apart, and how it is written."""
@@ -79,12 +80,12 @@ def read_cells(
         data_of = workloads.get("custom" if table.scripts else name)
         scales = (1,) if table.data is not None else _resolve_scales(table, path, data_of, baseline, findings, notes)
         rates = table.rate or (Rate(),)
-        number += len(scales) * len(table.clients) * len(rates)
+        number += len(scales) * len(table.clients.numbers) * len(rates)
         if number > MOST:
             remedy = f"use fewer scales, rates or numbers of clients: at most {MOST} cells are allowed"
             findings.add(path, f"too many cells: {number:,} up to and including this table", remedy)
             findings.raise_if_any()
-        for scale, clients, rate in product(scales, table.clients, rates):
+        for scale, clients, rate in product(scales, table.clients.numbers, rates):
             usual = _auto_threads(clients, cpus) if sharing else clients
             threads = usual if table.threads is None else table.threads
             cell = Cell(
@@ -106,6 +107,7 @@ def read_cells(
                 placement=table.placement,
                 data=data,
                 checkout=checkout,
+                until_falls=table.clients.until_falls,
             )
             cells.append((cell, index))
     return _labelled(cells, findings), tuple(dict.fromkeys(notes))
@@ -149,14 +151,25 @@ def _auto_threads(clients: int, cpus: int) -> int:
 
 
 def _check_table(table: CellTable, path: Path, findings: Findings) -> None:
+    given = {"scale": table.scale, "clients": table.clients.numbers}
     for key, example in (("scale", "scale = 10"), ("clients", "clients = [1, 8, 64]")):
         if key == "scale" and (table.data is not None or findings.touches((*path, "data"))):
             continue
-        if not getattr(table, key) and not findings.touches((*path, key)):
+        if not given[key] and not findings.touches((*path, key)):
             findings.add((*path, key), f"the cell has no {key}", f"write for example {example}")
-    if table.threads is not None and table.clients and table.threads > min(table.clients):
-        what = f"{table.threads} threads are more than {min(table.clients)} clients"
+    fewest = min(table.clients.numbers, default=0)
+    if table.threads is not None and 0 < fewest < table.threads:
+        what = f"{table.threads} threads are more than {fewest} clients"
         findings.add((*path, "threads"), what, 'a thread needs a client: write threads = "auto"')
+    if table.clients.until_falls:
+        for key in ("rate", "objective"):
+            if getattr(table, key):
+                what = f"{key} and a ladder until throughput falls exclude each other"
+                findings.add(
+                    (*path, key),
+                    what,
+                    f"take out {key}, or until in clients: throughput only falls without a fixed rate",
+                )
     if table.objective is not None:
         _check_objective(table, table.objective, path, findings)
 
@@ -238,11 +251,11 @@ def _read_checkout(table: CellTable, path: Path, workload: Workload | None, read
     first = workload.checkout if workload is not None else ""
     if table.checkout is None:
         if first and not reader.findings.touches(place):
-            what = f"the workload {table.workload!r} runs {first} of a checkout of yours, and the cell names none"
+            what = f"the workload {table.workload!r} runs {first} from a checkout, and the cell names no checkout"
             reader.findings.add(path, what, 'write checkout = "PATH", the folder that git clone made')
         return ()
     if not first:
-        reader.findings.add(place, f"the workload {table.workload!r} runs no files of a checkout", "take it out")
+        reader.findings.add(place, f"the workload {table.workload!r} uses no checkout", "take it out")
         return ()
     return read_checkout(table.checkout, first, place, reader)
 

@@ -51,10 +51,9 @@ def _required(text: str) -> list[str]:
 def _check(found: dict[str, str], folder: str, place: Path, findings: Findings) -> None:
     missing = [what for what, pattern in _NEEDED.items() if not any(map(pattern.search, found.values()))]
     if missing:
-        options = [f"option --{each}" for each in missing if each.islower()]
-        known = " and ".join([*options, *(each for each in missing if not each.islower())])
+        lacking = [f"the option --{each}" if each.islower() else f"support for {each}" for each in missing]
         findings.add(
             place,
-            f"the files of {folder!r} know nothing of {known}",
+            f"the files of {folder!r} lack {', '.join(lacking)}",
             "name a checkout of https://github.com/Percona-Lab/sysbench-tpcc of 2020 or later",
         )

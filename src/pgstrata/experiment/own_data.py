@@ -34,7 +34,7 @@ def read_data(table: CellTable, path: Path, reader: StackReader) -> OwnData | No
         remedy = 'add scripts = [{ file = "script.sql", weight = 1 }], which run on these data'
         reader.findings.add(place, "data of your own need scripts of your own", remedy)
     if table.scale:
-        what = "the scale does not apply to data of your own, which have the size that they have"
+        what = "the scale does not apply to data of your own: their size is fixed"
         reader.findings.add((*path, "scale"), what, "take scale out of this cell")
     return _Data(reader, place).read(data)
 
@@ -47,12 +47,13 @@ class _Data:
     def read(self, data: DataTable) -> OwnData | None:
         ways = [name for name in ("dump", "sql", "command") if getattr(data, name)]
         if len(ways) != 1:
-            given = f"are given by {' and '.join(ways)}" if ways else "have neither dump, sql nor command"
+            given = f"are given by {' and '.join(ways)} at once" if ways else "have neither dump, sql nor command"
             if ways or not self._reader.findings.touches(self._place):
                 self._note((), f"the data {given}", _ONE)
             return None
         if data.copy and data.sql is None:
-            self._note(("copy",), "copy needs sql that makes the tables", 'add sql = "schema.sql" to data')
+            remedy = f'write sql = "schema.sql" instead of {ways[0]}'
+            self._note(("copy",), "copy needs sql, which makes the tables", remedy)
         self._check_words(data.command)
         return OwnData(
             dump=self._look_at_dump(data.dump),
@@ -81,15 +82,15 @@ class _Data:
         if file is not None and file.form is DumpForm.NONE:
             self._note(
                 ("dump",),
-                f"{file.name!r} is no dump in the custom, directory or tar format of pg_dump",
-                "plain SQL is written sql = ...; a folder of pg_dump -Fd holds toc.dat",
+                f"{file.name!r} is not a dump in the custom, directory or tar format of pg_dump",
+                'give a dump in plain SQL as sql = "..."; a folder that pg_dump -Fd made contains toc.dat',
             )
         return file
 
     def _look_at_sql(self, name: str | None) -> DataFile | None:
         file = None if name is None else self._look_at(name, ("sql",))
         if file is not None and file.form is not DumpForm.NONE:
-            what = f"{file.name!r} is no SQL, but a dump in the {file.form} format"
+            what = f"{file.name!r} is not SQL but a dump in the {file.form} format"
             self._note(("sql",), what, "write dump = ... instead of sql")
         return file
 
@@ -99,10 +100,9 @@ class _Data:
                 self._note(("copy",), f"{table!r} is not the name of a table", 'write orders, or "schema.orders"')
                 continue
             if not _OPTIONS.fullmatch(options):
-                remedy = "write them as in the brackets of COPY: \"FORMAT csv, HEADER, DELIMITER ';'\""
-                self._note(
-                    ("copy", table), "the options of COPY hold a line break, a backslash or odd brackets", remedy
-                )
+                what = "the options of COPY contain a line break, a backslash or unbalanced parentheses"
+                remedy = "write them as in the parentheses of COPY: \"FORMAT csv, HEADER, DELIMITER ';'\""
+                self._note(("copy", table), what, remedy)
             if (file := self._look_at(name, ("copy", table))) is not None:
                 usual = "FORMAT csv" if name.lower().endswith(".csv") else "FORMAT text"
                 yield CopiedFile(table=table, file=file, options=options or usual)
@@ -115,8 +115,8 @@ class _Data:
             if mask_conninfo(word) != word or (index and _SECRET.fullmatch(word)):
                 self._note(
                     ("command",),
-                    "a word of the command looks like a password; it is not shown",
-                    "words are kept with the study: let the command read secrets from a file or a variable",
+                    "a word of the command looks like a password (it is not shown)",
+                    "let the command read it from a file or an environment variable: its words are kept with the study",
                 )
                 return
 
@@ -129,7 +129,7 @@ def check_hosts(tables: Sequence[CellTable], environments: Iterable[Environment]
         findings.add(
             ("cells", index, "data"),
             f"data of your own are not sent to other hosts, and a server runs on {apart}",
-            "start pgstrata on that host, or measure a workload whose data pgstrata makes",
+            "start pgstrata on that host, or use a built-in workload",
         )
 
 
@@ -139,9 +139,9 @@ def notes_on_data(cells: Iterable[Cell]) -> tuple[str, ...]:
     notes = []
     for data in known.values():
         if not data.size:
-            guess = render_bytes(data.estimate)
-            notes.append(f'data by {data.title}: about {guess} on disk is a guess; size = "..." in data replaces it')
+            guess = f"about {render_bytes(data.estimate)} on disk, which is a guess"
+            notes.append(f'data by {data.title}: {guess}; size = "..." in data replaces it')
         unread = ", ".join(file.name for file in data.inputs if not file.digest)
         if unread:
-            notes.append(f"too large to be read for a plan: {unread}; `run` reads it, and the plan's identity follows")
+            notes.append(f"too large to be read for a plan: {unread}; `run` reads it, which fixes the plan's identity")
     return tuple(notes)

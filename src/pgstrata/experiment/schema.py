@@ -34,6 +34,7 @@ from pgstrata.experiment.values import (
     THRESHOLD,
     WARMUP,
     WORDS,
+    Clients,
     Kind,
     Rate,
     choice,
@@ -91,49 +92,56 @@ class DataTable:
     """Data of your own: a dump, SQL (with files for COPY), or a command; paths are relative to the experiment file."""
 
     dump: str | None = _key(
-        TEXT, "A dump of pg_dump in custom, directory or tar format, restored by the server's build."
+        TEXT, "A dump of pg_dump in custom, directory or tar format. pg_restore of the server's build restores it."
     )
-    sql: str | None = _key(TEXT, "A file of SQL that psql works through in an empty database; it stops at an error.")
+    sql: str | None = _key(TEXT, "A file of SQL that psql runs in an empty database. It stops at the first error.")
     copy: Mapping[str, tuple[str, str]] = _key(
         COPIES,
-        "Files that COPY reads into tables made by `sql`, by table: csv where the name ends so, else text; "
-        "or { file, options }, with options as in the brackets of COPY.",
+        "Files that COPY reads into tables that `sql` makes, by table. The format is csv if the name ends in .csv, "
+        "else text; { file, options } gives other options, as in the parentheses of COPY.",
         absent={},
     )
     command: tuple[str, ...] = _key(
         WORDS,
-        "A program with its arguments that fills the empty database named by PGHOST, PGPORT, PGUSER and PGDATABASE; "
-        "it works in the folder of the experiment file, never as root.",
+        "A program with its arguments that fills an empty database, which PGHOST, PGPORT, PGUSER and PGDATABASE name. "
+        "It runs in the folder of the experiment file, never as root.",
         absent=(),
     )
-    files: tuple[str, ...] = _list("Other files that the data depend on: the program, what it reads.", kind=TEXT)
-    checks: str | None = _key(
-        TEXT, "A query of fresh data, with the columns item, expected, found, ok; default: there is a table."
+    files: tuple[str, ...] = _list(
+        "Other files that the data depend on, such as the program and the files that it reads.", kind=TEXT
     )
-    consistency: str | None = _key(TEXT, "A query with the same columns that runs after each run that writes.")
-    size: int | None = _key(SIZE, "Bytes on disk, for forecasts; otherwise guessed by the sizes of the files.")
+    checks: str | None = _key(
+        TEXT, "A query that checks the fresh data: a row for each check, with columns item, expected, found, ok."
+    )
+    consistency: str | None = _key(
+        TEXT, "A query with the same columns that runs on the fresh data and after each run."
+    )
+    size: int | None = _key(SIZE, "Size on disk, for forecasts; otherwise guessed from the sizes of the files.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellTable:
     """What is measured in every environment; lists expand to one cell for each combination."""
 
-    workload: str | None = _key(TEXT, "Name of a workload; a name of your own with `scripts`.")
-    driver: str | None = _key(
-        TEXT, "Load generator, pgbench or sysbench, of a workload with scripts for both; left out: the workload's own."
-    )
+    workload: str | None = _key(TEXT, "Name of a built-in workload; with `scripts` a name of your own.")
+    driver: str | None = _key(TEXT, "Load generator, pgbench or sysbench, if the workload can be run by both.")
     checkout: str | None = _key(
         TEXT,
-        "Folder with a user's own checkout of sysbench-tpcc, relative to the experiment file; only with the workload "
+        "Folder with your checkout of sysbench-tpcc, relative to the experiment file. Only for the workload "
         "sysbench-tpcc.",
     )
     scale: tuple[int | Tier, ...] = _key(
         SCALE,
         "Size of the data, in units of the workload; or a multiple of the baseline's memory, "
-        '"0.5 × shared_buffers" or "1.5 × memory limit" (`limits.memory`), the same scale in all environments.',
+        '"0.5 × shared_buffers" or "1.5 × memory limit" (`limits.memory`). All environments have the same scale.',
         absent=(),
     )
-    clients: tuple[int, ...] = _key(CLIENTS, "Number of connections: one, a list, or a sweep.", absent=())
+    clients: Clients = _key(
+        CLIENTS,
+        "Number of connections: one, a list, or a sweep. With until, the sweep ends where all environments have lost a "
+        "tenth of their best throughput, which is measured before the first block.",
+        absent=Clients(),
+    )
     threads: int | None = _key(
         THREADS, "Threads of the client; auto: one per client, with pgbench at most eight per CPU.", usual="auto"
     )
@@ -146,21 +154,20 @@ class CellTable:
     )
     rate: tuple[Rate, ...] = _key(
         RATE,
-        "Fixed rate in transactions per second, with sysbench a whole number; or a share of what the slowest "
-        "environment can do, measured before the first block; a list of rates makes a cell of each; left out: as fast "
-        "as it goes.",
+        "Fixed rate in transactions per second, with sysbench a whole number; or a share of the maximum of the slowest "
+        "environment, which is measured before the first block. A list makes a cell for each rate.",
         absent=(),
     )
     latency_limit: float | None = _key(
-        SECONDS, "Transactions that take longer are counted; at a fixed rate, late ones are skipped. Not with sysbench."
+        SECONDS, "Transactions that take longer are counted. At a fixed rate, late ones are skipped. Not with sysbench."
     )
     objective: Objective | None = _key(
         OBJECTIVE,
-        "Limit of a latency percentile, or of the mean: the highest rate that keeps it is searched, in steps that "
-        "together last as long as `run`. Not with rate, latency_limit, profile or sysbench.",
+        "Limit of a latency percentile, or of the mean latency. A run searches for the highest rate that keeps it, in "
+        "12 steps of whole seconds. Not with rate, latency_limit, profile or sysbench.",
     )
     scripts: tuple[ScriptTable, ...] = _list(
-        "pgbench scripts of your own instead of a built-in workload.", of="cells.scripts"
+        "pgbench scripts of your own, instead of a built-in workload.", of="cells.scripts"
     )
     data: DataTable | None = _table(
         "cells.data", "Data of your own for `scripts`, instead of `scale` and pgbench's tables.", lambda: None
@@ -224,8 +231,8 @@ class ExperimentFile:
     )
     order: Order = _key(
         choice("order", Order),
-        "In which order the cells of a visit run. rising: fewer clients first, a staircase, in which time and load "
-        "cannot be told apart.",
+        "Order of the cells within a visit. rising: fewer clients first; effects of time and of load then cannot be "
+        "told apart.",
         usual="random",
     )
     seed: int = _key(count("seed", 0, 2**63 - 1), "What the order of the runs is drawn from.", usual=1)

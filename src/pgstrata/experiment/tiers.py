@@ -50,7 +50,7 @@ def _read_scale(value: Any) -> int | Tier:
     times = float(match[1])
     if not 0 < times <= _MOST_TIMES:
         raise WrongValueError(
-            f"data cannot be {match[1][:_LONGEST]} × {match[2]}", f"write a factor up to {_MOST_TIMES:g}"
+            f"data cannot be {match[1][:_LONGEST]} × {match[2]}", f"write a factor above 0, up to {_MOST_TIMES:g}"
         )
     return Tier(times, match[2], value.strip())
 
@@ -82,19 +82,19 @@ def resolve_scale(tier: Tier, data: DataKind, baseline: Environment) -> tuple[in
         what = f"{asked}, and the smallest data of {data.name} take {render_bytes(data.size(1))}"
         raise WrongValueError(what, f"write a larger factor, {_OR_NUMBER}")
     if scale > _MOST:
-        raise WrongValueError(f"{asked}: the scale would be {scale:,}", f"write a smaller factor, {_OR_NUMBER}")
+        raise WrongValueError(f"{asked}: a scale of {scale:,} is too large", f"write a smaller factor, {_OR_NUMBER}")
     return scale, reference
 
 
 def _buffers(baseline: Environment) -> int:
     written = baseline.settings.get(_BUFFERS)
     if written is None:
-        what = f"{_BUFFERS} of the baseline {baseline.name} are not known: the file does not set them"
+        what = f"{_BUFFERS} of the baseline {baseline.name} is not known: the file does not set it"
         raise WrongValueError(what, f'write {_BUFFERS} = "4GB" below [common.settings], {_OR_NUMBER}')
     try:
         return parse_setting_bytes(written, _BUFFER)
     except ValueError:
-        what = f"{_BUFFERS} of the baseline {baseline.name} are no size: {written[:_LONGEST]!r}"
+        what = f"{_BUFFERS} of the baseline {baseline.name} is not a size: {written[:_LONGEST]!r}"
         raise WrongValueError(what, f'write a size such as {_BUFFERS} = "4GB"') from None
 
 

@@ -26,7 +26,7 @@ _LONGEST: Final = 365 * 86400
 _MOST_BYTES: Final = 1 << 60
 # Connections that PostgreSQL can be set to accept
 _MOST_CLIENTS: Final = 262_143
-_SWEEP: Final = ("from", "to", "steps", "shape")
+_SWEEP: Final = ("from", "to", "steps", "shape", "until")
 _T = TypeVar("_T")
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -242,7 +242,7 @@ def _read_rate(value: object) -> Rate:
         raise WrongValueError(f"{value!r} is no rate", _RATE_EXAMPLES)
     percent = float(match[1])
     if not 0 < percent <= 100:  # noqa: PLR2004 - percent
-        what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate of 0 % of maximum is none"
+        what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate cannot be 0 % of maximum"
         raise WrongValueError(what, 'write a share above 0 and at most 100 %, such as "80 % of maximum"')
     return Rate(share=percent / 100)
 
@@ -321,13 +321,25 @@ _LIST: Final = one_or_list("clients", count("clients", 1, _MOST_CLIENTS))
 _FROM: Final = count("clients.from", 1, _MOST_CLIENTS)
 _TO: Final = count("clients.to", 1, _MOST_CLIENTS)
 _STEPS: Final = count("clients.steps", 2, MAX_SWEEP)
+_FEWEST_RUNGS: Final = 3
 _SHAPE: Final = choice("shape", ("exponential", "linear"))
 
 
-def _read_clients(value: object) -> tuple[int, ...]:
-    """One number of clients, a list, or a sweep {from, to, steps, shape}."""
+_UNTIL: Final = choice("end of a ladder", ("throughput falls",))
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Numbers of clients in the order of the file; `until_falls`: a ladder that ends where throughput falls."""
+
+    numbers: tuple[int, ...] = ()
+    until_falls: bool = False
+
+
+def _read_clients(value: object) -> Clients:
+    """One number of clients, a list, or a sweep {from, to, steps, shape, until}."""
     if not isinstance(value, dict):
-        return _LIST.read(value)
+        return Clients(_LIST.read(value))
     unknown = [key for key in value if key not in _SWEEP]
     if unknown:
         raise WrongValueError(f"unknown key {unknown[0]!r} in clients", suggest(unknown[0], _SWEEP))
@@ -340,7 +352,14 @@ def _read_clients(value: object) -> tuple[int, ...]:
     if high <= low:
         what = f"clients cannot go from {low} to {high}"
         raise WrongValueError(what, "write a `to` that is larger than `from`")
-    return sweep(low, high, steps, shape)
+    numbers = sweep(low, high, steps, shape)
+    if "until" not in value:
+        return Clients(numbers)
+    _UNTIL.read(value["until"])
+    if len(numbers) < _FEWEST_RUNGS:
+        what = f"a ladder of {len(numbers)} numbers of clients has no step to leave out"
+        raise WrongValueError(what, f"use at least {_FEWEST_RUNGS} steps, or take out until")
+    return Clients(numbers, until_falls=True)
 
 
 _SCALARS: Final = {"type": ["string", "integer", "number", "boolean"]}
@@ -354,6 +373,7 @@ _SWEEP_SCHEMA: Final = {
         "to": {**_TO.schema, "minimum": 2},
         "steps": _STEPS.schema,
         "shape": {**_SHAPE.schema, "default": "exponential"},
+        "until": _UNTIL.schema,
     },
 }
 _COPY_SCHEMA: Final = {

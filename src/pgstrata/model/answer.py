@@ -8,6 +8,7 @@ from typing import Final
 from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Unattributed, ValueInterval
 from pgstrata.model.doubts import Doubt
+from pgstrata.model.experiment import Cell
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.model.query_plans import PlanUse
@@ -374,7 +375,9 @@ class Study:
     rates: Mapping[str, float] = field(default_factory=dict)
     """Transactions per second of cells whose rate is a share of the slowest maximum, by identity."""
     maxima: Mapping[str, float] = field(default_factory=dict)
-    """Those maxima, by `sources.rates.maximum_key`."""
+    """Those maxima, and what ladders were climbed by, by `sources.rates.maximum_key`."""
+    beyond: tuple[Cell, ...] = ()
+    """Cells that are not measured, because throughput falls before them in every environment."""
     query_plans: tuple[PlanUse, ...] = ()
     """Every plan that was found, by environment and cell, in the order of the statements; the usual one first."""
 

@@ -219,6 +219,8 @@ class Cell:
 
     `run` and `warmup` are seconds; warmup None means that pgstrata chooses. `rate` is transactions per second;
     `rate_share` a share (0.8) of the maximum of the slowest environment, which is measured before the first block.
+    `until_falls`: it is a step of a ladder of clients that ends, before the first block, where throughput has fallen in
+    every environment.
     `latency_limit` seconds. With an `objective` the highest rate is searched that keeps it, and `run` is the length of
     the search. `driver` is the key of the load generator. `data` are the user's own, for which the scale means nothing
     and is 1. `checkout` are files of a user's own that the workload begins with (`Workload.checkout`) or requires, by
@@ -244,6 +246,7 @@ class Cell:
     data: OwnData | None = None
     objective: Objective | None = None
     checkout: tuple[Script, ...] = ()
+    until_falls: bool = False
 
     @property
     def paced(self) -> bool:

@@ -67,8 +67,8 @@ def _guards(force: Force, subject: GuardSubject, proof: Proof, *entries: tuple[s
 
 _PLAN: Final = _guards(
     Force.REFUSED, GuardSubject.PLAN, Proof.FIGURES,
-    ("hot_rows", "a lock on a few rows is taken for the server's speed",
-     "more clients than rows that every transaction updates (scale of tpcb-like)"),
+    ("hot_rows", "waiting for locks of a few rows is taken for the server's speed",
+     "more clients than rows of which every transaction updates one (the scale of tpcb-like)"),
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
     ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below the clients"),
     ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
@@ -102,10 +102,10 @@ _INVALID: Final = (
         ("failed_transactions", "errors are counted as throughput",
          "pgbench counts failed transactions, without [allow] failed_transactions"),
         ("client_saturated", "the client's limit is taken for the server's",
-         "CPU time of pgbench above 90 % of what its threads can use"),
+         "CPU time of the driver above 90 % of what its threads can use"),
         ("fingerprint_changed", "one environment is two",
          "facts at the start of the run are not those of the environment's first run"),
-        ("rate_not_kept", "latencies of a queue that only grows are taken for the server's",
+        ("rate_not_kept", "latencies of a growing queue are taken for the server's",
          "the lag behind a fixed rate grows by more than 1 % of the time: collapsed, without latencies"),
         ("failed", "a server that died is left out in silence", "start, assertion, warm-up or driver failed"),
         ("collapsed", "an environment that ran out of a resource is left out in silence",
@@ -117,13 +117,13 @@ _INVALID: Final = (
          "the machine is emulated by software, without hardware virtualisation"),
         ("unreadable", "evidence of an unknown shape is guessed at", "a parser met a line that it does not know"),
         ("no_transactions", "a run in which nothing ended is taken for a slow one", "not one transaction"),
-        ("inconsistent_data", "a server that loses work, or does half of it, is taken for a fast one",
-         "what must always be true of the workload's data is not true after the run, or could not be asked"),
+        ("inconsistent_data", "a server that loses work, or does only half of it, is taken for a fast one",
+         "the data violate a condition of the workload after the run, or could not be checked"),
     ),
     *_guards(
         Force.INVALID, GuardSubject.RUN, Proof.FIGURES,
         ("objective_missed", "a rate at which the limit was missed is taken for one that keeps it",
-         "the limit of latency is missed down to 2 % of the throughput without one: collapsed"),
+         "the latency limit is missed at every rate, down to 2 % of the maximum throughput: collapsed"),
     ),
 )  # fmt: skip
 
@@ -144,14 +144,15 @@ _SUSPECT: Final = (
          "the wall clock moved against the monotonic one by more than 0.5 s"),
         ("skipped", "the transactions that were in time are taken for all",
          "more than 1 % skipped under a latency limit: latencies are dropped"),
-        ("retried", "work that was done twice is taken for a slow server", "pgbench counts retried transactions"),
+        ("retried", "work that was done twice is taken for a slow server", "the driver counts retried transactions"),
         ("no_checkpoint", "a checkpoint falls into some runs only",
          "a running server does not allow CHECKPOINT to this user"),
         ("capture_failed", "what was not seen is taken for nothing", "statistics could not be read after the run"),
     ),
     *_guards(
         Force.SUSPECT, GuardSubject.RUN, Proof.FIGURES,
-        ("objective_kept", "the end of a search is taken for the server's", "no step of a search missed the limit"),
+        ("objective_kept", "the highest rate that was tried is taken for the highest possible one",
+         "no step of the search missed the limit"),
     ),
     *_guards(
         Force.WARNING, GuardSubject.RUN, Proof.FIGURES,

@@ -44,6 +44,8 @@ _SECONDS_AROUND_A_STEP: Final = 0.3
 # Side by side with those of the other environments.
 _SECONDS_AROUND_SLICES: Final = 1.0
 BLOCKS_FOR_A_VERDICT: Final = 8
+SECONDS_OF_MAXIMUM: Final = 6.0
+"""How long an environment runs as fast as it goes before the first block, for a share of it or a ladder."""
 _MOST_NAMED: Final = 3
 
 
@@ -60,10 +62,11 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
     images = _Images.of(experiment.environments)
     per_block += sum(_image_seconds(experiment, cell, workloads, images) for cell in experiment.cells)
     building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
+    climbing = sum(arms * SECONDS_OF_MAXIMUM for cell in experiment.cells if cell.until_falls or cell.rate_share)
     return Forecast(
         seconds_per_block=per_block,
         seconds_building=building,
-        seconds_total=building + opening + per_block * experiment.blocks,
+        seconds_total=building + climbing + opening + per_block * experiment.blocks,
         disk_bytes=_disk(experiment, workloads, needs, designs, images),
         datasets=needs,
     )

@@ -29,6 +29,7 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
         "checkout": (),
         "objective": None,
         "rate_share": None,
+        "until_falls": False,
     },
     Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None},

@@ -22,6 +22,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
+from pgstrata.stats.chi_square import chi_square_point
 from pgstrata.stats.student import two_sided_point
 
 OVERRUN: Final = 10.0
@@ -216,9 +217,10 @@ def level_interval(values: Sequence[float]) -> LevelInterval | None:
     At a rate r a run whose own rate is v has about (r / v) ** slope times the late transactions that may be, so that
     many runs together reach the limit at the power mean of v with exponent -slope: slow runs count for more, and so
     does the error of single searches, which makes their typical value too high by slope / 2 times the variance of
-    ln(v). For normal logarithms with mean m and variance s2 that is exp(m - slope / 2 s2); the interval is Cox's (Land
-    1972; Zhou & Gao, Statistics in Medicine 1997), with Student's t in place of the normal distribution. The power law
-    holds near the limit only: of a standard deviation above `_NEAR` no more than that counts for it.
+    ln(v). For normal logarithms with mean m and variance s2 that is exp(m - slope / 2 s2). Its interval combines those
+    of m and s2 (Zou, Huo & Taleban, Environmetrics 20, 2009: the method of variance estimates recovery). It reaches
+    farther down than up, since a few runs may have missed the rare stalls that decide the limit. The power law holds
+    near the limit only: of a standard deviation above `_NEAR` no more than that counts for it.
 
     Args:
         values: one for each run, above zero.
@@ -228,11 +230,17 @@ def level_interval(values: Sequence[float]) -> LevelInterval | None:
         return None
     logs = [math.log(value) for value in values]
     mean = math.fsum(logs) / number
-    variance = math.fsum((each - mean) ** 2 for each in logs) / (number - 1)
-    bent = _USUAL_SLOPE * min(variance, _NEAR**2)
-    centre = mean - bent / 2
-    error = math.sqrt(variance / number + bent**2 / (2 * (number - 1)))
-    half = two_sided_point(_LEVEL, number - 1) * error
+    freedom = number - 1
+    squares = math.fsum((each - mean) ** 2 for each in logs)
+    least, own, most = (
+        _USUAL_SLOPE / 2 * min(squares / divisor, _NEAR**2)
+        for divisor in (chi_square_point(_LEVEL / 2, freedom), freedom, chi_square_point(1 - _LEVEL / 2, freedom))
+    )
+    half = two_sided_point(_LEVEL, freedom) * math.sqrt(squares / freedom / number)
+    centre = mean - own
     return LevelInterval(
-        value=math.exp(centre), low=math.exp(centre - half), high=math.exp(centre + half), confidence=1 - _LEVEL
+        value=math.exp(centre),
+        low=math.exp(centre - math.hypot(half, most - own)),
+        high=math.exp(centre + math.hypot(half, own - least)),
+        confidence=1 - _LEVEL,
     )

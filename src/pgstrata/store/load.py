@@ -6,6 +6,7 @@ from pathlib import Path
 from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
+from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
 from pgstrata.sources.rates import MAXIMA, RATES
 from pgstrata.store import catalogue
 from pgstrata.store.details import load_query_plans
@@ -37,6 +38,7 @@ def load_study(
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
         query_plans = load_query_plans(connection)
+        beyond = cells_beyond(file.plan, fingerprints.get(LADDERS, _NOTHING).facts)
         rates, maxima = (_numbers(fingerprints.get(name, _NOTHING)) for name in (RATES, MAXIMA))
         planned = {run.identity: (run.block, run.environment, run.cell) for run in file.plan.runs}
         for run in runs:
@@ -44,7 +46,7 @@ def load_study(
                 raise ValueError(f"run {run.identity} is not of the plan")
     return Study(
         name=folder.resolve().name,
-        plan=file.plan,
+        plan=without_cells(file.plan, beyond),
         runs=runs,
         host=fingerprints.get("host", _NOTHING),
         client=fingerprints.get("client", _NOTHING),
@@ -54,6 +56,7 @@ def load_study(
         networks=_below(fingerprints, "network/"),
         rates=rates,
         maxima=maxima,
+        beyond=beyond,
         query_plans=query_plans,
     )
 

@@ -39,7 +39,7 @@ def find_sysbench(host: Host) -> str:
     found = host.run(Command(argv=("sh", "-c", f"command -v {NAME}")), timeout=_ASK_TIMEOUT, check=False).text.strip()
     if _FOUND.fullmatch(found) is None:
         raise HostNotFitError(
-            f"{NAME} is not installed, and a workload of the experiment is driven by it",
+            f"{NAME} is not installed, and a workload of the experiment needs it",
             where=host.name,
             remedy=f"install the package {NAME} of your distribution (Debian: apt-get install {NAME}), or measure "
             "other workloads",
@@ -47,7 +47,7 @@ def find_sysbench(host: Host) -> str:
     version = _VERSION.match(host.run(_asking(found, "--version"), timeout=_ASK_TIMEOUT, check=False).text)
     if version is not None and (int(version["major"]), int(version["minor"])) < _FIRST_VERSION:
         raise HostNotFitError(
-            f"this {NAME} is {version['version']}, whose scripts and reports are others than those of 1.0",
+            f"this {NAME} is {version['version']}, whose scripts and output differ from those of 1.0",
             where=f"{host.name}: {found}",
             remedy="install 1.0.20, such as Debian's package",
         )

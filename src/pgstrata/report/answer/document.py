@@ -54,6 +54,7 @@ from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.report.sentences.factors import primary_effects
 from pgstrata.report.sentences.limits import unmeasured
+from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_place
 from pgstrata.report.sentences.reasons import say_order, say_outgrown
 from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
@@ -180,7 +181,7 @@ def _cells(answer: Answer) -> Section:
     cells = [_cell(answer, cell, drawn=cell.cell in drawn) for cell in arrange_cells(answer)]
     title = "Cell by cell" if explored else "What was measured"
     plan = answer.study.plan
-    noted = _notes((*say_order(plan), *say_outgrown(plan)))
+    noted = _notes((*say_order(plan), *ladder_sentences(answer.study), *say_outgrown(plan)))
     return Section(title, (_help(explained), *noted, *cells), brief=True)
 
 

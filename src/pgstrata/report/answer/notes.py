@@ -118,8 +118,8 @@ def say_values(plan: Plan, cell: Cell) -> str:
         return f"median of unlogged stretches{blocks}; differences come from the slices"
     if cell.objective is not None:
         return (
-            f"the highest rate {say_objective(cell.objective)}, median of the runs; the interval is that of the "
-            "rate at which all runs together keep the limit, which lies a little lower"
+            f"the highest rate {say_objective(cell.objective)}, median of the runs; the interval is of the rate at "
+            "which all runs together keep the limit, which is a little lower"
         )
     return "median of the runs"
 
@@ -152,7 +152,7 @@ def say_share(study: Study, cell: Cell) -> str:
     name = name_environment(experiment.environment(slowest), experiment)
     return (
         f"Rate: {study.rates[cell.identity]:,.0f} transactions/s in all environments, {100 * cell.rate_share:g} % of "
-        f"the slowest maximum ({name}: {known[slowest]:,.0f}/s, measured before the first block)"
+        f"the maximum of the slowest one ({name}: {known[slowest]:,.0f}/s, measured before the first block)"
     )
 
 

@@ -138,6 +138,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "sustained": [],
         "rates": [],
+        "ladders": [],
         "load_findings": [],
         "statements": [],
         "load_trends": [],

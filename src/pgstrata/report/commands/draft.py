@@ -25,10 +25,10 @@ def render_draft(draft: WorkloadDraft, folder: str) -> str:
         if rest := draft.left_out[_MOST_NAMED:]:
             lines.append(f"  {sum(one.share for one in rest) * 100:5.1f} %  {len(rest)} more")
     if draft.more:
-        lines.append(f"not among the top: {draft.more}, with {draft.more_share * 100:.1f} % of the time")
+        lines.append(f"further statements: {draft.more}, with {draft.more_share * 100:.1f} % of the time")
     lines += [f"note: {warning}" for warning in draft.warnings]
-    lines.append("note: ranges in the scripts are ends of the statistics of columns: they may be values of rows")
-    lines.append("note: each statement is a transaction of its own; BEGIN and COMMIT are not known")
+    lines.append("note: the ends of ranges in the scripts come from statistics of columns, and may be values of rows")
+    lines.append("note: each statement is a transaction of its own: pg_stat_statements does not know transactions")
     todo = f"look at the {render_count(looks, 'line')} that begin with -- LOOK:, " if looks else ""
     lines.append(
         f"next: {todo}make the dump as {folder}/experiment.toml says, then `pgstrata plan {folder}/experiment.toml`"

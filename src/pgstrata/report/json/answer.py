@@ -6,6 +6,7 @@ Times of attributions are seconds per transaction, what is counted beside them i
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pgstrata.compare.ladders import LadderEnd, find_ladder_ends
 from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import (
     ALL_CELLS,
@@ -121,6 +122,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "sustained": [_sustained(item) for item in find_sustained_rates(study)],
         "rates": [_rate(study, cell) for cell in experiment.cells if cell.rate_share is not None],
+        "ladders": [_ladder(end) for end in find_ladder_ends(study)],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "load_trends": [_trend(experiment, item) for item in answer.load_trends],
         "anomalies": [pick_fields(anomaly, _ANOMALY) for anomaly in answer.anomalies],
@@ -138,6 +140,20 @@ def _rate(study: Study, cell: Cell) -> dict[str, Any]:
     names = [each.name for each in study.plan.experiment.environments]
     maxima = {name: study.maxima.get(maximum_key(name, cell)) for name in names}
     return {"cell": cell.identity, "share": cell.rate_share, "rate": study.rates.get(cell.identity), "maxima": maxima}
+
+
+def _ladder(end: LadderEnd) -> dict[str, Any]:
+    """Cells by identity; what was climbed as a list, because numbers are no keys."""
+    climbed = {
+        name: [{"clients": clients, "tps": tps} for clients, tps in rates.items()]
+        for name, rates in end.climbed.items()
+    }
+    return {
+        "cells": [cell.identity for cell in end.cells],
+        "left_out": [cell.identity for cell in end.beyond],
+        "fallen": end.fallen,
+        "climbed": climbed,
+    }
 
 
 def _sustained(item: SustainedRate) -> dict[str, Any]:

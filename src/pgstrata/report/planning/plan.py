@@ -24,7 +24,8 @@ _WIDTH = 100
 _LIST: Final = " " * 6
 """Indent of names with their values."""
 _CELL: Final = (
-    "identity workload scale clients threads protocol run warmup rate rate_share latency_limit objective=objective_text"
+    "identity workload scale clients until_falls threads protocol run warmup rate rate_share latency_limit "
+    "objective=objective_text"
 )
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -107,6 +108,8 @@ def _cell(plan: Plan, cell: Cell) -> str:
     if cell.rate_share is not None:
         share = f"{100 * cell.rate_share:g} % of the slowest environment's maximum"
         parts.append(f"at {share}, measured before the first block")
+    if cell.until_falls:
+        parts.append("unless throughput falls with fewer clients")
     if cell.objective is not None:
         steps = f"{STEPS} steps of {render_duration(step_seconds(cell.run))}"
         parts.append(f"highest rate {say_objective(cell.objective)}, searched in {steps}")

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Verdict
+from pgstrata.compare.ladders import LadderEnd, find_ladder_ends
+from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Study, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.names import count, name_environment
@@ -25,10 +26,34 @@ def drop_sentences(answer: Answer) -> tuple[str, ...]:
     return tuple(text for each in answer.load_findings for text in _say_drops(each, experiment))[:_MOST_SAID]
 
 
+def ladder_sentences(study: Study) -> tuple[str, ...]:
+    """Where each ladder until throughput falls has ended."""
+    return tuple(_say_ladder(end, study.plan.experiment) for end in find_ladder_ends(study))
+
+
+def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
+    best = "highest throughput: " + "; ".join(
+        f"{name_environment(experiment.environment(name), experiment)} with "
+        f"{count(max(rates, key=lambda clients: rates[clients]), 'client')}"
+        for name, rates in end.climbed.items()
+    )
+    last = count(end.cells[-1].clients, "client")
+    where = f"{end.cells[-1].workload}, {end.cells[-1].size}"
+    if not end.fallen:
+        return f"{where}: the ladder ends at {last}, though throughput has not fallen in every environment ({best})"
+    *some, most = [str(cell.clients) for cell in end.beyond] or [""]
+    names = f"{', '.join(some)} and {most}" if some else most
+    beyond = f"; cells with {names} clients are left out" if names else ""
+    return (
+        f"{where}: the ladder ends at {last}, where every environment has lost a tenth of its best throughput "
+        f"({best}; measured before the first block){beyond}"
+    )
+
+
 def say_load(finding: LoadFinding, experiment: Experiment) -> str:
     """18 on select-only: no difference larger than 3 % up to 16 clients, -12 % [-14, -10] throughput from 32 on."""
     said = [f"{_say_range(each, finding, experiment)} {_say_place(each, finding)}" for each in finding.ranges]
-    turns = ", ahead at some loads and behind at others" if finding.turns else ""
+    turns = ", better at some loads and worse at others" if finding.turns else ""
     chance = f"p = {finding.p:.2g}, " if finding.p is not None else ""
     return f"{_name(finding, experiment)}{turns}: {', '.join(said)} ({chance}exploratory)"
 

@@ -47,7 +47,7 @@ _OF_RUNS: Final = {
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
     "no_transactions": "no transaction was completed",
     "objective_kept": "{names} was kept at every rate that was tried, up to {value:.0f} transactions per second: the "
-    "limit may be at a higher one",
+    "highest rate may be above that",
     "objective_missed": "{names} was missed at every rate, down to {value:.3g} transactions per second",
     "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: it cannot do so many "
     "transactions, and latencies are those of a queue without end",
@@ -104,7 +104,7 @@ _OF_DESIGNS: Final = {
     "one_profile": "a profile of statements comes from one client process",
     "parallel_free": "{names}: parallel workers run where the kernel puts them",
     "rate_free": "at a fixed rate CPUs are not the limit",
-    "searched": "the highest rate within the objective is searched in one environment at a time",
+    "searched": "the search for the highest rate within the objective runs in one environment at a time",
     "sessions_end": "each transaction has a session of its own",
     "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
     "one",
@@ -116,15 +116,15 @@ _OF_PLANS: Final = {
     "out, and measuring stops once the question is answered",
     "run_unused": "run = {seconds:duration} has no effect on {names}: environments take turns in slices, and a visit "
     'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
-    "budget_verdict": "fewer than {value:.0f} blocks cannot give an interval, only large effects show: "
-    "{seconds:duration} would hold {value:.0f} blocks",
+    "budget_verdict": "the budget is too short for an interval, which needs at least {value:.0f} blocks: they take "
+    "{seconds:duration}",
     "data_exceed memory": "{said}: data exceed the memory of the server ({of:bytes}) from scale {value:.0f} on",
     "data_exceed memory of some": "{said}: data exceed the memory of {names} ({of:bytes}) from scale {value:.0f} on",
     "data_exceed shared_buffers": "{said}: data exceed shared_buffers ({of:bytes}) from scale {value:.0f} on",
     "data_exceed shared_buffers of some": "{said}: data exceed shared_buffers of {names} ({of:bytes}) from scale "
     "{value:.0f} on",
     "too_long": "{value:.0f} blocks, the fewest that give an interval, take {seconds:duration}, longer than "
-    "{of:duration}; shorter ways to an answer follow, if there are any",
+    "{of:duration}; changes that shorten this follow, if there are any",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
     "floor_few": "it is made of {value:.0f} differences, and {of:.0f} are the fewest",
     "floor_few single": "it is made of 1 difference, and {of:.0f} are the fewest",
@@ -135,9 +135,9 @@ _OF_PLANS: Final = {
     "floor_old": "it was measured on {said}, more than {value:.0f} days ago",
     "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, of which it says nothing",
     "floor_zero": "it is zero: most of its differences are exactly zero, which no real noise is",
-    "offer": "with {names} {value:.0f} blocks would take {seconds:duration}",
+    "offer": "with {names}, {value:.0f} blocks would take {seconds:duration}",
     "rising_load": 'order = "rising": in every visit fewer clients come first, so that load and time are confounded; '
-    "what builds up during a visit looks like an effect of the load; environments are still compared step by step",
+    "what builds up during a visit looks like an effect of the load; environments are still compared at the same load",
     "room_unknown": "{together}: the room there is found out at the start of the run",
 }
 _OF_NOTICES: Final = {
@@ -148,6 +148,7 @@ _OF_NOTICES: Final = {
     "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
     "them",
     "host_still_lost": "{names}: {said}",
+    "ladder_ends": "throughput has fallen in every environment: {names} left out",
     "no_plans": "no plans of {names}: {said}",
     "preflight": "the preflight of {names}",
     "reconnected": "{names} is there again: what was lost is repeated",

@@ -37,7 +37,7 @@ def _say_turn(first: float, last: float, title: str, trend: LoadTrend) -> str:
     """`first` and `last` are above zero where the environment is ahead of the baseline."""
     grows = trend.verdict is Verdict.BETTER
     if min(first, last) < 0 < max(first, last):
-        return f"{'pulls ahead' if grows else 'falls behind'} in {title} with more {_unit(trend)}"
+        return f"{'overtakes' if grows else 'falls behind'} the baseline in {title} with more {_unit(trend)}"
     ahead = first + last > 0
     what = "gain" if ahead else "loss"
     return f"the {what} in {title} {'grows' if grows == ahead else 'shrinks'} with {trend.axis}"

@@ -49,7 +49,7 @@ def render_experiment(draft: WorkloadDraft, address: Address, *, major: str, siz
     head = (
         f"Draft of a workload from the database {draft.database} of PostgreSQL {draft.version}. Its scripts cover "
         f"{draft.covered * 100:.1f} % of the time that pg_stat_statements counted there. Each statement is a "
-        "transaction of its own. Ranges of variables are ends of the statistics of columns: values of rows. "
+        "transaction of its own. The ends of ranges come from statistics of columns, and may be values of rows. "
         "`pgstrata plan` on this file says what is not finished."
     )
     question = f"Is {levels[-1]} faster than {levels[0]} for the statements of {draft.database}?"
@@ -70,7 +70,7 @@ run      = "30s"
 scripts  = [
 {scripts}]
 
-# Make the dump beside this file; its version must be known to the oldest server:
+# Make the dump in the folder of this file. Every server that is compared must be able to restore it:
 #   {dump_command(address, draft.database)}
 [cells.data]
 dump = {_quote(dump_name(draft.database))}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.model.draft import LOOK, ColumnFacts, CountedStatement, DraftScript, LeftOut
 from pgstrata.workloads.draft.statements import QUERIES, How, Parameter, Statement, TableName, parse_statement
 
@@ -65,16 +66,16 @@ def _reason_against(one: CountedStatement, parsed: Statement | None) -> str:
     if one.text is None or parsed is None:
         return "its text is not shown to this role"
     if not one.top_level:
-        return "it runs in a function, which the statement that calls it repeats"
+        return "it runs in a function: a script of the statement that calls the function runs it too"
     if parsed.keyword not in QUERIES:
         return "it is a utility statement"
     if len(one.text) > _LONGEST:
         return f"it is longer than {_LONGEST >> 10} kB"
     rendered = parsed.render(dict.fromkeys(parsed.parameters, "p"))
     if "\\" in rendered or ";" in rendered or "\0" in rendered:
-        return "it holds a backslash or a semicolon, which pgbench would read as its own"
+        return "it contains a backslash or a semicolon, which have another meaning in scripts of pgbench"
     if _asks_catalogues(parsed):
-        return "it asks the catalogues"
+        return "it queries system catalogues"
     return ""
 
 
@@ -86,6 +87,8 @@ def _asks_catalogues(parsed: Statement) -> bool:
 
 
 def _shorten(text: str) -> str:
+    """One line without constants: pg_stat_statements keeps those of utility statements, passwords among them."""
+    text = hide_constants(text[:_LONGEST])
     line = " ".join(re.sub(r"[^\x20-\x7e\xa0-\uffff]+", " ", text).split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
@@ -179,9 +182,9 @@ class _Variable:
     def _remark(self, facts: ColumnFacts) -> str:
         remarks = []
         if self.parameter.how is How.ADDED:
-            remarks.append(f"; what is added is not known: 1 to {_ADDED} is a guess")
+            remarks.append(f"; the value that is added is not known: 1 to {_ADDED} is a guess")
         elif self.parameter.lower:
-            remarks.append("; the end of a range, whose width is a guess")
+            remarks.append("; it is the end of a range, whose width is a guess")
         if 0 < facts.distinct <= _FEW:
             remarks.append(f"; {facts.distinct:g} distinct {'value' if facts.distinct == 1 else 'values'}")
         if not facts.whole:
@@ -199,11 +202,11 @@ class _Variable:
         """Why a person must look; empty where the statistics give a range."""
         match self.parameter.how:
             case How.LIMIT:
-                return "is the number of rows of a LIMIT or OFFSET, which nothing tells"
+                return "is the number of rows of a LIMIT or OFFSET: give it a value"
             case How.ARRAY:
-                return "is an array: write ARRAY[…] with as many variables as there are values usually"
+                return "is an array: write ARRAY[…] with the usual number of variables"
             case How.SEVERAL:
-                return "stands for a list of constants, whose number nothing tells"
+                return "stands for a list of constants of unknown length: write the list"
             case How.UNKNOWN:
                 cast = f" ({self.parameter.cast})" if self.parameter.cast else ""
                 return f"is not compared with a column{cast}: give it a value"
@@ -213,15 +216,15 @@ class _Variable:
     def _doubt_of_column(self) -> str:
         facts, column = self.facts, _clean(self.parameter.column)
         if facts is None:
-            return f"is compared with {column}, and which table has that column is not clear or not visible"
+            return f"is compared with {column}, but its table is not clear or not visible to this role: give it a value"
         if not facts.numeric:
             distinct = f", {facts.distinct:g} distinct values" if facts.distinct > 1 else ""
-            return f"is a value of {_say(facts)}{distinct}: only numbers are drawn"
+            return f"is a value of {_say(facts)}{distinct}: give it a value, because only numbers are drawn"
         if self.parameter.how is How.INSERTED and facts.unique:
-            return f"is a new value of {_say(facts)}, which is in a unique index: take DEFAULT, or numbers not in use"
+            return f"is a new value of {_say(facts)}, which is in a unique index: use DEFAULT, or unused numbers"
         if facts.low is None or facts.high is None or math.ceil(facts.low) > math.floor(facts.high):
-            remedy = "ANALYZE its table, let this role read it, or give a range"
-            return f"is a value of {_say(facts)}, without statistics here: {remedy}"
+            remedy = "ANALYZE the table, let this role read it, or give a range"
+            return f"is a value of {_say(facts)}, which has no statistics here: {remedy}"
         return ""
 
 
