@@ -140,8 +140,8 @@ def test_a_control_that_agrees_is_said_last(desk):
     )
     sentences = answer_sentences(desk.verdict_answer(control, desk.comparison()))
     assert sentences[-2].text == (
-        "The control (16 a second time) cannot be told apart from 16, as it must be: "
-        "between -2.0 % and +2.0 % at 95.5 % confidence after 9 of 12 blocks"
+        "The control (16 a second time) cannot be told apart from 16: between -2.0 % and +2.0 % at 95.5 % confidence "
+        "after 9 of 12 blocks; a fault of up to 2 % would not show"
     )
     assert not any(sentence.alarm for sentence in sentences)
 
@@ -329,8 +329,8 @@ def test_an_alarm_over_many_cells_stays_short(desk):
 def test_a_control_in_one_of_several_cells_names_the_cell(desk):
     control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
     assert say(two_cells(desk, control, desk.comparison()))[-1] == (
-        "The control (16 a second time) cannot be told apart from 16 on simple-update, as it must be: "
-        "between -2.0 % and +2.0 % at 95.5 % confidence after 7 of 12 blocks"
+        "The control (16 a second time) cannot be told apart from 16 on simple-update: between -2.0 % and +2.0 % at "
+        "95.5 % confidence after 7 of 12 blocks; a fault of up to 2 % would not show"
     )
 
 
