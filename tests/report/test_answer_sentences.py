@@ -208,16 +208,22 @@ def test_runs_that_a_headline_counts_are_not_counted_again_for_its_cells(desk):
         return CountedDoubt(code="suspect_runs", number=number, of=of, environment=environment)
 
     stopped = CountedDoubt(code="incomplete", number=4, of=9)
-    answer = desk.headlines(desk.answer(environments=DEMO[:2]), warnings=(suspect(7, 18), stopped))
+    beside = CountedDoubt(code="neighbours_differ", number=3, of=9)
+    fewer = CountedDoubt(code="neighbours_differ", number=1, of=9)
+    answer = desk.headlines(desk.answer(environments=DEMO[:2]), warnings=(suspect(7, 18), stopped, beside))
     headline, *cells = answer.comparisons
     cells = [
-        dataclasses.replace(item, warnings=(suspect(3 + place, 9), suspect(1, 9, "pg16"), stopped))
+        dataclasses.replace(item, warnings=(suspect(3 + place, 9), suspect(1, 9, "pg16"), stopped, fewer))
         for place, item in enumerate(cells)
     ]
     answer = dataclasses.replace(answer, comparisons=(headline, *cells))
     assert doubt_sentences(answer) == (
         "7 of 18 runs of pg18 are suspect and in the estimate (all cells together)",
         "Stopped early: 4 of 9 planned blocks were measured (all cells together)",
+        (
+            "in 3 blocks other processes used the CPUs beside one of the two environments only: they are in the "
+            "estimate, because random order lets background load strike either (all cells together)"
+        ),
         (
             "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "
             "scale 10, 2 clients)"

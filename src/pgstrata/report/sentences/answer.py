@@ -175,7 +175,9 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     primary = primary_comparisons(answer)
     leads = lead_comparisons(answer)
     places: dict[str, list[str]] = {}
-    whole = {key for item in primary if item.cell == ALL_CELLS for key in map(_counted, item.warnings) if key}
+    whole = {
+        key for item in primary if item.cell == ALL_CELLS for doubt in item.warnings if (key := _counted(doubt, item))
+    }
     for comparison in primary:
         left_out = whole if comparison.cell != ALL_CELLS else set()
         for text in _doubts(comparison, left_out, led=comparison in leads):
@@ -188,10 +190,10 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
 
 
-def _counted(doubt: Doubt) -> tuple[str, str] | None:
+def _counted(doubt: Doubt, comparison: Comparison) -> tuple[str, str] | None:
     """Code and environment of a doubt whose number over all cells says more than those of the cells."""
-    if isinstance(doubt, CountedDoubt) and doubt.code in {"incomplete", "suspect_runs"}:
-        return doubt.code, doubt.environment
+    if isinstance(doubt, CountedDoubt) and doubt.code in {"incomplete", "neighbours_differ", "suspect_runs"}:
+        return doubt.code, doubt.environment or comparison.environment
     return None
 
 
@@ -200,7 +202,9 @@ def _doubts(comparison: Comparison, left_out: AbstractSet[tuple[str, str]], *, l
     said = SAID | {SMALL_AND_EARLY} if led else SAID
     if comparison.verdict is Verdict.UNSTABLE:
         said |= {"unstable"}
-    told = (doubt for doubt in comparison.warnings if doubt.code not in said and _counted(doubt) not in left_out)
+    told = (
+        doubt for doubt in comparison.warnings if doubt.code not in said and _counted(doubt, comparison) not in left_out
+    )
     return (say_doubt(doubt) for doubt in told)
 
 
